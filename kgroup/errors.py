@@ -1,0 +1,35 @@
+"""The exceptions of kgroup. Only `cli/app.py` catches them, prints one line on stderr and exits.
+
+Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
+`protocol.entries.Undecodable`), not exceptions: a scan goes on past them.
+"""
+
+
+class KgroupError(Exception):
+    """kgroup could not do what was asked; the message says what, where, and what to try."""
+
+    exit_code = 1
+
+
+class DecodeError(KgroupError):
+    """Bytes that do not hold what they should.
+
+    `field` is the dotted path of what was being read, `at` the byte position in the buffer given
+    to the decoder (not in a file), `why` the reason in plain words.
+    """
+
+    def __init__(self, field: str, *, at: int, why: str) -> None:
+        super().__init__(f"{field} at byte {at}: {why}")
+        self.field = field
+        self.at = at
+        self.why = why
+
+
+class SourceError(KgroupError):
+    """A path, stream or cluster that cannot be read as what it was given for."""
+
+
+class InputError(KgroupError):
+    """A flag or input file whose content makes no sense; names the field or member at fault."""
+
+    exit_code = 2
