@@ -21,7 +21,7 @@ LOCAL: Final = "local[*]"
 LOOPBACK: Final = "127.0.0.1"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
-_MASTERS: Final = ("local", "spark://", "yarn", "k8s://")
+_CLUSTERS: Final = ("spark://", "yarn", "k8s://")
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -38,10 +38,8 @@ def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "It
         from kgroup.spark.failure import raised_as_kgroup_error
     except ImportError as error:
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
-    if not master.startswith(_MASTERS):
-        raise InputError(
-            f"--master {master!r}: no master of Spark; it begins with one of {', '.join(_MASTERS)}"
-        )
+    if not _is_local(master) and not master.startswith(_CLUSTERS):
+        raise InputError(f"--master {master!r}: not local, local[N] or an address in {', '.join(_CLUSTERS)}")
     builder = SparkSession.builder.appName("kgroup").master(master)
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
