@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from kgroup import __version__
 from kgroup.cli.example import Example
 from kgroup.errors import KgroupError
+from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
@@ -111,7 +112,7 @@ class CommandGroup(TyperGroup):
 
 
 def _fail(why: str, exit_code: int) -> NoReturn:
-    one_line = " ".join(why.split())
+    one_line = printable(" ".join(why.split()))
     print(f"kgroup: {one_line}", file=sys.stderr)
     raise typer.Exit(exit_code)
 

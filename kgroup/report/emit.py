@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from kgroup.errors import InputError, SourceError
-from kgroup.report.table import printable, render_table
+from kgroup.report.table import TableColumn, printable, render_table
 
 Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
@@ -111,11 +111,17 @@ def _lines(
             return _json_array_lines(rows)
         case _:
             return render_table(
-                [column.heading for column in columns],
-                [column.kind in _RIGHT_ALIGNED for column in columns],
+                [
+                    TableColumn(
+                        heading=column.heading,
+                        right=column.kind in _RIGHT_ALIGNED,
+                        wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+                    )
+                    for column in columns
+                ],
                 ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
                 width_max=_terminal_width(stream),
-                show_headers=output.headers,
+                show_headings=output.headers,
                 rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
             )
 

@@ -7,11 +7,12 @@ terminal: group ids and client ids are whatever a client sent.
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 GAP = "  "
 _BREAKS = " -_./,:;"
-_NARROWEST_WRAP = 12  # cells are not wrapped narrower than this; the terminal wraps what still does not fit
+_NARROWEST_TEXT = 12  # text is not wrapped narrower than this; the terminal wraps what still does not fit
 
 
 def printable(text: str) -> str:
@@ -38,71 +39,84 @@ def _char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """How a table shows a column: numbers stand right, and only free text may wrap."""
+
+    heading: str
+    right: bool = False
+    wraps: bool = True
+
+
 def render_table(
-    headers: Sequence[str],
-    right_aligned: Sequence[bool],
+    columns: Sequence[TableColumn],
     rows: Iterable[Sequence[str]],
     *,
     width_max: int | None = None,
-    show_headers: bool = True,
+    show_headings: bool = True,
     rows_at_once: int,
 ) -> Iterator[str]:
     """Lines of a table, without line ends; cells must be `printable`.
 
     Column widths come from the first `rows_at_once` rows (so an endless source can be shown as it comes) and
-    grow with later, longer cells. With `width_max` columns wrap to fit where they can.
+    grow with later, longer cells. With `width_max` headings and texts wrap to fit, as far as they can.
     """
     source = iter(rows)
     chunk = list(islice(source, rows_at_once))
-    shown_headers = headers if show_headers else [""] * len(headers)
-    widths = _fit(shown_headers, right_aligned, _measured(shown_headers, chunk), width_max)
-    if show_headers:
-        yield from _row_lines(
-            [_wrap(h, w) for h, w in zip(headers, widths, strict=True)], widths, right_aligned
-        )
+    headings = [column.heading if show_headings else "" for column in columns]
+    widths = _widths(columns, headings, _cell_widths(columns, chunk), width_max)
+    if show_headings:
+        yield from _row_lines(columns, headings, widths)
     while chunk:
-        if width_max is None:
-            widths = [max(pair) for pair in zip(widths, _measured(shown_headers, chunk), strict=True)]
+        widths = [
+            width if column.wraps and width_max is not None else max(width, cell_width)
+            for column, width, cell_width in zip(columns, widths, _cell_widths(columns, chunk), strict=True)
+        ]
         for row in chunk:
-            yield from _row_lines(
-                [_wrap(c, w) for c, w in zip(row, widths, strict=True)], widths, right_aligned
-            )
+            yield from _row_lines(columns, row, widths)
         chunk = list(islice(source, rows_at_once))
 
 
-def _measured(headers: Sequence[str], rows: list[Sequence[str]]) -> list[int]:
-    widths = [display_width(header) for header in headers]
-    for i in range(len(widths)):
-        widths[i] = max(widths[i], max((display_width(row[i]) for row in rows), default=0))
-    return widths
+def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:
+    return [max((display_width(row[i]) for row in rows), default=0) for i in range(len(columns))]
 
 
-def _fit(
-    headers: Sequence[str], right_aligned: Sequence[bool], widths: list[int], width_max: int | None
+def _widths(
+    columns: Sequence[TableColumn], headings: list[str], cell_widths: list[int], width_max: int | None
 ) -> list[int]:
     """Narrow the widest columns until the table fits, or until every column is as narrow as it may be.
 
-    Numbers are never wrapped, so a right-aligned column keeps the width of its cells. Ends because each turn
-    takes one from a width that is above its floor.
+    Ends because each turn takes one from a width that is above its floor.
     """
+    widths = [max(len(heading), width) for heading, width in zip(headings, cell_widths, strict=True)]
     if width_max is None:
         return widths
     room = width_max - len(GAP) * (len(widths) - 1)
     floors = [
-        max(_longest_piece(header), width if right and width > len(header) else min(width, _NARROWEST_WRAP))
-        for header, width, right in zip(headers, widths, right_aligned, strict=True)
+        max(_longest_piece(heading), min(width, _NARROWEST_TEXT) if column.wraps else width)
+        for column, heading, width in zip(columns, headings, cell_widths, strict=True)
     ]
-    fitted = list(widths)
-    while sum(fitted) > room:
-        above = [i for i in range(len(fitted)) if fitted[i] > floors[i]]
+    while sum(widths) > room:
+        above = [i for i in range(len(widths)) if widths[i] > floors[i]]
         if not above:
             break
-        fitted[max(above, key=lambda i: (fitted[i], -i))] -= 1
-    return fitted
+        widths[max(above, key=lambda i: (widths[i], -i))] -= 1
+    return widths
 
 
-def _longest_piece(header: str) -> int:
-    return max((len(piece) for piece in header.replace("-", "- ").split(" ")), default=0)
+def _longest_piece(heading: str) -> int:
+    return max((len(piece) for piece in heading.replace("-", "- ").split(" ")), default=0)
+
+
+def _row_lines(columns: Sequence[TableColumn], cells: Sequence[str], widths: list[int]) -> Iterator[str]:
+    wrapped = [_wrap(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    for line in range(max(map(len, wrapped), default=0)):
+        parts = []
+        for column, pieces, width in zip(columns, wrapped, widths, strict=True):
+            piece = pieces[line] if line < len(pieces) else ""
+            padding = " " * (width - display_width(piece))
+            parts.append(padding + piece if column.right else piece + padding)
+        yield GAP.join(parts).rstrip(" ")
 
 
 def _wrap(text: str, width: int) -> list[str]:
@@ -129,13 +143,3 @@ def _fitting(text: str, width: int) -> int:
         if used > width:
             return max(i, 1)
     return len(text)
-
-
-def _row_lines(cells: list[list[str]], widths: Sequence[int], right_aligned: Sequence[bool]) -> Iterator[str]:
-    for line in range(max(map(len, cells), default=0)):
-        parts = []
-        for pieces, width, right in zip(cells, widths, right_aligned, strict=True):
-            piece = pieces[line] if line < len(pieces) else ""
-            padding = " " * (width - display_width(piece))
-            parts.append(padding + piece if right else piece + padding)
-        yield GAP.join(parts).rstrip(" ")
