@@ -79,3 +79,14 @@ BaseField.FIELD_TYPES.insert(0, TaggedNullableStruct)
 def message_class(name: str) -> Any:
     """The kafka-python class of the message that `schemas/<name>.json` defines."""
     return type(ApiData)(name, (ApiData,), {"__slots__": ()}, load_json=schemas)
+
+
+def new_message(struct: Any, version: int, values: dict[str, Any]) -> Any:
+    """An object of `struct`, kafka-python's, with `values`; the others are at their defaults.
+
+    Its own constructor cannot take a field called `version`, as ConsumerGroupRegularExpressionValue has.
+    """
+    message = struct.data_class(version=version)
+    for name, value in values.items():
+        setattr(message, name, value)
+    return message

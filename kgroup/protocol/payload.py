@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
 from kgroup.errors import InputError
-from kgroup.protocol.messages import message_class
+from kgroup.protocol.messages import message_class, new_message
 from kgroup.protocol.strict import StrictReader
 
 V = TypeVar("V")
@@ -186,7 +186,7 @@ class _Shape(Generic[V]):
             if values[name] is not None:
                 # kafka-python knows a tagged array at its default by comparing it with a list.
                 values[name] = list(values[name])
-        return self._struct.data_class(version=self._version, **values)
+        return new_message(self._struct, self._version, values)
 
     def _json_field(self, field: Any) -> JsonField:
         nested = self._nested.get(field.name)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from kgroup.errors import DecodeError
+from kgroup.protocol.messages import new_message
 
 _INTEGERS = {
     "int8": Struct(">b"),
@@ -49,7 +50,7 @@ class StrictReader:
         }
         if self._flexible:
             values.update(self._tagged_fields(struct, path))
-        return struct.data_class(version=self._version, **values)
+        return new_message(struct, self._version, values)
 
     def _tagged_fields(self, struct: Any, path: str) -> dict[str, Any]:
         known = {field.tag: field for field in struct.fields.values() if field.tag is not None}
