@@ -33,3 +33,12 @@ class InputError(KgroupError):
     """A flag or input file whose content makes no sense; names the field or member at fault."""
 
     exit_code = 2
+
+
+class FindingsError(KgroupError):
+    """Everything was done and printed, but `--strict` or `--fail-on` found what it was to look for.
+
+    The message says what was found and how many.
+    """
+
+    exit_code = 3

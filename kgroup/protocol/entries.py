@@ -51,6 +51,8 @@ class OffsetsEntry:
 
     `trailing` are bytes left over behind the value's last field: Kafka ignores them, kgroup keeps
     and re-encodes them. `note` says in plain words what is odd about the record, if anything.
+    `key_bytes` and `value_bytes` are the record's own, kept only where encoding the fields again would
+    give other bytes (an unknown tagged field, bad UTF-8): `encode_entry` then writes them as they are.
     """
 
     type: RecordType
@@ -59,6 +61,8 @@ class OffsetsEntry:
     value_version: int | None
     trailing: bytes = b""
     note: str | None = None
+    key_bytes: bytes | None = None
+    value_bytes: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,145 @@
+"""The command line: finds the command, runs it, and turns how it ended into an exit status.
+
+A command is one module here with one function of the same name and `EXAMPLES`, and one line in `COMMANDS`.
+Only the module of the command that runs is imported.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kgroup import __version__
+from kgroup.cli.example import Example
+from kgroup.errors import KgroupError
+from kgroup.report.table import printable
+
+COMMANDS: Final = {
+    "find-coordinator": "Say which partition and broker coordinate a group.",
+}
+"""Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
+
+EXIT_STATUS: Final = {
+    0: "Done. Also when the reader of a pipe, like head, has had enough.",
+    1: "Could not do it: one line on standard error says what, where, and what to try.",
+    2: "The command line or an input file makes no sense.",
+    3: "Done, but --strict or --fail-on found what it was asked to look for.",
+    130: "Interrupted from the keyboard.",
+}
+"""What an exit status says, for every command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run kgroup with `arguments` (by default the process's) and exit."""
+    build_app()(args=arguments, prog_name="kgroup")
+    sys.exit(0)
+
+
+def build_app() -> Callable[..., object]:
+    """The whole command line as one callable; commands are placeholders until they are called."""
+    app = typer.Typer(
+        cls=CommandGroup,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_kgroup)
+    for name, summary in COMMANDS.items():
+        app.command(name, help=summary)(_placeholder)
+    return typer.main.get_command(app)
+
+
+def load_command(name: str) -> Any:  # the command class of the click that typer brings is private
+    """The real command: its module is imported, and its examples stand under its help."""
+    module = import_module("kgroup.cli." + name.replace("-", "_"))
+    app = typer.Typer(
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    function = getattr(module, name.replace("-", "_"))
+    app.command(name, cls=CommandHelp, epilog=_examples_text(module.EXAMPLES))(function)
+    return typer.main.get_command(app)
+
+
+class CommandHelp(TyperCommand):
+    """A command whose help names arguments as its usage line does, without Python types."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections of arguments and options."""
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            parameters = [param for param in self.get_params(ctx) if param.param_type_name == kind]
+            records = [(param, param.get_help_record(ctx)) for param in parameters]
+            lines = [
+                (str(param.metavar) if kind == "argument" else record[0], record[1])
+                for param, record in records
+                if record is not None
+            ]
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+
+class CommandGroup(TyperGroup):
+    """Loads a command when it is called, and says in one line why it failed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Put the real command in place of the placeholder that typer found (also for shell completion)."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name else None, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; KgroupError and errors of the operating system end in `kgroup: why`."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except KgroupError as error:
+            _fail(str(error), error.exit_code)
+        except BrokenPipeError:
+            # The interpreter flushes standard output once more at exit; let that go nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            _fail(f"{where}{error.strerror or error}", KgroupError.exit_code)
+        return result
+
+
+def _fail(why: str, exit_code: int) -> NoReturn:
+    one_line = printable(" ".join(why.split()))
+    print(f"kgroup: {one_line}", file=sys.stderr)
+    raise typer.Exit(exit_code)
+
+
+def _examples_text(examples: Sequence[Example]) -> str:
+    # \b keeps click from refilling the paragraph.
+    shown = (f"\b\n{example.purpose}:\n  $ {example.call}" for example in examples)
+    return "\n\n".join(["Examples:", *shown])
+
+
+def _placeholder() -> None:
+    raise AssertionError("resolve_command puts the real command in place of this one")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"kgroup {__version__}")
+        raise typer.Exit()
+
+
+def _kgroup(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Diagnostics and operations for Kafka consumer groups.
+
+    Which broker coordinates a group, what is in __consumer_offsets, what would another assignor do, how far
+    behind is everyone: from log files, from a live cluster, and on Spark.
+    """

@@ -1,0 +1,78 @@
+"""A group as a log shows it: kind, state, members and what they own. Values only."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from kgroup.protocol.entries import TopicId
+
+
+class GroupKind(StrEnum):
+    """Which protocol the members speak. `SIMPLE`: offsets only, committed without membership."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+    SIMPLE = "simple"
+
+
+class GroupState(StrEnum):
+    """Kafka's names of the states that can be read off logged records.
+
+    A rebalance under way (PreparingRebalance, CompletingRebalance) is never logged: a classic group with
+    members reads as Stable until the round ends.
+    """
+
+    EMPTY = "Empty"
+    STABLE = "Stable"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    NOT_READY = "NotReady"
+
+
+class OwnedPartition(NamedTuple):
+    """`topic` is the id's text if the partition was logged by an id that no source names."""
+
+    topic: str
+    partition: int
+    topic_id: TopicId = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member. `epoch` is None in classic groups, `subscribed` None if it could not be read."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    epoch: int | None = None
+    subscribed: tuple[str, ...] | None = ()
+    subscribed_regex: str | None = None
+    owned: tuple[OwnedPartition, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One group. `epoch` is the generation of a classic group and the group epoch of the others.
+
+    `protocol` is the assignor: the one agreed on in a classic group, the one that members ask for in a
+    consumer group; None where the broker's default applies, which no log knows.
+    """
+
+    group_id: str
+    kind: GroupKind
+    state: GroupState
+    epoch: int | None = None
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    members: tuple[Member, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def simple_group(group_id: str) -> Group:
+    """The group that a coordinator makes up for offsets without any group record."""
+    return Group(group_id=group_id, kind=GroupKind.SIMPLE, state=GroupState.EMPTY)

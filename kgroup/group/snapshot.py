@@ -1,0 +1,159 @@
+"""What a coordinator would hold of its groups at the end of a log: kinds, states, members, what they own.
+
+Offsets are not here (`lag.py`). Read from the newest entry of each key (`newest.py`); what the log cannot
+know is None, and what is odd is said in `notes` and never fails.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from uuid import UUID
+
+from kgroup.errors import DecodeError
+from kgroup.group.membership import Group, GroupKind, GroupState, Member, OwnedPartition
+from kgroup.group.snapshot_modern import consumer_group, share_group, streams_group
+from kgroup.protocol import keys, values
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
+from kgroup.protocol.subscription import decode_assignment, decode_subscription
+
+_KINDS: Mapping[type, GroupKind] = {
+    keys.GroupMetadataKey: GroupKind.CLASSIC,
+    keys.ConsumerGroupMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupPartitionMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupMemberMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupTargetAssignmentMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupTargetAssignmentMemberKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupCurrentMemberAssignmentKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupRegularExpressionKey: GroupKind.CONSUMER,
+    keys.ShareGroupMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupMemberMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupTargetAssignmentMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupTargetAssignmentMemberKey: GroupKind.SHARE,
+    keys.ShareGroupCurrentMemberAssignmentKey: GroupKind.SHARE,
+    keys.ShareGroupStatePartitionMetadataKey: GroupKind.SHARE,
+    keys.StreamsGroupMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupMemberMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupTargetAssignmentMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupTargetAssignmentMemberKey: GroupKind.STREAMS,
+    keys.StreamsGroupCurrentMemberAssignmentKey: GroupKind.STREAMS,
+    keys.StreamsGroupTopologyKey: GroupKind.STREAMS,
+}
+
+
+def read_groups(entries: Iterable[LoggedEntry], topic_names: Mapping[UUID, str]) -> dict[str, Group]:
+    """The groups that have records of their own, by group id in order.
+
+    `entries`: the newest of each key, tombstones left out; commits among them are passed over. Groups that
+    have nothing but commits are not here (`membership.simple_group`).
+    """
+    by_group: dict[str, dict[GroupKind, list[LoggedEntry]]] = {}
+    for logged in entries:
+        if isinstance(logged.entry, OffsetsEntry) and logged.entry.value is not None:
+            kind = _KINDS.get(type(logged.entry.key))
+            if kind is not None:
+                by_kind = by_group.setdefault(_group_id(logged.entry.key), {})
+                by_kind.setdefault(kind, []).append(logged)
+    return {group_id: _read_group(group_id, by_group[group_id], topic_names) for group_id in sorted(by_group)}
+
+
+def logged_topic_names(entries: Iterable[LoggedEntry]) -> dict[UUID, str]:
+    """Topic id to name, of all records that carry both: commits, and partition metadata of 3.x brokers."""
+    return {topic_id: name for logged in entries for topic_id, name in _names_in(logged)}
+
+
+def _names_in(logged: LoggedEntry) -> Iterator[tuple[UUID, str]]:
+    if not isinstance(logged.entry, OffsetsEntry):
+        return
+    match logged.entry.key, logged.entry.value:
+        case keys.OffsetCommitKey(topic=topic), values.OffsetCommitValue(topic_id=topic_id):
+            if topic_id is not None:
+                yield topic_id, topic
+        case _, values.ConsumerGroupPartitionMetadataValue(topics=topics):
+            for named in topics:
+                if named.topic_id is not None:
+                    yield named.topic_id, named.topic_name
+        case _, values.ShareGroupStatePartitionMetadataValue() as shared:
+            for listed in (*shared.initializing_topics, *shared.initialized_topics, *shared.deleting_topics):
+                if listed.topic_id is not None:
+                    yield listed.topic_id, listed.topic_name
+        case _:
+            return
+
+
+def _group_id(key: keys.Key) -> str:
+    return key.group if isinstance(key, keys.GroupMetadataKey | keys.OffsetCommitKey) else key.group_id
+
+
+def _read_group(
+    group_id: str, by_kind: Mapping[GroupKind, list[LoggedEntry]], topic_names: Mapping[UUID, str]
+) -> Group:
+    """Read the kind written last. A group that changes its protocol leaves tombstones of the other kind;
+    where compaction or damage took those, the older records are remains."""
+    kind = max(by_kind, key=lambda kind: (max(logged.offset for logged in by_kind[kind]), kind))
+    notes = tuple(f"remains of a {other} group" for other in sorted(by_kind) if other is not kind)
+    entries = [logged.entry for logged in by_kind[kind] if isinstance(logged.entry, OffsetsEntry)]
+    match kind:
+        case GroupKind.CONSUMER:
+            return consumer_group(group_id, entries, topic_names, notes)
+        case GroupKind.SHARE:
+            return share_group(group_id, entries, topic_names, notes)
+        case GroupKind.STREAMS:
+            return streams_group(group_id, entries, notes)
+        case _:
+            return _classic_group(group_id, entries[-1].value, notes)
+
+
+def _classic_group(group_id: str, value: values.Value | None, notes: tuple[str, ...]) -> Group:
+    assert isinstance(value, values.GroupMetadataValue)
+    members = tuple(
+        _classic_member(member, value.protocol_type)
+        for member in sorted(value.members, key=lambda member: member.member_id)
+    )
+    if members and value.protocol_type != "consumer":
+        notes += (f"protocol type '{value.protocol_type}': its members' assignments are not partitions",)
+    return Group(
+        group_id=group_id,
+        kind=GroupKind.CLASSIC if members or value.protocol_type else GroupKind.SIMPLE,
+        state=GroupState.STABLE if members else GroupState.EMPTY,
+        epoch=value.generation,
+        protocol_type=value.protocol_type,
+        protocol=value.protocol,
+        leader=value.leader,
+        members=members,
+        notes=notes,
+    )
+
+
+def _classic_member(member: values.MemberMetadata, protocol_type: str) -> Member:
+    subscribed: tuple[str, ...] | None = None
+    owned: tuple[OwnedPartition, ...] = ()
+    notes: tuple[str, ...] = ()
+    if protocol_type == "consumer":
+        try:
+            subscribed = tuple(sorted(decode_subscription(member.subscription).topics))
+        except DecodeError as error:
+            notes += (f"subscription unreadable: {error}",)
+        try:
+            owned = _assigned(member.assignment)
+        except DecodeError as error:
+            notes += (f"assignment unreadable: {error}",)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed=subscribed,
+        owned=owned,
+        notes=notes,
+    )
+
+
+def _assigned(blob: bytes) -> tuple[OwnedPartition, ...]:
+    if not blob:
+        return ()  # what Kafka's own tools make of it: the leader left the member out
+    assignment = decode_assignment(blob)
+    return tuple(
+        sorted(
+            OwnedPartition(assigned.topic, partition)
+            for assigned in assignment.assigned_partitions
+            for partition in assigned.partitions
+        )
+    )

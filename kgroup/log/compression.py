@@ -1,0 +1,217 @@
+"""The four codecs of Kafka batches behind two functions, `decompress` and `compress`.
+
+Kafka's own framings are handled here: snappy as a raw block (librdkafka) or in the blocks of snappy-java
+("xerial"), and the lz4 frames of the message formats 0 and 1, whose header checksum Kafka got wrong (KIP-57).
+"""
+
+import mmap
+import struct
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Final
+
+from kgroup.errors import DecodeError
+
+
+class Codec(IntEnum):
+    """Compression codec: the low three bits of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+# One limit for every codec, against payloads made to exhaust memory: no more than this comes out of one batch.
+# Kafka has no limit of its own, but its brokers refuse batches over max.message.bytes (1 MiB by default).
+MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+
+_SCRATCH_MIN: Final = 64 * 1024
+_SCRATCH_MAX: Final = 4 * 1024 * 1024
+_SCRATCH_RATIO: Final = 16
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK: Final = 32 * 1024
+# A snappy copy makes at most 64 bytes out of 2.
+_SNAPPY_RATIO_MAX: Final = 64
+
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_LZ4_BLOCK: Final = 64 * 1024
+_LZ4_STORED: Final = 0x80000000
+
+
+def decompress(codec: Codec, payload: bytes, *, any_lz4_checksum: bool = False) -> bytes:
+    """Unpack the payload of a batch, to at most `MAX_UNPACKED_BYTES`.
+
+    `any_lz4_checksum` accepts any header checksum of an lz4 frame, as Kafka does below message format 2.
+    Raises DecodeError if the payload is damaged or unpacks to more than the limit.
+    """
+    match codec:
+        case Codec.NONE:
+            return payload
+        case Codec.GZIP:
+            from cramjam import gzip
+
+            return _unpack_into(codec, gzip.decompress_into, payload)
+        case Codec.SNAPPY:
+            return _unpack_snappy(payload)
+        case Codec.LZ4:
+            from cramjam import lz4
+
+            framed = _with_right_checksum(payload) if any_lz4_checksum else payload
+            return _unpack_into(codec, lz4.decompress_into, framed)
+        case Codec.ZSTD:
+            from cramjam import zstd
+
+            return _unpack_into(codec, zstd.decompress_into, payload)
+
+
+def compress(codec: Codec, payload: bytes) -> bytes:
+    """Pack the records of a batch the way Kafka's Java producer frames them."""
+    match codec:
+        case Codec.NONE:
+            return payload
+        case Codec.GZIP:
+            from cramjam import gzip
+
+            return bytes(gzip.compress(payload))
+        case Codec.SNAPPY:
+            return _pack_xerial(payload)
+        case Codec.LZ4:
+            return _pack_lz4(payload)
+        case Codec.ZSTD:
+            from cramjam import zstd
+
+            return bytes(zstd.compress(payload))
+
+
+def _unpack_into(codec: Codec, decompress_into: Callable[[bytes, object], int], payload: bytes) -> bytes:
+    """Unpack into a buffer of a fixed size, so that a payload cannot take more memory than the limit."""
+    from cramjam import DecompressionError
+
+    scratch_size = max(_SCRATCH_MIN, _SCRATCH_RATIO * len(payload))
+    if scratch_size <= _SCRATCH_MAX:
+        scratch = bytearray(scratch_size)
+        try:
+            size = decompress_into(payload, scratch)
+        except DecompressionError:
+            pass  # damaged, or larger than the scratch: the wide buffer tells which
+        else:
+            return bytes(memoryview(scratch)[:size])
+    # Anonymous pages take memory only once written, so the wide buffer costs what comes out of the payload.
+    with mmap.mmap(-1, MAX_UNPACKED_BYTES) as wide:
+        try:
+            return wide[: decompress_into(payload, wide)]
+        except DecompressionError as error:
+            raise _bad_payload(codec, payload, str(error)) from error
+
+
+def _bad_payload(codec: Codec, payload: bytes, why: str) -> DecodeError:
+    limit_mib = MAX_UNPACKED_BYTES // (1024 * 1024)
+    return DecodeError(
+        "batch payload",
+        at=0,
+        why=f"{len(payload)} bytes of {codec.name.lower()} do not unpack to {limit_mib} MiB or less ({why})",
+    )
+
+
+def _unpack_snappy(payload: bytes) -> bytes:
+    if not payload.startswith(_XERIAL_MAGIC):
+        return _unpack_snappy_block(payload, payload, limit=MAX_UNPACKED_BYTES)
+    unpacked = bytearray()
+    for block in _xerial_blocks(payload):
+        unpacked += _unpack_snappy_block(block, payload, limit=MAX_UNPACKED_BYTES - len(unpacked))
+    return bytes(unpacked)
+
+
+def _unpack_snappy_block(block: bytes, payload: bytes, *, limit: int) -> bytes:
+    from cramjam import DecompressionError, snappy
+
+    try:
+        claimed = snappy.decompress_raw_len(block)
+        if claimed > min(limit, _SNAPPY_RATIO_MAX * len(block)):
+            raise _bad_payload(Codec.SNAPPY, payload, f"a block of {len(block)} bytes claims {claimed}")
+        return bytes(snappy.decompress_raw(block))
+    except DecompressionError as error:
+        raise _bad_payload(Codec.SNAPPY, payload, str(error)) from error
+
+
+def _xerial_blocks(payload: bytes) -> Iterator[bytes]:
+    at = len(_XERIAL_HEADER)
+    while at < len(payload):
+        # snappy-java reads on through streams that were written one after another, each with its header.
+        if payload.startswith(_XERIAL_MAGIC, at):
+            at += len(_XERIAL_HEADER)
+            continue
+        size = int.from_bytes(payload[at : at + 4], "big", signed=True)
+        block = payload[at + 4 : at + 4 + max(size, 0)]
+        if size <= 0 or len(block) < size:
+            raise _bad_payload(Codec.SNAPPY, payload, f"block of {size} bytes at byte {at}")
+        yield block
+        at += 4 + size
+
+
+def _pack_xerial(payload: bytes) -> bytes:
+    from cramjam import snappy
+
+    packed = bytearray(_XERIAL_HEADER)
+    for at in range(0, len(payload), _XERIAL_BLOCK):
+        block = bytes(snappy.compress_raw(payload[at : at + _XERIAL_BLOCK]))
+        packed += len(block).to_bytes(4, "big") + block
+    return bytes(packed)
+
+
+def _pack_lz4(payload: bytes) -> bytes:
+    """An lz4 frame of independent blocks of 64 KiB: the only kind that Kafka's Java reader takes."""
+    from cramjam import lz4
+
+    descriptor = b"\x60\x40"
+    packed = bytearray(_LZ4_MAGIC + descriptor)
+    packed.append(_header_checksum(descriptor))
+    for at in range(0, len(payload), _LZ4_BLOCK):
+        plain = payload[at : at + _LZ4_BLOCK]
+        block = bytes(lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            packed += len(block).to_bytes(4, "little") + block
+        else:
+            packed += (len(plain) | _LZ4_STORED).to_bytes(4, "little") + plain
+    return bytes(packed + bytes(4))
+
+
+def _with_right_checksum(frame: bytes) -> bytes:
+    """The same lz4 frame with the header checksum of the specification.
+
+    Kafka's clients before 0.10 computed it over the frame's magic as well (KIP-57), so in message formats
+    0 and 1 it says nothing and is replaced.
+    """
+    if len(frame) < 7 or not frame.startswith(_LZ4_MAGIC):
+        return frame
+    flags = frame[4]
+    checksum_at = 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    if checksum_at >= len(frame):
+        return frame
+    right = _header_checksum(frame[4:checksum_at])
+    return frame[:checksum_at] + bytes([right]) + frame[checksum_at + 1 :]
+
+
+def _header_checksum(descriptor: bytes) -> int:
+    """The second byte of XXH32, seed 0, of a frame descriptor (2 to 14 bytes)."""
+    prime2, prime3, prime4, prime5 = 2246822519, 3266489917, 668265263, 374761393
+    prime1 = 2654435761
+    mask = 0xFFFFFFFF
+    digest = (prime5 + len(descriptor)) & mask
+    words = len(descriptor) // 4 * 4
+    for at in range(0, words, 4):
+        word = int.from_bytes(descriptor[at : at + 4], "little")
+        digest = (_rotate_left((digest + word * prime3) & mask, 17) * prime4) & mask
+    for byte in descriptor[words:]:
+        digest = (_rotate_left((digest + byte * prime5) & mask, 11) * prime1) & mask
+    digest = ((digest ^ (digest >> 15)) * prime2) & mask
+    digest = ((digest ^ (digest >> 13)) * prime3) & mask
+    return ((digest ^ (digest >> 16)) >> 8) & 0xFF
+
+
+def _rotate_left(word: int, bits: int) -> int:
+    return ((word << bits) | (word >> (32 - bits))) & 0xFFFFFFFF

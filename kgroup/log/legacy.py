@@ -1,0 +1,179 @@
+"""Message sets of the formats 0 and 1 (Kafka before 0.11): one message, or one compressed wrapper, at a time.
+
+A wrapper is a message whose value is a compressed message set. In format 0 the messages inside carry absolute
+offsets; in format 1 they are relative, and the wrapper's own offset is that of the last one (KIP-31). Formats: Kafka
+documentation, "Message sets"; KIP-32 (timestamps).
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kgroup.errors import DecodeError
+from kgroup.log.batch import NO_TIMESTAMP, Batch, Codec, LogRecord, TimestampType
+from kgroup.log.compression import compress, decompress
+
+# Offset, size of the message, CRC, magic, attributes; in format 1 a timestamp; then key and value, each with its size.
+_FRONT: Final = struct.Struct(">qiIbb")
+_LENGTH_FROM: Final = 12
+_CRC_FROM: Final = 16
+_CODEC_BITS: Final = 0x07
+_LOG_APPEND_TIME_BIT: Final = 0x08
+_INT64_MAX: Final = 2**63 - 1
+
+MIN_SIZE: Final = _FRONT.size + 8
+
+
+def decode_message(raw: bytes, position: int = 0) -> Batch:
+    """Decode the message or wrapper that `raw` starts with; the next one follows after `size` bytes.
+
+    `position` is where `raw` lies in its segment. A wrapper is unpacked at once, since only its messages say its
+    base offset. Raises DecodeError if it is cut short, a CRC-32 is wrong (the wrapper's or a message's inside), the
+    payload is damaged, or a wrapper holds no messages, or wrappers.
+    """
+    batch, record = _decode_one(raw, 0, position)
+    if batch.codec is Codec.NONE:
+        return replace(batch, records=lambda: [record])
+    records = _decode_wrapped(batch, record)
+    return replace(batch, base_offset=records[0].offset, records=lambda: list(records))
+
+
+def encode_message(
+    record: LogRecord,
+    *,
+    magic: int,
+    codec: Codec = Codec.NONE,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+) -> bytes:
+    """The bytes of one message of format 0 or 1, with its offset in front."""
+    attributes = codec | (_LOG_APPEND_TIME_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+    covered = bytearray(struct.pack(">bb", magic, attributes))
+    if magic == 1:
+        covered += record.timestamp_ms.to_bytes(8, "big", signed=True)
+    for sized in (record.key, record.value):
+        covered += (-1 if sized is None else len(sized)).to_bytes(4, "big", signed=True) + (sized or b"")
+    crc = zlib.crc32(covered)
+    return struct.pack(">qiI", record.offset, 4 + len(covered), crc) + covered
+
+
+def encode_wrapper(
+    records: Sequence[LogRecord],
+    *,
+    magic: int,
+    codec: Codec,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+) -> bytes:
+    """The bytes of one compressed wrapper of `records`, whose offsets are absolute. There must be one at least."""
+    base = records[0].offset if magic == 1 else 0
+    inner = b"".join(
+        encode_message(replace(record, offset=record.offset - base), magic=magic) for record in records
+    )
+    wrapper = LogRecord(
+        offset=records[-1].offset,
+        timestamp_ms=max(record.timestamp_ms for record in records),
+        key=None,
+        value=compress(codec, inner),
+    )
+    return encode_message(wrapper, magic=magic, codec=codec, timestamp_type=timestamp_type)
+
+
+def _decode_one(raw: bytes, at: int, position: int) -> tuple[Batch, LogRecord]:
+    """The message at byte `at`: as a batch without records, and as the one record that it is."""
+    left = len(raw) - at
+    if left < MIN_SIZE:
+        raise DecodeError("message", at=at, why=f"{left} bytes, while the smallest message has {MIN_SIZE}")
+    offset, length, crc, magic, attributes = _FRONT.unpack_from(raw, at)
+    size = _LENGTH_FROM + length
+    if magic not in (0, 1):
+        raise DecodeError("message magic", at=at + 16, why=f"{magic} is not 0 or 1")
+    if size < MIN_SIZE + 8 * magic:
+        raise DecodeError("message size", at=at + 8, why=f"{length} is less than an empty message takes")
+    if size > left:
+        raise DecodeError("message size", at=at + 8, why=f"message of {size} bytes is cut short after {left}")
+    found = zlib.crc32(raw[at + _CRC_FROM : at + size])
+    if found != crc:
+        raise DecodeError(
+            "message CRC-32", at=at + 12, why=f"header says {crc:#010x}, the bytes give {found:#010x}"
+        )
+    if attributes & _CODEC_BITS > Codec.ZSTD:
+        raise DecodeError(
+            "message attributes", at=at + 17, why=f"unknown compression codec {attributes & _CODEC_BITS}"
+        )
+    if offset < 0:
+        raise DecodeError("message offset", at=at, why=f"{offset}")
+    timestamp_ms, timestamp_type = NO_TIMESTAMP, TimestampType.NO_TIMESTAMP_TYPE
+    key_at = at + _FRONT.size
+    if magic == 1:
+        timestamp_ms = int.from_bytes(raw[key_at : key_at + 8], "big", signed=True)
+        timestamp_type = TimestampType(attributes & _LOG_APPEND_TIME_BIT != 0)
+        key_at += 8
+    key, value_at = _decode_sized(raw, key_at, at + size, "message key")
+    value, value_end = _decode_sized(raw, value_at, at + size, "message value")
+    if value_end != at + size:
+        raise DecodeError(
+            "message size", at=at + 8, why=f"{at + size - value_end} bytes left after the value"
+        )
+    record = LogRecord(offset=offset, timestamp_ms=timestamp_ms, key=key, value=value)
+    batch = Batch(
+        position=position,
+        size=size,
+        magic=magic,
+        base_offset=offset,
+        last_offset=offset,
+        count=None,
+        codec=Codec(attributes & _CODEC_BITS),
+        timestamp_type=timestamp_type,
+        max_timestamp_ms=timestamp_ms,
+        crc=crc,
+        records=list,
+    )
+    return batch, record
+
+
+def _decode_sized(raw: bytes, at: int, end: int, what: str) -> tuple[bytes | None, int]:
+    size = int.from_bytes(raw[at : at + 4], "big", signed=True)
+    if size < 0:
+        return None, at + 4
+    if size > end - at - 4:
+        raise DecodeError(what, at=at, why=f"{size} bytes, while the message has {max(end - at - 4, 0)} left")
+    return raw[at + 4 : at + 4 + size], at + 4 + size
+
+
+def _decode_wrapped(wrapper: Batch, record: LogRecord) -> list[LogRecord]:
+    if record.value is None:
+        raise DecodeError("wrapper value", at=0, why="null")
+    inner = decompress(wrapper.codec, record.value, any_lz4_checksum=True)
+    records = list(_decode_set(inner, wrapper.magic))
+    if not records:
+        raise DecodeError("wrapper value", at=0, why="no messages inside")
+    # Also where a cleaner has dropped inner messages: what is left still ends at the wrapper's offset. The first
+    # producers of format 1 wrote absolute offsets, which this leaves as they are.
+    base = wrapper.last_offset - records[-1].offset if wrapper.magic == 1 else 0
+    if not 0 <= base <= _INT64_MAX - max(inner_record.offset for inner_record in records):
+        raise DecodeError("wrapper offset", at=0, why=f"{wrapper.last_offset} is before the messages inside")
+    # KIP-32: a broker that stamps on append stamps the wrapper only.
+    stamped = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return [
+        replace(
+            inner_record,
+            offset=base + inner_record.offset,
+            timestamp_ms=wrapper.max_timestamp_ms if stamped else inner_record.timestamp_ms,
+        )
+        for inner_record in records
+    ]
+
+
+def _decode_set(inner: bytes, magic: int) -> Iterator[LogRecord]:
+    at = 0
+    while at < len(inner):
+        message, record = _decode_one(inner, at, at)
+        if message.codec is not Codec.NONE:
+            raise DecodeError("wrapper value", at=at, why="a compressed message inside a compressed message")
+        if message.magic != magic:
+            raise DecodeError(
+                "wrapper value", at=at, why=f"message of magic {message.magic} in one of {magic}"
+            )
+        yield record
+        at += message.size

@@ -1,0 +1,43 @@
+"""Where a partition's log begins and ends, as some source said: what log dirs, files and clusters all answer.
+
+The value that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
+neither imports the other.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kgroup.protocol.entries import TopicId
+
+
+class LogEndSource(StrEnum):
+    """Who said it.
+
+    `SEGMENTS`: the log end offset of a replica, from its files. `CHECKPOINT`: the high watermark that the
+    broker wrote down last, every 5 s by default and when it stops.
+    """
+
+    FILE = "file"
+    LIVE = "live"
+    SEGMENTS = "segments"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLog:
+    """One partition: the first offset it still has and the offset its next record gets; None is unknown."""
+
+    topic: str
+    partition: int
+    source: LogEndSource
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    topic_id: TopicId = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogListing:
+    """All that one source said. `complete`: a topic that is not in `logs` does not exist in the cluster."""
+
+    logs: tuple[PartitionLog, ...]
+    complete: bool = False

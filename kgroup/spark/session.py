@@ -1,0 +1,122 @@
+"""A quiet Spark session that needs no Java or Spark installed beside Python's own packages.
+
+Importing this module does not import PySpark; `open_session` does.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from kgroup.errors import InputError, KgroupError
+from kgroup.spark.java import find_java, launcher_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[*]"
+LOOPBACK: Final = "127.0.0.1"
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+
+_CLUSTERS: Final = ("spark://", "yarn", "k8s://")
+_NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@contextmanager
+def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "Iterator[SparkSession]":
+    """Start Spark, yield its session, stop it.
+
+    `conf` are Spark's own configuration keys and win over what kgroup sets. Raises InputError if `master` is
+    not one of Spark's, KgroupError if PySpark is missing, no usable Java is found or Spark does not start.
+    """
+    try:
+        from pyspark.sql import SparkSession
+
+        from kgroup.spark.failure import raised_as_kgroup_error
+    except ImportError as error:
+        raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
+    if not _is_local(master) and not master.startswith(_CLUSTERS):
+        raise InputError(f"--master {master!r}: not local, local[N] or an address in {', '.join(_CLUSTERS)}")
+    builder = SparkSession.builder.appName("kgroup").master(master)
+    for key, value in _merged_conf(master, conf).items():
+        builder = builder.config(key, value)
+    with launcher_home(find_java(os.environ)) as java_home:
+        with (
+            _environment(_launch_environment(master, java_home)),
+            raised_as_kgroup_error(f"Spark ({master}) did not start"),
+        ):
+            session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def parse_conf(assignments: list[str]) -> dict[str, str]:
+    """Read `--spark-conf` arguments, each `key=value`. Raises InputError for one that is not."""
+    conf = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--spark-conf {assignment!r}: not in the form key=value")
+        conf[key.strip()] = value
+    return conf
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith(("local[", "local-cluster["))
+
+
+def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    log_config = Path(__file__).with_name("log4j2.properties").as_uri()
+    java_options = f"-Dlog4j2.configurationFile={log_config} {conf.get(JAVA_OPTIONS, '')}"
+    ours = {
+        "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if _is_local(master):
+        ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+    return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
+
+
+def _launch_environment(master: str, java_home: Path) -> dict[str, str | None]:
+    """Return the variables that Spark's start scripts and workers are to see; None is for unset.
+
+    On a cluster, SPARK_HOME and PYSPARK_PYTHON are the administrator's business if they are set. Locally they
+    could only pair this PySpark with the jars of another one, and its workers with a Python without kgroup.
+    """
+    if _is_local(master):
+        return {
+            "JAVA_HOME": str(java_home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_HOME": None,
+            "SPARK_LOCAL_IP": LOOPBACK,
+        }
+    return {
+        "JAVA_HOME": str(java_home),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+    }
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    before = {variable: os.environ.get(variable) for variable in variables}
+    _set_environment(variables)
+    try:
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(variables: Mapping[str, str | None]) -> None:
+    for variable, value in variables.items():
+        if value is None:
+            os.environ.pop(variable, None)
+        else:
+            os.environ[variable] = value

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Every check of this project, with all set-up: lint, types, layers, tests. The same here and before a merge.
+# Arguments go to pytest: `sh scripts/test.sh tests/log -x`.
+set -eu
+sh "$(dirname "$0")/install.sh" dev
+cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
+export PATH
+
+run() {
+    echo "== $*" >&2
+    "$@"
+}
+run ruff check .
+run ruff format --check .
+run mypy
+run lint-imports
+# Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
+run pytest -q -n 2 --dist loadgroup "$@"

@@ -1,0 +1,114 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.report.table import TableColumn, display_width, printable, render_table
+
+
+def table(headings, *rows, right=(), rows_at_once=100, **options):
+    columns = [
+        TableColumn(heading=heading, right=heading in right, wraps=heading not in right)
+        for heading in headings
+    ]
+    return list(render_table(columns, rows, rows_at_once=rows_at_once, **options))
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_numbers_stand_right():
+    assert table(["GROUP", "LAG"], ["orders", "7"], ["b", "1200"], right=["LAG"]) == [
+        "GROUP    LAG",
+        "orders     7",
+        "b       1200",
+    ]
+
+
+def test_no_rows_leave_the_headings():
+    assert table(["GROUP", "LAG"]) == ["GROUP  LAG"]
+
+
+def test_without_headings_columns_are_no_wider_than_their_cells():
+    assert table(["A-LONG-HEADING", "B"], ["x", "y"], show_headings=False) == ["x  y"]
+
+
+def test_wide_characters_take_two_columns_and_combining_marks_none():
+    assert table(["A", "B"], ["日本", "x"], ["abcd", "x"], ["e\u0301", "x"]) == [
+        "A     B",
+        "日本  x",
+        "abcd  x",
+        "e\u0301     x",
+    ]
+
+
+def test_a_table_too_wide_wraps_its_headings_first():
+    assert table(["GROUP", "LOG-END-OFFSET"], ["orders", "7"], right=["LOG-END-OFFSET"], width_max=15) == [
+        "GROUP      LOG-",
+        "           END-",
+        "         OFFSET",
+        "orders        7",
+    ]
+
+
+def test_a_long_cell_wraps_behind_a_separator_and_loses_nothing():
+    lines = table(["GROUP", "N"], ["payments-reconciliation-nightly", "1"], right=["N"], width_max=20)
+    assert lines == ["GROUP              N", "payments-          1", "reconciliation-", "nightly"]
+
+
+def test_numbers_never_wrap():
+    lines = table(["A", "B"], ["123456789012345678", "123456789012345678"], right=["A", "B"], width_max=10)
+    assert lines[-1] == "123456789012345678  123456789012345678"
+    later = table(["A"], ["1"], ["123"], right=["A"], width_max=10, rows_at_once=1)
+    assert later == ["A", "1", "123"]
+
+
+def test_later_and_longer_rows_widen_the_columns_from_there_on():
+    lines = table(["A", "B"], ["x", "1"], ["long cell", "2"], ["y", "3"], rows_at_once=1)
+    assert lines == ["A  B", "x  1", "long cell  2", "y          3"]
+
+
+def test_rows_are_taken_only_when_their_turn_comes():
+    taken = []
+
+    def rows():
+        for i in range(3):
+            taken.append(i)
+            yield [str(i)]
+
+    lines = render_table([TableColumn(heading="A")], rows(), rows_at_once=1)
+    assert [next(lines), next(lines)] == ["A", "0"]
+    assert taken == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("日本語 ü", "日本語 ü"),
+        ("red\x1b[31m", "red\\x1b[31m"),
+        ("two\nlines\t", "two\\nlines\\t"),
+        ("\x9b2J", "\\x9b2J"),
+        ("right-to-left \u202egnp", "right-to-left \\u202egnp"),
+        ("lone \ud800", "lone \\ud800"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+    ],
+)
+def test_what_a_terminal_might_obey_is_escaped(text, shown):
+    assert printable(text) == shown
+
+
+@given(st.text(st.characters()))
+def test_nothing_printable_moves_the_cursor(text):
+    assert not {unicodedata.category(char) for char in printable(text)} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(categories=["L", "N", "Pd"]), max_size=30), min_size=2, max_size=2)
+    ),
+    st.integers(28, 90),
+)
+def test_wrapped_text_keeps_every_character_within_the_width(rows, width):
+    lines = table(["A", "B"], *rows, width_max=width)
+    assert all(display_width(line) <= width for line in lines)
+    shown = sorted("".join(lines[1:]).replace(" ", ""))
+    assert shown == sorted("".join("".join(row) for row in rows))

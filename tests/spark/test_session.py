@@ -1,0 +1,102 @@
+"""Starting Spark without Java on the machine, quietly, leaving nothing behind; what is said if it cannot."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kgroup.errors import InputError, KgroupError
+from kgroup.spark.session import open_session, parse_conf
+
+COUNT_ON_A_WORKER = """
+from kgroup.spark.session import open_session
+
+def executables(batches):
+    import sys
+    import pyarrow
+    for batch in batches:
+        yield pyarrow.RecordBatch.from_pylist([{"executable": sys.executable}])
+
+for _ in range(2):
+    with open_session("local[1]") as spark:
+        print(spark.range(1).mapInArrow(executables, "executable string").collect()[0].executable)
+"""
+
+# What Spark's start scripts call besides the shell; no java.
+SHELL_COMMANDS = ("bash", "dirname", "env", "ps", "sh")
+
+
+@pytest.fixture
+def path_without_java(tmp_path: Path) -> Path:
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    for command in SHELL_COMMANDS:
+        found = next(Path(place, command) for place in ("/bin", "/usr/bin") if Path(place, command).exists())
+        (folder / command).symlink_to(found)
+    return folder
+
+
+@pytest.mark.spark
+def test_starts_without_any_java_and_prints_and_leaves_nothing(
+    tmp_path: Path, path_without_java: Path
+) -> None:
+    working_folder = tmp_path / "work"
+    temporary = tmp_path / "tmp"
+    working_folder.mkdir()
+    temporary.mkdir()
+    answer = subprocess.run(
+        [sys.executable, "-c", COUNT_ON_A_WORKER],
+        cwd=working_folder,
+        env={
+            "PATH": str(path_without_java),
+            "HOME": str(tmp_path),
+            "TMPDIR": str(temporary),
+            # Left over from another Spark, say in a profile: no business of a local session.
+            "SPARK_HOME": "/nowhere",
+            "PYSPARK_PYTHON": "/nowhere/python",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.stderr == ""
+    assert answer.stdout.splitlines() == [sys.executable] * 2
+    assert list(working_folder.iterdir()) == []
+    assert list(temporary.glob("kgroup-*")) == []
+
+
+def test_a_bad_java_home_stops_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(KgroupError, match=r"^JAVA_HOME=.*: cannot run"), open_session():
+        pass
+    assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+def test_without_pyspark_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with (
+        pytest.raises(KgroupError, match=r"Spark is not installed .*: pip install 'kgroup\[spark\]'$"),
+        open_session(),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("master", ["", "localhost:7077", "http://spark", "2"])
+def test_a_master_that_is_none_is_wrong_usage(master: str) -> None:
+    with pytest.raises(InputError, match=r"--master .*local.*spark://.*yarn.*k8s://"), open_session(master):
+        pass
+
+
+def test_spark_conf_is_key_equals_value() -> None:
+    conf = parse_conf(["spark.driver.memory=2g", "spark.executorEnv.X=a=b", "spark.empty="])
+    assert conf == {"spark.driver.memory": "2g", "spark.executorEnv.X": "a=b", "spark.empty": ""}
+
+
+@pytest.mark.parametrize("assignment", ["spark.driver.memory", "=2g", ""])
+def test_spark_conf_without_key_or_value_is_wrong_usage(assignment: str) -> None:
+    with pytest.raises(InputError, match="not in the form key=value"):
+        parse_conf([assignment])
