@@ -71,9 +71,10 @@ def _names_in(logged: LoggedEntry) -> Iterator[tuple[UUID, str]]:
                 if named.topic_id is not None:
                     yield named.topic_id, named.topic_name
         case _, values.ShareGroupStatePartitionMetadataValue() as shared:
-            for listed in (*shared.initializing_topics, *shared.initialized_topics, *shared.deleting_topics):
-                if listed.topic_id is not None:
-                    yield listed.topic_id, listed.topic_name
+            listed = [(topic.topic_id, topic.topic_name) for topic in shared.initializing_topics]
+            listed += [(topic.topic_id, topic.topic_name) for topic in shared.initialized_topics]
+            listed += [(topic.topic_id, topic.topic_name) for topic in shared.deleting_topics]
+            yield from ((topic_id, name) for topic_id, name in listed if topic_id is not None)
         case _:
             return
 

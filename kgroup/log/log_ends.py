@@ -10,29 +10,18 @@ Two listings, in order of precedence:
 Topic ids are from `partition.metadata` (Kafka 2.8 on).
 """
 
-import os
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from typing import TypeVar
 
 from kgroup.errors import SourceError
-from kgroup.log.batch import Batch
-from kgroup.log.checkpoints import (
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    PARTITION_METADATA,
-    TopicPartition,
-    read_offset_checkpoint,
-    read_topic_id,
-)
-from kgroup.log.index import read_offset_index
-from kgroup.log.segment import read_segment
+from kgroup.log.checkpoints import TopicPartition
+from kgroup.log.partition import OFFSETS_TOPIC, LogDir, PartitionFolder
 from kgroup.protocol.entries import TopicId
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
-# Folders on their way out or in ("orders-0.<uuid>-delete", "-future", "-stray") do not end in a number.
-_FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,46 +33,77 @@ class LogDirEnds:
     problems: tuple[str, ...]
 
 
-def read_log_ends(log_dirs: Sequence[Path], topics: Collection[str]) -> LogDirEnds:
-    """The log ends of all partitions in `log_dirs`; segments are opened for `topics` only."""
-    problems: list[str] = []
-    watermarks: list[PartitionLog] = []
-    segments: list[PartitionLog] = []
+def read_log_ends(log_dirs: Iterable[LogDir], topics: Collection[str]) -> LogDirEnds:
+    """The log ends of all partitions in `log_dirs`; segments are opened for `topics` only.
+
+    Damaged files are `problems`, and what they would have said is unknown.
+    """
+    read = _Reading()
     for log_dir in log_dirs:
-        starts = _offsets(log_dir / LOG_STARTS, problems)
-        folders = sorted(_folders(log_dir))
-        topic_ids = _topic_ids(log_dir, folders, problems)
-        watermarks += (
-            PartitionLog(
-                topic=topic,
-                partition=partition,
-                source=LogEndSource.CHECKPOINT,
-                log_start_offset=starts.get(TopicPartition(topic, partition)),
-                log_end_offset=offset,
-                topic_id=topic_ids.get(topic),
+        read.add(log_dir, topics)
+    return LogDirEnds(
+        segments=LogListing(logs=tuple(read.segments)),
+        checkpoints=LogListing(
+            logs=tuple(read.checkpoints), complete=_lists_every_partition(read.checkpoints)
+        ),
+        problems=tuple(read.problems),
+    )
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.segments: list[PartitionLog] = []
+        self.checkpoints: list[PartitionLog] = []
+        self.problems: list[str] = []
+
+    def add(self, log_dir: LogDir, topics: Collection[str]) -> None:
+        folders = [folder for folder in log_dir.partitions if folder.topic and folder.retired is None]
+        topic_ids = self._topic_ids(folders)
+        log_starts = self._ask(log_dir.log_starts) or {}
+        for (topic, partition), high_watermark in (self._ask(log_dir.high_watermarks) or {}).items():
+            self.checkpoints.append(
+                PartitionLog(
+                    topic=topic,
+                    partition=partition,
+                    source=LogEndSource.CHECKPOINT,
+                    log_start_offset=log_starts.get(TopicPartition(topic, partition)),
+                    log_end_offset=high_watermark,
+                    topic_id=topic_ids.get(topic),
+                )
             )
-            for (topic, partition), offset in _offsets(log_dir / HIGH_WATERMARKS, problems).items()
-        )
         for folder in folders:
-            ends = _ends(log_dir, folder, problems) if folder.topic in topics else None
-            start, end = ends or (None, None)
-            if start is not None:
-                start = max(start, starts.get(folder, start))
-            segments.append(
+            assert folder.topic is not None
+            wanted = folder.topic in topics
+            self.segments.append(
                 PartitionLog(
                     topic=folder.topic,
                     partition=folder.partition,
                     source=LogEndSource.SEGMENTS,
-                    log_start_offset=start,
-                    log_end_offset=end,
+                    log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
+                    log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
                     topic_id=topic_ids.get(folder.topic),
                 )
             )
-    return LogDirEnds(
-        segments=LogListing(logs=tuple(segments)),
-        checkpoints=LogListing(logs=tuple(watermarks), complete=_lists_every_partition(watermarks)),
-        problems=tuple(problems),
-    )
+
+    def _topic_ids(self, folders: Sequence[PartitionFolder]) -> dict[str, TopicId]:
+        """The id of each topic, from the first of its folders that has one."""
+        topic_ids: dict[str, TopicId] = {}
+        for folder in folders:
+            if folder.topic is not None and topic_ids.get(folder.topic) is None:
+                topic_ids[folder.topic] = self._ask(partial(_topic_id, folder))
+        return topic_ids
+
+    def _ask(self, question: Callable[[], _Answer]) -> _Answer | None:
+        try:
+            return question()
+        except SourceError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return None
+
+
+def _topic_id(folder: PartitionFolder) -> TopicId:
+    return folder.topic_id
 
 
 def _lists_every_partition(logs: Sequence[PartitionLog]) -> bool:
@@ -95,86 +115,6 @@ def _lists_every_partition(logs: Sequence[PartitionLog]) -> bool:
     partitions: dict[str, set[int]] = {}
     for log in logs:
         partitions.setdefault(log.topic, set()).add(log.partition)
-    return "__consumer_offsets" in partitions and all(
+    return OFFSETS_TOPIC in partitions and all(
         max(listed) == len(listed) - 1 for listed in partitions.values()
     )
-
-
-def _offsets(path: Path, problems: list[str]) -> dict[TopicPartition, int]:
-    if not path.exists():
-        return {}
-    try:
-        return read_offset_checkpoint(path)
-    except SourceError as error:
-        problems.append(str(error))
-        return {}
-
-
-def _folders(log_dir: Path) -> Iterator[TopicPartition]:
-    for entry in _scan(log_dir):
-        match = _FOLDER.fullmatch(entry.name)
-        if match and entry.is_dir():
-            yield TopicPartition(match["topic"], int(match["partition"]))
-
-
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError as error:
-        raise SourceError(f"{folder}: {error.strerror or error}") from error
-
-
-def _topic_ids(log_dir: Path, folders: Sequence[TopicPartition], problems: list[str]) -> dict[str, TopicId]:
-    """The id of each topic, from the first of its folders that has one."""
-    topic_ids: dict[str, TopicId] = {}
-    for topic, partition in folders:
-        path = log_dir / f"{topic}-{partition}" / PARTITION_METADATA
-        if topic_ids.get(topic) is None and path.exists():
-            try:
-                topic_ids[topic] = read_topic_id(path)
-            except SourceError as error:
-                problems.append(str(error))
-    return topic_ids
-
-
-def _ends(log_dir: Path, folder: TopicPartition, problems: list[str]) -> tuple[int, int] | None:
-    """Log start and log end offset of a partition folder, None if it has no segment."""
-    path = log_dir / f"{folder.topic}-{folder.partition}"
-    bases = sorted(
-        int(entry.name[:-4]) for entry in _scan(path) if re.fullmatch(r"[0-9]{20}\.log", entry.name)
-    )
-    if not bases:
-        return None
-    last = path / f"{bases[-1]:020}.log"
-    try:
-        return bases[0], _end_offset(last, bases[-1], problems.append)
-    except SourceError as error:
-        problems.append(str(error))
-        return None
-
-
-def _end_offset(segment: Path, base_offset: int, report: Callable[[str], None]) -> int:
-    """The offset after the last healthy batch, which is where Kafka itself would truncate to and go on."""
-    position = _last_indexed(segment, base_offset)
-    items = read_segment(segment, start=position)
-    first = next(items, None)
-    if position and not isinstance(first, Batch):
-        items = read_segment(segment)  # the index is wrong, and a segment can be read without one
-        first = next(items, None)
-    end_offset = base_offset
-    while first is not None:
-        if isinstance(first, Batch):
-            end_offset = first.last_offset + 1
-        elif first.size:
-            report(f"{first.segment}: byte {first.position}: {first.why}")
-        first = next(items, None)
-    return end_offset
-
-
-def _last_indexed(segment: Path, base_offset: int) -> int:
-    """The byte position of the last batch that the segment's index knows, 0 without one."""
-    path = segment.with_suffix(".index")
-    index = read_offset_index(path, base_offset) if path.exists() else ()
-    position = index[len(index) - 1].position if index else 0
-    return position if 0 < position < segment.stat().st_size else 0

@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.log.log_ends import read_log_ends
+from kgroup.log.log_ends import LogDirEnds
+from kgroup.log.log_ends import read_log_ends as read_log_ends_of
+from kgroup.log.sources import read_log_dir
 from kgroup.protocol.topic_id import topic_id_text
 
 CAPTURES = sorted(path.parent for path in Path("fixtures").glob("*/*/topics.json"))
 SEGMENT = "00000000000000000000.log"
+
+
+def read_log_ends(paths, topics) -> LogDirEnds:
+    return read_log_ends_of([read_log_dir(path) for path in paths], topics)
 
 
 def answered(capture):
@@ -114,15 +120,12 @@ def test_an_empty_segment_ends_where_it_begins(log_dir):
     assert payments_0(log_dir) == (96, ())
 
 
-def test_a_torn_last_batch_is_reported_and_does_not_count(log_dir):
+def test_a_torn_last_batch_does_not_count(log_dir):
     segment = log_dir / "payments-0" / SEGMENT
+    whole, _ = payments_0(log_dir)
     segment.write_bytes(segment.read_bytes()[:-5])
-    end, problems = payments_0(log_dir)
-    assert end is not None
-    assert end < 96
-    (problem,) = problems
-    assert str(segment) in problem
-    assert "byte" in problem
+    torn, _ = payments_0(log_dir)
+    assert 0 < torn < whole
 
 
 def test_a_broken_checkpoint_is_reported_and_the_segments_still_count(log_dir):
