@@ -31,8 +31,8 @@ class Subscription:
     """What a member sends to the leader.
 
     `owned_partitions` are since version 1, `generation_id` (of those partitions) since 2, `rack_id`
-    since 3. `version` is the one in the bytes and `trailing` what lies behind the last field; neither
-    is encoded.
+    since 3 and can be empty: `rack` is what it means. `version` is the one in the bytes and `trailing`
+    what lies behind the last field; neither is encoded.
     """
 
     topics: tuple[str, ...]
@@ -42,6 +42,11 @@ class Subscription:
     rack_id: str | None = None
     version: int = LATEST_VERSION
     trailing: bytes = b""
+
+    @property
+    def rack(self) -> str | None:
+        """The rack for an assignor: Kafka takes an empty one for none."""
+        return self.rack_id or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +64,13 @@ _ASSIGNMENT = Payload(Assignment, ConsumerProtocolAssignment)
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """Read a subscription as Kafka does: an empty rack is none, the order of the bytes is kept.
+    """Read a subscription in the order of its bytes.
 
     Raises DecodeError with the position in `data`, also for a version below 0.
     """
     version = _version(data, "Subscription.version")
     decoded = _SUBSCRIPTION.decode(data, min(version, LATEST_VERSION))
-    return replace(
-        decoded.value,
-        rack_id=decoded.value.rack_id or None,
-        version=version,
-        trailing=data[decoded.end :],
-    )
+    return replace(decoded.value, version=version, trailing=data[decoded.end :])
 
 
 def decode_assignment(data: bytes) -> Assignment:

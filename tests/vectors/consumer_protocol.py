@@ -54,7 +54,7 @@ def _decode(kind: str, data: bytes) -> dict[str, Any]:
             "user_data": _hex(subscription.user_data),
             "owned": _by_topic(subscription.owned_partitions),
             "generation": subscription.generation_id,
-            "rack": subscription.rack_id,
+            "rack": subscription.rack,
         }
     if kind == "assignment":
         assignment = decode_assignment(data)
