@@ -1,0 +1,118 @@
+"""Sharing partitions between the members of a share group: who gives up and who gets what.
+
+Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
+"""
+
+from collections.abc import Callable, Mapping
+from math import ceil
+
+from kgroup.assignors.java_order import JavaHashSet, computed_order, hash_order, table_for
+from kgroup.assignors.model import AssignorError, TopicPartition
+
+
+class Sharing:
+    """One round of sharing `targets` between the members `takers`, who are numbers.
+
+    `held` is what members hold now, in Java's order; members that are no takers lose all of it. Every
+    target should be with as many members as it takes to give each taker something. The results are
+    `revoked` and `given`: pairs of member and partition.
+    """
+
+    def __init__(
+        self,
+        *,
+        targets: list[TopicPartition],
+        takers: list[int],
+        held: Mapping[int, list[TopicPartition]],
+        hash_code: Callable[[TopicPartition], int],
+    ) -> None:
+        self._targets = targets
+        self._takers = takers
+        self._held = held
+        self._hash_code = hash_code
+        self._per_target = -(-len(takers) // len(targets)) if targets else 0
+        share = self._per_target * len(targets) / len(takers)
+        self._desired = {m: ceil(share * (i + 1)) - ceil(share * i) for i, m in enumerate(takers)}
+        self._counts = {number: len(partitions) for number, partitions in held.items()}
+        self._sharers: dict[TopicPartition, list[int]] = {}
+        for number, partitions in held.items():
+            for partition in partitions:
+                self._sharers.setdefault(partition, []).append(number)
+        self._lost: dict[TopicPartition, list[int]] = {}
+        self.revoked: list[tuple[int, TopicPartition]] = []
+        self.given: list[tuple[int, TopicPartition]] = []
+
+    def share(self) -> None:
+        """Take from members with too much, then from partitions with too many members, and give."""
+        # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
+        self._table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
+        self._revoke_overfilled()
+        self._revoke_overshared()
+        self._give()
+
+    def _revoke(self, number: int, partition: TopicPartition) -> None:
+        self._lost.setdefault(partition, []).append(number)
+        self._counts[number] -= 1
+        self.revoked.append((number, partition))
+
+    def _revoke_overfilled(self) -> None:
+        for number, partitions in self._held.items():
+            surplus = len(partitions) - self._desired.get(number, 0)
+            if surplus > 0:
+                for partition in hash_order(partitions, self._hash_code)[:surplus]:
+                    self._revoke(number, partition)
+
+    def _revoke_overshared(self) -> None:
+        if all(len(sharers) <= self._per_target for sharers in self._sharers.values()):
+            return
+        for partition in computed_order(self._sharers, self._hash_code, self._table):
+            sharers: JavaHashSet[int] = JavaHashSet(int)
+            for number in self._sharers[partition]:
+                sharers.add(number)
+            for number in self._lost.get(partition, ()):
+                sharers.discard(number)
+            surplus = max(0, len(sharers) - self._per_target)
+            for number in list(sharers)[:surplus]:
+                self._revoke(number, partition)
+
+    def _give(self) -> None:
+        """Go once through the partitions and round and round through members with room.
+
+        Ends: a round in which no member could take anything is the last. Kafka then leaves the rest
+        of the partitions with fewer members than they should have.
+        """
+        counts, desired = self._counts, self._desired
+        for partition in self._targets:
+            self._sharers.setdefault(partition, [])
+        room = {m: None for m in sorted(self._takers) if counts.get(m, 0) < desired[m]}
+        if not room:
+            return
+        waiting = list(room)[::-1]
+        someone_took = False
+        for partition in computed_order(self._sharers, self._hash_code, self._table):
+            lost = self._lost.get(partition, ())
+            sharers = [number for number in self._sharers[partition] if number not in lost]
+            missing = self._per_target - len(sharers)
+            while missing > 0:
+                if not waiting:
+                    if not someone_took:
+                        break
+                    waiting, someone_took = list(room)[::-1], False
+                    if not waiting:
+                        raise _no_room()
+                number = waiting.pop()
+                if number in sharers:
+                    continue
+                self.given.append((number, partition))
+                counts[number] = counts.get(number, 0) + 1
+                missing -= 1
+                someone_took = True
+                if counts[number] >= desired[number]:
+                    del room[number]
+            if not room:
+                return
+
+
+def _no_room() -> AssignorError:
+    why = "partitions assigned that may not be assigned take up the room"
+    return AssignorError("java.util.NoSuchElementException", None, why)
