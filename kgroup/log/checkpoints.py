@@ -40,7 +40,7 @@ class EpochStart(NamedTuple):
 
 
 def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
-    """Offset by partition: a checkpoint of high watermarks, recovery points, log starts or cleaned offsets."""
+    """Offset by partition: high watermarks, recovery points, log starts or cleaned offsets."""
 
     def read_line(line: str) -> tuple[TopicPartition, int]:
         topic, partition, offset = line.split(" ")

@@ -24,7 +24,7 @@ _COMMIT: Final = 1
 class ReadRecord:
     """A record with all that is known of it: its file, its batch, its bytes, what they say.
 
-    `record` and `entry` are None for a batch without records, which the cleaner keeps for its producer's sake.
+    `record` and `entry` are None for a batch without records: the cleaner keeps it for its producer's state.
     """
 
     segment: SegmentFile

@@ -29,7 +29,7 @@ UNKNOWN_PARTITION: Final = -1
 
 _SEGMENT_NAME: Final = re.compile(r"(\d{20})\.log")
 _INDEX_NAME: Final = re.compile(r"\d{20}\.(index|timeindex|txnindex|snapshot)")
-# Kafka's UnifiedLog.parseTopicPartitionName. A topic may hold dots and dashes; the partition is after the last.
+# Kafka's UnifiedLog.parseTopicPartitionName. A topic may hold dashes: the partition is after the last.
 _FOLDER_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _RETIRED_NAME: Final = re.compile(r"(?P<folder>.+-\d+)\.[0-9a-zA-Z_-]+-(?P<fate>delete|future|stray)")
 _FATES: Final = {

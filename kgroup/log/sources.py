@@ -164,7 +164,7 @@ class _Found:
             if not child.is_dir():
                 continue
             try:
-                found |= self._add_folder(child, os.path.join(given, child.name), named=False)
+                found |= self._add_folder(child, str(Path(given) / child.name), named=False)
             except SourceError as error:
                 self._skipped.append(Skipped(path=str(child), why=str(error)))
         return found
@@ -201,7 +201,7 @@ class _Found:
 
 
 def read_log_dir(path: Path) -> LogDir:
-    """The log directory at `path` with every partition folder in it; ones that cannot be listed are left out."""
+    """The log directory at `path`, with every partition folder in it that can be listed."""
     folders = []
     try:
         children = sorted(path.iterdir())
