@@ -1,12 +1,14 @@
 """The group as the assigning coordinator holds it: Java maps by member id, topic name and topic id."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from kgroup.assignors.java_order import (
-    hash_order,
+    DEFAULT_TABLE,
     sorted_strings,
+    spread,
+    spread_order,
     string_order,
     table_for_copy,
     utf16_key,
@@ -15,19 +17,19 @@ from kgroup.assignors.java_order import (
 from kgroup.assignors.model import AssignorError, TargetAssignment, TargetMember, Topic, require_distinct
 from kgroup.errors import InputError
 
-Hash = Callable[[str], int]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinatorView:
     """`members` in the order of the coordinator's map; `topics` are those there are, by name.
 
-    `topic_hash` is the hash code of a topic's id, also for a topic that is gone but still assigned.
+    `topic_hashes` and `topic_spreads` are the hash codes of the topics' ids and what HashMap makes
+    of them, also for a topic that is gone but still assigned.
     """
 
     members: list[TargetMember]
     topics: dict[str, Topic]
-    topic_hash: Hash
+    topic_hashes: dict[str, int]
+    topic_spreads: dict[str, int]
     # Members mostly share a few lists of topics.
     _in_set_order: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
@@ -43,12 +45,17 @@ class CoordinatorView:
             self._in_set_order[member.topics] = [name for name in in_order if name in self.topics]
         return self._in_set_order[member.topics]
 
+    def in_map_order(self, names: Collection[str], table: int = DEFAULT_TABLE) -> list[str]:
+        """Topics in the order of a map by their *ids*, given in the order in which they were put."""
+        listed = list(names)
+        return spread_order(listed, [self.topic_spreads[name] for name in listed], table)
+
     def by_name(self, assignment: dict[str, dict[str, list[int]]]) -> TargetAssignment:
         """Sorted as answers are: topics by name, partitions ascending."""
         names = sorted_strings({topic for topics in assignment.values() for topic in topics})
         ranks = {name: rank for rank, name in enumerate(names)}
         return {
-            member_id: {name: sorted(topics[name]) for name in sorted(topics, key=ranks.__getitem__)}
+            member_id: {name: _ascending(topics[name]) for name in sorted(topics, key=ranks.__getitem__)}
             for member_id, topics in assignment.items()
         }
 
@@ -73,19 +80,19 @@ def coordinator_view(members: Sequence[TargetMember], topics: Sequence[Topic]) -
     return CoordinatorView(
         members=[by_id[member_id] for member_id in string_order(by_id)],
         topics={topic.name: topic for topic in topics if not topic.deleted},
-        topic_hash=hashes.__getitem__,
+        topic_hashes=hashes,
+        topic_spreads={name: spread(code) for name, code in hashes.items()},
     )
+
+
+def _ascending(numbers: list[int]) -> list[int]:
+    return numbers if len(numbers) < 2 else sorted(numbers)
 
 
 def static_then_id(member: TargetMember) -> tuple[bool, bytes]:
     """Sort key: static members by group.instance.id, then the others by member id."""
     dynamic = member.group_instance_id is None
     return dynamic, utf16_key(member.member_id if dynamic else member.group_instance_id or "")
-
-
-def set_order(partitions: Sequence[int]) -> list[int]:
-    """Partition ids in the order of `new HashSet(list)`."""
-    return hash_order(list(dict.fromkeys(partitions)), int, table_for_copy(len(partitions)))
 
 
 def left_unassigned() -> AssignorError:

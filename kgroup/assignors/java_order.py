@@ -11,6 +11,7 @@ tree, whose order is another one; among keys with useful hashes that does not ha
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -29,6 +30,12 @@ def spread(hash_code: int) -> int:
     return hash_code ^ (hash_code >> 16)
 
 
+@lru_cache(maxsize=1 << 15)
+def string_hash(text: str) -> int:
+    """`String.hashCode()`. A Java string remembers its hash, and the same names are asked for again."""
+    return java_hash_code(text)
+
+
 def uuid_hash(topic_id: UUID) -> int:
     """Hash code of Kafka's `Uuid`, unsigned: both halves of the two longs folded together."""
     folded = (topic_id.int >> 64) ^ (topic_id.int & 0xFFFFFFFFFFFFFFFF)
@@ -38,7 +45,7 @@ def uuid_hash(topic_id: UUID) -> int:
 def partition_hash(partition: tuple[str, int]) -> int:
     """Hash code of Kafka's `TopicPartition`, not yet reduced to 32 bits."""
     topic, number = partition
-    return 31 * (31 + number) + java_hash_code(topic)
+    return 31 * (31 + number) + string_hash(topic)
 
 
 def table_for(size: int) -> int:
@@ -80,32 +87,51 @@ def hash_order(keys: Collection[K], hash_code: Callable[[K], int], table: int = 
 
     `table` is the number of places to begin with, a power of two.
     """
-    spreads = [spread(code) for code in map(hash_code, keys)]
+    return spread_order(list(keys), [spread(code) for code in map(hash_code, keys)], table)
+
+
+def spread_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
+    """`hash_order` of keys whose spread hashes are known."""
+    count = len(keys)
     mask = _grown_table(spreads, table) - 1
-    places = [own & mask for own in spreads]
-    return [key for _, _, key in sorted(zip(places, range(len(places)), keys, strict=True))]
+    # One number for place and position sorts faster than a pair.
+    ordered = sorted([(own & mask) * count + position for position, own in enumerate(spreads)])
+    return [keys[number % count] for number in ordered]
 
 
-def computed_order(keys: Collection[K], hash_code: Callable[[K], int], table: int = DEFAULT_TABLE) -> list[K]:
-    """As `hash_order`, for a map filled by `computeIfAbsent`, which is not the same.
+def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
+    """As `spread_order`, for a map filled by `computeIfAbsent`, which is not the same.
 
     A new key goes to the front of its place, the table doubles only when the next key comes, and
     the eighth key in one place makes a small table double.
     """
-    spreads = [spread(code) for code in map(hash_code, keys)]
-    for position, own in enumerate(spreads):
+    count = len(keys)
+    for position in range(count):
+        if table >= _TREE_TABLE:
+            break
         if 4 * position > 3 * table:
             table *= 2
-        if position >= _TREE_FROM - 1 and _is_crowded(spreads[:position], own, table, _TREE_FROM - 1):
+        if _is_crowded(spreads[:position], spreads[position], table, _TREE_FROM - 1):
             table *= 2
+    while 4 * (count - 1) > 3 * table:
+        table *= 2
     mask = table - 1
-    places = [own & mask for own in spreads]
-    return [key for _, _, key in sorted(zip(places, range(0, -len(places), -1), keys, strict=True))]
+    ordered = sorted([(own & mask) * count + count - 1 - position for position, own in enumerate(spreads)])
+    return [keys[count - 1 - number % count] for number in ordered]
+
+
+def int_set_order(numbers: Sequence[int]) -> list[int]:
+    """Non-negative integers in the order of `new HashSet(list)`: ascending only below the table's size."""
+    if len(numbers) < 2:
+        return list(numbers)
+    distinct = list(dict.fromkeys(numbers))
+    table = table_for_copy(len(numbers))
+    return sorted(distinct) if max(distinct) < table else hash_order(distinct, int, table)
 
 
 def string_order(keys: Iterable[str], table: int = DEFAULT_TABLE) -> list[str]:
     """`hash_order` of strings; repeated ones count where they first stand."""
-    return hash_order(list(dict.fromkeys(keys)), java_hash_code, table)
+    return hash_order(list(dict.fromkeys(keys)), string_hash, table)
 
 
 class JavaHashSet(Generic[K]):

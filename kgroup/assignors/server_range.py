@@ -6,6 +6,7 @@ Source: group-coordinator RangeAssignor of Kafka 4.3.1. It keeps nothing of the 
 from collections.abc import Mapping, Sequence
 
 from kgroup.assignors.coordinator_view import coordinator_view, static_then_id
+from kgroup.assignors.java_order import sorted_strings
 from kgroup.assignors.model import TargetAssignment, TargetMember, Topic
 
 
@@ -24,14 +25,18 @@ class ServerRangeAssignor:
         view = coordinator_view(members, topics)
         ordered = sorted(view.members, key=static_then_id)
         assignment: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in ordered}
-        takers: dict[str, list[str]] = {name: [] for name in view.topics}
-        for member in ordered:
-            for name in dict.fromkeys(member.topics):
-                if name in takers:
-                    takers[name].append(member.member_id)
+        everyone = [member.member_id for member in ordered]
+        takers: dict[str, list[str]] = {name: [] for name in sorted_strings(view.topics)}
+        if view.homogeneous:
+            takers = {name: everyone for name in takers if any(name in member.topics for member in ordered[:1])}
+        else:
+            for member in ordered:
+                for name in dict.fromkeys(member.topics):
+                    if name in takers:
+                        takers[name].append(member.member_id)
         for name, member_ids in takers.items():
             _cut(name, view.topics[name].partitions, member_ids, assignment)
-        return view.by_name(assignment)
+        return assignment
 
 
 def _cut(name: str, partitions: int, member_ids: list[str], assignment: TargetAssignment) -> None:

@@ -6,8 +6,8 @@ else every topic by itself between its own subscribers.
 
 from collections.abc import Mapping, Sequence
 
-from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view, set_order
-from kgroup.assignors.java_order import hash_order
+from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
+from kgroup.assignors.java_order import int_set_order, spread
 from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, TopicPartition
 from kgroup.assignors.simple_sharing import Sharing
 
@@ -44,21 +44,21 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
     for number, member in enumerate(view.members):
         held[number] = [
             (name, partition)
-            for name in hash_order(member.assigned, view.topic_hash)
+            for name in view.in_map_order(member.assigned)
             if name in wanted
-            for partition in set_order(member.assigned[name])
+            for partition in int_set_order(member.assigned[name])
         ]
     assignment = {
         member.member_id: {name: list(parts) for name, parts in member.assigned.items() if name in wanted}
         for member in view.members
     }
     targets = [partition for name in subscribed for partition in _targets(view, name, assignable)]
-    topic_hash = view.topic_hash
+    hashes = {name: 31 * code for name, code in view.topic_hashes.items()}
     sharing = Sharing(
         targets=targets,
         takers=list(range(len(view.members))),
         held=held,
-        hash_code=lambda partition: 31 * topic_hash(partition[0]) + partition[1],
+        spread_of=lambda partition: spread(hashes[partition[0]] + partition[1]),
     )
     _apply(view, sharing, assignment)
     return assignment
@@ -76,7 +76,7 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
     }
     for name, numbers in takers.items():
         held = {
-            number: [(name, partition) for partition in set_order(member.assigned[name])]
+            number: [(name, partition) for partition in int_set_order(member.assigned[name])]
             for number, member in enumerate(view.members)
             if name in member.assigned
         }
@@ -84,7 +84,7 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
             targets=_targets(view, name, assignable),
             takers=numbers,
             held=held,
-            hash_code=lambda partition: partition[1],
+            spread_of=lambda partition: spread(partition[1]),
         )
         _apply(view, sharing, assignment)
     return assignment
@@ -100,7 +100,12 @@ def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> list[T
 
 def _apply(view: CoordinatorView, sharing: Sharing, assignment: TargetAssignment) -> None:
     sharing.share()
+    hands = [assignment[member.member_id] for member in view.members]
     for number, (name, partition) in sharing.revoked:
-        assignment[view.members[number].member_id][name].remove(partition)
+        hands[number][name].remove(partition)
     for number, (name, partition) in sharing.given:
-        assignment[view.members[number].member_id].setdefault(name, []).append(partition)
+        hand = hands[number]
+        if name in hand:
+            hand[name].append(partition)
+        else:
+            hand[name] = [partition]

@@ -3,10 +3,10 @@
 Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
-from kgroup.assignors.java_order import JavaHashSet, computed_order, hash_order, table_for
+from kgroup.assignors.java_order import JavaHashSet, computed_order, spread_order, table_for
 from kgroup.assignors.model import AssignorError, TopicPartition
 
 
@@ -24,12 +24,12 @@ class Sharing:
         targets: list[TopicPartition],
         takers: list[int],
         held: Mapping[int, list[TopicPartition]],
-        hash_code: Callable[[TopicPartition], int],
+        spread_of: Callable[[TopicPartition], int],
     ) -> None:
         self._targets = targets
         self._takers = takers
         self._held = held
-        self._hash_code = hash_code
+        self._spread_of = spread_of
         self._per_target = -(-len(takers) // len(targets)) if targets else 0
         share = self._per_target * len(targets) / len(takers)
         self._desired = {m: ceil(share * (i + 1)) - ceil(share * i) for i, m in enumerate(takers)}
@@ -44,8 +44,6 @@ class Sharing:
 
     def share(self) -> None:
         """Take from members with too much, then from partitions with too many members, and give."""
-        # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
-        self._table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
         self._revoke_overfilled()
         self._revoke_overshared()
         self._give()
@@ -59,13 +57,14 @@ class Sharing:
         for number, partitions in self._held.items():
             surplus = len(partitions) - self._desired.get(number, 0)
             if surplus > 0:
-                for partition in hash_order(partitions, self._hash_code)[:surplus]:
+                in_order = spread_order(partitions, list(map(self._spread_of, partitions)))
+                for partition in in_order[:surplus]:
                     self._revoke(number, partition)
 
     def _revoke_overshared(self) -> None:
         if all(len(sharers) <= self._per_target for sharers in self._sharers.values()):
             return
-        for partition in computed_order(self._sharers, self._hash_code, self._table):
+        for partition in self._in_order(list(self._sharers)):
             sharers: JavaHashSet[int] = JavaHashSet(int)
             for number in self._sharers[partition]:
                 sharers.add(number)
@@ -76,22 +75,19 @@ class Sharing:
                 self._revoke(number, partition)
 
     def _give(self) -> None:
-        """Go once through the partitions and round and round through members with room.
+        """Go once through the partitions, and round and round through members with room.
 
         Ends: a round in which no member could take anything is the last. Kafka then leaves the rest
         of the partitions with fewer members than they should have.
         """
-        counts, desired = self._counts, self._desired
-        for partition in self._targets:
-            self._sharers.setdefault(partition, [])
-        room = {m: None for m in sorted(self._takers) if counts.get(m, 0) < desired[m]}
-        if not room:
-            return
+        room = {m: self._desired[m] - self._counts.get(m, 0) for m in sorted(self._takers)}
+        room = {number: count for number, count in room.items() if count > 0}
         waiting = list(room)[::-1]
         someone_took = False
-        for partition in computed_order(self._sharers, self._hash_code, self._table):
-            lost = self._lost.get(partition, ())
-            sharers = [number for number in self._sharers[partition] if number not in lost]
+        for partition in self._in_order([*self._sharers, *(t for t in self._targets if t not in self._sharers)]):
+            if not room:
+                return
+            sharers = self._still_sharing(partition)
             missing = self._per_target - len(sharers)
             while missing > 0:
                 if not waiting:
@@ -104,13 +100,21 @@ class Sharing:
                 if number in sharers:
                     continue
                 self.given.append((number, partition))
-                counts[number] = counts.get(number, 0) + 1
                 missing -= 1
                 someone_took = True
-                if counts[number] >= desired[number]:
+                room[number] -= 1
+                if not room[number]:
                     del room[number]
-            if not room:
-                return
+
+    def _still_sharing(self, partition: TopicPartition) -> Sequence[int]:
+        sharers = self._sharers.get(partition, ())
+        lost = self._lost.get(partition)
+        return [number for number in sharers if number not in lost] if lost else sharers
+
+    def _in_order(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
+        table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
+        return computed_order(partitions, list(map(self._spread_of, partitions)), table)
 
 
 def _no_room() -> AssignorError:

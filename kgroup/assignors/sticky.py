@@ -5,7 +5,7 @@ Source: StickyAssignor of Kafka 4.3.1. Members remember their last assignment in
 
 from collections.abc import Sequence
 
-from kgroup.assignors.java_order import computed_order
+from kgroup.assignors.java_order import computed_order, spread, string_hash
 from kgroup.assignors.leader_view import LeaderView, leader_view
 from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, Topic, TopicPartition
 from kgroup.assignors.sticky_claims import Claim, settle
@@ -13,7 +13,6 @@ from kgroup.assignors.sticky_equal import assign_equal
 from kgroup.assignors.sticky_general import assign_general
 from kgroup.assignors.sticky_racks import sticky_racks
 from kgroup.errors import DecodeError
-from kgroup.protocol.group_hash import java_hash_code
 from kgroup.protocol.sticky_user_data import decode_sticky, encode_sticky
 
 
@@ -34,7 +33,8 @@ class StickyAssignor:
     def next_user_data(self, assigned: Sequence[TopicPartition], generation: int) -> bytes | None:
         """User data of version 1: topics in the order of a HashMap by topic."""
         by_topic = group_by_topic(assigned)
-        topics = computed_order(by_topic, java_hash_code)
+        names = list(by_topic)
+        topics = computed_order(names, [spread(string_hash(name)) for name in names])
         return encode_sticky([(name, by_topic[name]) for name in topics], generation)
 
 

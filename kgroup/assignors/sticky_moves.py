@@ -3,9 +3,8 @@
 Source: PartitionMovements of Kafka 4.3.1's AbstractStickyAssignor.
 """
 
-from kgroup.assignors.java_order import JavaHashSet
+from kgroup.assignors.java_order import JavaHashSet, partition_hash
 from kgroup.assignors.model import TopicPartition
-from kgroup.protocol.group_hash import java_hash_code
 
 
 class Moves:
@@ -14,7 +13,6 @@ class Moves:
     def __init__(self) -> None:
         self._of_partition: dict[TopicPartition, tuple[str, str]] = {}
         self._between: dict[tuple[str, str, str], JavaHashSet[TopicPartition]] = {}
-        self._topic_hashes: dict[str, int] = {}
 
     def better_choice(self, partition: TopicPartition, source: str, destination: str) -> TopicPartition:
         """The partition to move instead of this one.
@@ -41,15 +39,9 @@ class Moves:
         self._of_partition[partition] = (first, destination)
         key = (partition[0], first, destination)
         if key not in self._between:
-            self._between[key] = JavaHashSet(self._hash)
+            self._between[key] = JavaHashSet(partition_hash)
         self._between[key].add(partition)
 
     def state(self) -> frozenset[tuple[TopicPartition, tuple[str, str]]]:
         """The moves as a value that can be compared with another moment's."""
         return frozenset(self._of_partition.items())
-
-    def _hash(self, partition: TopicPartition) -> int:
-        topic, number = partition
-        if topic not in self._topic_hashes:
-            self._topic_hashes[topic] = java_hash_code(topic)
-        return 31 * (31 + number) + self._topic_hashes[topic]

@@ -6,8 +6,8 @@ all subscribe to the same topics, and `uniform_mixed` for the others.
 
 from collections.abc import Mapping, Sequence
 
-from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view, left_unassigned, set_order
-from kgroup.assignors.java_order import hash_order, table_for_copy
+from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view, left_unassigned
+from kgroup.assignors.java_order import int_set_order, table_for_copy
 from kgroup.assignors.model import TargetAssignment, TargetMember, Topic
 from kgroup.assignors.uniform_mixed import assign_mixed
 
@@ -40,7 +40,7 @@ def _assign_equal(view: CoordinatorView) -> TargetAssignment:
     than the quota already, in the order of the map, then the *last* of the others.
     """
     first = view.members[0]
-    subscribed = hash_order(view.subscribed(first), view.topic_hash, table_for_copy(len(first.topics)))
+    subscribed = view.in_map_order(view.subscribed(first), table_for_copy(len(first.topics)))
     if not subscribed:
         return {}
     free = _unowned(view, subscribed)
@@ -91,13 +91,13 @@ def _give_up(
     That goes by the order of its map by topic id and of each set of partitions.
     """
     given_up: list[tuple[str, int]] = []
-    for name in hash_order(member.assigned, view.topic_hash):
+    for name in view.in_map_order(member.assigned):
         if name not in keep:
             continue
         if len(keep[name]) <= quota:
             quota -= len(keep[name])
             continue
-        in_order = set_order(member.assigned[name])
+        in_order = int_set_order(member.assigned[name])
         keep[name] = in_order[:quota]
         given_up += [(name, number) for number in in_order[quota:]]
         if quota == 0:
