@@ -5,12 +5,12 @@ The fields are those of the captures' `truth.jsonl` (`fixtures/README.md`). kgro
 `topicName` where it knows the name of a topic id. Damage is an object of kind `error`.
 """
 
-from enum import Enum
 from functools import lru_cache
 from pathlib import PurePath
 
 from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord
+from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.report.entry_json import Json, TopicNames, key_json, value_json
 
@@ -22,16 +22,8 @@ _TIMESTAMP_TYPES = {
 _FIRST_MAGIC_WITH_PRODUCERS = 2
 
 
-class Transaction(Enum):
-    """How the transaction that a record belongs to ended; `PENDING` if its marker is not in what was read."""
-
-    PENDING = "pending"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-
-
 def record_json(
-    read: ReadRecord, *, transaction: Transaction | None = None, topic_names: TopicNames | None = None
+    read: ReadRecord, *, transaction: TransactionOutcome | None = None, topic_names: TopicNames | None = None
 ) -> Json:
     """One record, or one batch that the cleaner emptied."""
     front: Json = {
