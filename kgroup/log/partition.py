@@ -22,7 +22,6 @@ from kgroup.log.checkpoints import (
 from kgroup.log.index import read_offset_index
 from kgroup.log.segment import read_segment
 from kgroup.protocol.entries import TopicId
-from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 UNKNOWN_PARTITION: Final = -1
@@ -114,11 +113,6 @@ class LogDir:
         """Of partitions whose log starts behind their first segment's first offset."""
         return self._checkpoint(LOG_STARTS)
 
-    def topic_ids(self) -> dict[str, TopicId]:
-        """By topic, from every served partition folder that has one."""
-        named = {(folder.topic, folder.topic_id) for folder in self.partitions if folder.retired is None}
-        return {topic: topic_id for topic, topic_id in named if topic is not None and topic_id is not None}
-
     def _checkpoint(self, name: str) -> dict[TopicPartition, int]:
         checkpoint = self.path / name
         return read_offset_checkpoint(checkpoint) if checkpoint.is_file() else {}
@@ -134,34 +128,6 @@ def log_end_offset(segments: Sequence[SegmentFile]) -> int | None:
             # A segment is named after the next offset when it is begun, so an empty one says it, too.
             return segment.base_offset
     return None
-
-
-def log_listings(log_dirs: Iterable[LogDir], *, but_not: str = OFFSETS_TOPIC) -> list[LogListing]:
-    """What log directories say of their partitions' logs: first by their segments, then by checkpoint.
-
-    Folders that Kafka retired do not count.
-    """
-    by_segments: list[PartitionLog] = []
-    by_checkpoint: list[PartitionLog] = []
-    for log_dir in log_dirs:
-        topic_ids = log_dir.topic_ids()
-        log_starts = log_dir.log_starts()
-        for folder in log_dir.partitions:
-            if folder.retired is None and folder.topic not in (None, but_not):
-                by_segments.append(_log_of(folder))
-        for (topic, partition), high_watermark in log_dir.high_watermarks().items():
-            if topic != but_not:
-                by_checkpoint.append(
-                    PartitionLog(
-                        topic=topic,
-                        partition=partition,
-                        source=LogEndSource.CHECKPOINT,
-                        log_start_offset=log_starts.get(TopicPartition(topic, partition)),
-                        log_end_offset=high_watermark,
-                        topic_id=topic_ids.get(topic),
-                    )
-                )
-    return [LogListing(logs=tuple(by_segments)), LogListing(logs=tuple(by_checkpoint))]
 
 
 def read_partition_folder(path: Path, *, given: str | None = None) -> PartitionFolder | None:
@@ -212,18 +178,6 @@ def _names(folder: Path) -> list[str]:
         return sorted(child.name for child in folder.iterdir())
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror or error}") from error
-
-
-def _log_of(folder: PartitionFolder) -> PartitionLog:
-    assert folder.topic is not None
-    return PartitionLog(
-        topic=folder.topic,
-        partition=folder.partition,
-        source=LogEndSource.SEGMENTS,
-        log_start_offset=folder.log_start_offset(),
-        log_end_offset=folder.log_end_offset(),
-        topic_id=folder.topic_id,
-    )
 
 
 def _last_batch(segment: SegmentFile) -> Batch | None:

@@ -1,6 +1,7 @@
 """From the paths a user gives to the segments to read."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,42 +94,28 @@ class _Found:
         self._topic = topic
         self._segments: dict[str, SegmentFile] = {}
         self._log_dirs: dict[str, LogDir] = {}
-        self._skipped: list[Skipped] = []
-        self._visited: set[str] = set()
-        self._other_topics: set[str] = set()
+        self._skipped: dict[str, Skipped] = {}
 
     def sources(self) -> Sources:
         segments = sorted(
             self._segments.values(),
-            key=lambda segment: (
-                segment.partition,
-                str(segment.folder),
-                segment.base_offset or 0,
-                segment.path,
-            ),
+            key=lambda file: (file.partition, str(file.folder), file.base_offset or 0, file.path),
         )
         log_dirs = sorted(self._log_dirs.values(), key=lambda log_dir: str(log_dir.path))
-        return Sources(segments=tuple(segments), log_dirs=tuple(log_dirs), skipped=tuple(self._skipped))
+        return Sources(
+            segments=tuple(segments), log_dirs=tuple(log_dirs), skipped=tuple(self._skipped.values())
+        )
 
     def add(self, given: str) -> None:
         """Add what one path holds. Raises SourceError if that is nothing of the topic."""
         if given == STDIN:
-            self._segments[STDIN] = SegmentFile(
-                path=STDIN, topic=None, partition=UNKNOWN_PARTITION, base_offset=None
+            self._add_segment(
+                SegmentFile(path=STDIN, topic=None, partition=UNKNOWN_PARTITION, base_offset=None)
             )
-            return
-        path = Path(given)
-        try:
-            is_folder = path.is_dir()
-            path.stat()
-        except OSError as error:
-            raise SourceError(f"{given}: {error.strerror or error}") from error
-        if not is_folder:
+        elif _is_folder(given):
+            self._add_folder(given)
+        else:
             self._add_file(given)
-            return
-        self._other_topics.clear()
-        if not self._add_folder(path, given, named=True):
-            raise SourceError(f"{given}: {self._nothing_found()}")
 
     def _add_file(self, given: str) -> None:
         path = Path(given)
@@ -138,51 +125,41 @@ class _Found:
             raise SourceError(f"{given}: this is not a segment; give the .log file beside it")
         beside_index = path.with_suffix(".index").exists()
         if topic not in (None, self._topic):
-            # Without an index beside it, the segment is a copy in a folder that happens to end with a number.
+            # Without an index beside it, it is a copy in a folder whose name happens to end in a number.
             if beside_index:
                 raise SourceError(f"{given}: a segment of topic {topic}, not of {self._topic}")
             topic, partition = None, UNKNOWN_PARTITION
-        self._add_segment(
-            SegmentFile(
-                path=given, topic=topic, partition=partition, base_offset=parse_segment_name(path.name)
-            )
-        )
+        base_offset = parse_segment_name(path.name)
+        self._add_segment(SegmentFile(path=given, topic=topic, partition=partition, base_offset=base_offset))
         if beside_index:
             self._add_log_dir(folder.parent)
 
-    def _add_folder(self, path: Path, given: str, *, named: bool) -> bool:
-        """Whether there was a segment of the topic in the folder, or below it."""
-        real = os.path.realpath(path)
-        if real in self._visited:
-            return named
-        self._visited.add(real)
-        folder = read_partition_folder(path, given=given)
-        if folder is not None:
-            return self._add_partition(folder, given, named=named)
-        found = False
-        for child in sorted(path.iterdir()):
-            if not child.is_dir():
+    def _add_folder(self, given: str) -> None:
+        """Add the partition folder that `given` is, or those below it. Links may form a loop."""
+        named = read_partition_folder(Path(given), given=given)
+        if named is not None:
+            self._add_log_dir(named.path.absolute().parent)
+            if named.topic not in (None, self._topic):
+                raise SourceError(f"{given}: a partition of topic {named.topic}, not of {self._topic}")
+            if not named.segments:
+                raise SourceError(f"{given}: there are no segments in it")
+            for segment in named.segments:
+                self._add_segment(segment)
+            return
+        folders, skipped = _partition_folders_below(given)
+        for folder in folders:
+            self._add_log_dir(folder.path.absolute().parent)
+            if folder.topic not in (None, self._topic):
                 continue
-            try:
-                found |= self._add_folder(child, str(Path(given) / child.name), named=False)
-            except SourceError as error:
-                self._skipped.append(Skipped(path=str(child), why=str(error)))
-        return found
-
-    def _add_partition(self, folder: PartitionFolder, given: str, *, named: bool) -> bool:
-        self._add_log_dir(folder.path.absolute().parent)
-        if folder.topic is not None and folder.topic != self._topic:
-            self._other_topics.add(folder.topic)
-            return False
-        if folder.retired is not None and not named:
-            self._skipped.append(Skipped(path=given, why=folder.retired))
-            return False
-        if folder.topic is None and not named:
-            self._skipped.append(Skipped(path=given, why="segments in a folder whose name says no partition"))
-            return False
-        for segment in folder.segments:
-            self._add_segment(segment)
-        return bool(folder.segments)
+            if folder.topic is None or folder.retired is not None:
+                why = folder.retired or "segments in a folder whose name says no partition"
+                skipped.append(Skipped(path=str(folder.path), why=why))
+                continue
+            for segment in folder.segments:
+                self._add_segment(segment)
+        self._skipped.update((skip.path, skip) for skip in skipped)
+        if not any(folder.topic == self._topic and folder.segments for folder in folders):
+            raise SourceError(f"{given}: {self._nothing_found(folders, skipped)}")
 
     def _add_segment(self, segment: SegmentFile) -> None:
         self._segments.setdefault(os.path.realpath(segment.path), segment)
@@ -192,23 +169,26 @@ class _Found:
         if real not in self._log_dirs:
             self._log_dirs[real] = read_log_dir(path)
 
-    def _nothing_found(self) -> str:
-        if not self._other_topics:
-            return f"no segments of {self._topic} here or below"
-        topics = sorted(self._other_topics)
-        shown = ", ".join(topics[:5]) + (f" and {len(topics) - 5} more" if len(topics) > 5 else "")
-        return f"no segments of {self._topic} here or below, only of {shown}"
+    def _nothing_found(self, folders: list[PartitionFolder], skipped: list[Skipped]) -> str:
+        why = f"no segments of {self._topic} here or below"
+        if skipped:
+            return f"{why}; skipped {skipped[0].path}: {skipped[0].why}"
+        topics = sorted({folder.topic for folder in folders if folder.topic not in (None, self._topic)})
+        if topics:
+            more = f" and {len(topics) - 5} more" if len(topics) > 5 else ""
+            return f"{why}, only of {', '.join(map(str, topics[:5]))}{more}"
+        return why
 
 
 def read_log_dir(path: Path) -> LogDir:
     """The log directory at `path`, with every partition folder in it that can be listed."""
     folders = []
     try:
-        children = sorted(path.iterdir())
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        children = _folders_in(path)
+    except SourceError:
+        children = []
     for child in children:
-        if parse_folder_name(child.name)[0] is None or not child.is_dir():
+        if parse_folder_name(child.name)[0] is None:
             continue
         try:
             folder = read_partition_folder(child)
@@ -217,6 +197,44 @@ def read_log_dir(path: Path) -> LogDir:
         if folder is not None:
             folders.append(folder)
     return LogDir(path=path, partitions=tuple(folders))
+
+
+def _partition_folders_below(given: str) -> tuple[list[PartitionFolder], list[Skipped]]:
+    """Every partition folder below `given`, at any depth, and what could not be looked into."""
+    folders: list[PartitionFolder] = []
+    skipped: list[Skipped] = []
+    visited: set[str] = set()
+    pending = [Path(given)]
+    while pending:
+        path = pending.pop()
+        real = os.path.realpath(path)
+        if real in visited:
+            continue
+        visited.add(real)
+        try:
+            folder = read_partition_folder(path)
+            if folder is not None:
+                folders.append(folder)
+            else:
+                pending += reversed(_folders_in(path))
+        except SourceError as error:
+            skipped.append(Skipped(path=str(path), why=str(error)))
+    return folders, skipped
+
+
+def _folders_in(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as children:
+            return sorted(Path(child.path) for child in children if child.is_dir())
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _is_folder(given: str) -> bool:
+    try:
+        return stat.S_ISDIR(Path(given).stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{given}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _check_replicas(sources: Sources, partition: int, by_folder: Iterable[Path]) -> None:
