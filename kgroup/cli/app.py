@@ -20,7 +20,7 @@ from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
-    "lag-report": "Say how far every group is behind, partition by partition.",
+    "lag-report": "Say how far every group is behind.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 

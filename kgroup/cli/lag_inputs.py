@@ -11,7 +11,6 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kgroup.group.lag import Commit, LagRow, lag_rows
@@ -71,12 +70,12 @@ def gather(
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
     commits = living_commits(newest.commits, wanted)
     living = [logged for logged in newest.others if _is_living(logged.entry)]
-    names = logged_topic_names(living) | named_topic_ids(commits)
+    names = {**logged_topic_names(living), **named_topic_ids(commits)}
     groups = read_groups(living, names)  # to learn what topics they own
     topics = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
     found = read_log_ends(log_dirs, topics | set(names_in(commits, "topic")))
     ends = LogEnds([*said, found.segments, found.checkpoints])
-    groups = read_groups(living, names | ends.topic_names())
+    groups = read_groups(living, {**names, **ends.topic_names()})
     return LagInputs(
         groups={group_id: group for group_id, group in groups.items() if wanted(group_id)},
         commits=commits,
@@ -104,49 +103,42 @@ def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table
     Tombstones are left out. One chunk; `group` and `topic` as dictionaries.
     """
     table = commits.unify_dictionaries().combine_chunks()
-    names, codes = _dictionary(table["group"])
-    chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
-    table = table.filter(pa.array(chosen & ~table["tombstone"].to_numpy())).combine_chunks()
-    order = np.lexsort(
-        (
-            table["partition"].to_numpy(),
-            _ranks(table["topic"]),
-            _ranks(table["group"]),
-        )
-    )
-    return table.take(pa.array(order))
+    names, codes = _dictionary(table, "group")
+    chosen = np.array([wanted(name) for name in names], np.bool_)[codes] & ~table["tombstone"].to_numpy()
+    table = table.take(pa.array(np.flatnonzero(chosen), pa.int64())).combine_chunks()
+    order = np.lexsort((table["partition"].to_numpy(), _ranks(table, "topic"), _ranks(table, "group")))
+    return table.take(pa.array(order, pa.int64())).combine_chunks()
 
 
-def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """The place of each value in the order of all names: by code point, as Python sorts."""
-    names, codes = _dictionary(column)
+def _ranks(commits: pa.Table, column: str) -> NDArray[np.int64]:
+    """Each row's place in the order of all names: by code point, as Python sorts."""
+    names, codes = _dictionary(commits, column)
     ranks = np.empty(len(names), np.int64)
     ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     return ranks[codes]
 
 
-def _dictionary(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int32]]:
-    if column.num_chunks == 0:
+def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int32]]:
+    if not commits.num_rows:
         return [], np.empty(0, np.int32)
-    array = column.chunk(0)
+    array = commits[column].chunk(0)
+    assert isinstance(array, pa.DictionaryArray)
     return array.dictionary.to_pylist(), array.indices.to_numpy()
 
 
 def names_in(commits: pa.Table, column: str) -> list[str]:
-    """The groups, or topics, of sorted commits, in order."""
-    names, codes = _dictionary(commits[column])
+    """The groups, or topics, of commits in one chunk, in order."""
+    names, codes = _dictionary(commits, column)
     return sorted(names[code] for code in np.unique(codes))
 
 
 def named_topic_ids(commits: pa.Table) -> dict[UUID, str]:
     """Topic id to name, as commits of value version 4 carry both."""
-    pairs = commits.filter(pc.is_valid(commits["topic_id"])).group_by(["topic_id", "topic"]).aggregate([])
+    pairs = commits.group_by(["topic_id", "topic"]).aggregate([])
     return {
-        UUID(bytes=topic_id): topic
-        for topic_id, topic in sorted(
-            zip(pairs["topic_id"].to_pylist(), pairs["topic"].to_pylist(), strict=True)
-        )
-        if any(topic_id)
+        UUID(bytes=row["topic_id"]): row["topic"]
+        for row in pairs.to_pylist()
+        if row["topic_id"] is not None and any(row["topic_id"])
     }
 
 

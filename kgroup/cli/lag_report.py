@@ -112,11 +112,11 @@ def lag_report(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say how far every group is behind, partition by partition.
+    """Say how far every group is behind.
 
-    Reads the newest commits of each group out of __consumer_offsets segments and the log ends of the topics
-    out of the broker's other files: of each partition, in this order, what --log-ends says, the segments
-    in its folder, the broker's checkpoint of high watermarks. What none of them knows is unknown, not 0.
+    Partition by partition, from a broker's files: the newest commits in __consumer_offsets, and the log ends
+    of the topics. Of each partition that is, in this order, what --log-ends says, the end of the segments
+    in its folder, or the broker's checkpoint of high watermarks. What none of them knows is unknown, not 0.
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
