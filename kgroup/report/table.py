@@ -76,14 +76,22 @@ def _lines(columns: Sequence[TableColumn], rows: list[Sequence[str]], widths: li
     # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
     full = ["x" * width for width in widths]
     text = tabulate(
-        [full, *rows],
+        [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
         tablefmt="plain",
         disable_numparse=True,
         preserve_whitespace=True,
         colalign=["right" if column.right else "left" for column in columns],
-        maxcolwidths=[max(width, 1) for width in widths],
     )
     return (line.rstrip(" ") for line in text.split("\n")[1:])
+
+
+def _wrapped(cell: str, width: int) -> str:
+    # tabulate's own wrapping takes a cell that says False for a truth value, and shows True.
+    if display_width(cell) <= width:
+        return cell
+    from wcwidth import wrap
+
+    return "\n".join(wrap(cell, width, drop_whitespace=False))
 
 
 def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:
