@@ -1,6 +1,6 @@
 """The group as the assigning coordinator holds it: Java maps by member id, topic name and topic id."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -50,7 +50,7 @@ class CoordinatorView:
         listed = list(names)
         return spread_order(listed, [self.topic_spreads[name] for name in listed], table)
 
-    def by_name(self, assignment: dict[str, dict[str, list[int]]]) -> TargetAssignment:
+    def by_name(self, assignment: Mapping[str, Mapping[str, Sequence[int]]]) -> TargetAssignment:
         """Sorted as answers are: topics by name, partitions ascending."""
         names = sorted_strings({topic for topics in assignment.values() for topic in topics})
         ranks = {name: rank for rank, name in enumerate(names)}
@@ -75,7 +75,9 @@ def coordinator_view(members: Sequence[TargetMember], topics: Sequence[Topic]) -
     for member in members:
         for name in member.assigned:
             if name not in hashes:
-                raise InputError(f"member {member.member_id!r}, assigned: topic {name!r} is not among the topics")
+                raise InputError(
+                    f"member {member.member_id!r}, assigned: topic {name!r} is not among the topics"
+                )
     by_id = {member.member_id: member for member in members}
     return CoordinatorView(
         members=[by_id[member_id] for member_id in string_order(by_id)],
@@ -85,8 +87,8 @@ def coordinator_view(members: Sequence[TargetMember], topics: Sequence[Topic]) -
     )
 
 
-def _ascending(numbers: list[int]) -> list[int]:
-    return numbers if len(numbers) < 2 else sorted(numbers)
+def _ascending(numbers: Sequence[int]) -> list[int]:
+    return list(numbers) if len(numbers) < 2 else sorted(set(numbers))
 
 
 def static_then_id(member: TargetMember) -> tuple[bool, bytes]:

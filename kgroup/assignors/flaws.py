@@ -31,12 +31,15 @@ def client_flaws(
         excused = {partition for member in members for partition in member.owned_partitions}
     found = {
         Flaw.NOT_SUBSCRIBED: any(
-            topic not in member.topics for member in members for topic, _ in assignment.get(member.member_id, ())
+            topic not in member.topics
+            for member in members
+            for topic, _ in assignment.get(member.member_id, ())
         ),
         Flaw.TWICE: any(count > 1 for count in times.values()),
         Flaw.NO_SUCH_PARTITION: not existing.issuperset(times),
         Flaw.LEFT_OUT: any(
-            partition[0] in wanted and partition not in times and partition not in excused for partition in existing
+            partition[0] in wanted and partition not in times and partition not in excused
+            for partition in existing
         ),
     }
     return [flaw for flaw, is_there in found.items() if is_there]

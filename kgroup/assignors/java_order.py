@@ -10,6 +10,7 @@ Not covered: nine or more keys in one place of a table of 64 or more. Java then 
 tree, whose order is another one; among keys with useful hashes that does not happen.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -28,6 +29,11 @@ def spread(hash_code: int) -> int:
     """HashMap's own mixing of a 32-bit hash code, signed or not; the result is unsigned."""
     hash_code &= 0xFFFFFFFF
     return hash_code ^ (hash_code >> 16)
+
+
+def spread_all(hash_codes: Iterable[int]) -> list[int]:
+    """`spread` of each."""
+    return [(code & 0xFFFFFFFF) ^ ((code & 0xFFFFFFFF) >> 16) for code in hash_codes]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -60,10 +66,9 @@ def table_for_copy(size: int) -> int:
 
 def _grown_table(spreads: Sequence[int], table: int) -> int:
     """The table after keys with these spread hashes were put into one of `table` places."""
-    count = len(spreads)
-    if _TREE_FROM < count and table < _TREE_TABLE and 4 * count <= 3 * _TREE_TABLE:
+    if _could_crowd(spreads, table, _TREE_FROM):
         return _grown_one_by_one(spreads, table)
-    while 4 * count > 3 * table:
+    while 4 * len(spreads) > 3 * table:
         table *= 2
     return table
 
@@ -77,6 +82,27 @@ def _grown_one_by_one(spreads: Sequence[int], table: int) -> int:
     return table
 
 
+def _computed_table(spreads: Sequence[int], table: int) -> int:
+    """The same for a map filled by `computeIfAbsent`: it doubles only when the next key comes."""
+    if _could_crowd(spreads, table, _TREE_FROM - 1):
+        for position, own in enumerate(spreads):
+            if 4 * position > 3 * table:
+                table *= 2
+            if _is_crowded(spreads[:position], own, table, _TREE_FROM - 1):
+                table *= 2
+    while 4 * (len(spreads) - 1) > 3 * table:
+        table *= 2
+    return table
+
+
+def _could_crowd(spreads: Sequence[int], table: int, limit: int) -> bool:
+    """Whether a place of a small table could have `limit` keys when one more comes."""
+    # 49 keys need a table of 128, which no crowding makes.
+    if not limit < len(spreads) <= 3 * _TREE_TABLE // 4 + 1 or table >= _TREE_TABLE:
+        return False
+    return max(Counter([own & (table - 1) for own in spreads]).values()) > limit
+
+
 def _is_crowded(others: Iterable[int], own: int, table: int, limit: int) -> bool:
     mask = table - 1
     return table < _TREE_TABLE and sum(1 for other in others if other & mask == own & mask) >= limit
@@ -87,16 +113,17 @@ def hash_order(keys: Collection[K], hash_code: Callable[[K], int], table: int = 
 
     `table` is the number of places to begin with, a power of two.
     """
-    return spread_order(list(keys), [spread(code) for code in map(hash_code, keys)], table)
+    return spread_order(list(keys), spread_all(map(hash_code, keys)), table)
 
 
 def spread_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
     """`hash_order` of keys whose spread hashes are known."""
-    count = len(keys)
     mask = _grown_table(spreads, table) - 1
     # One number for place and position sorts faster than a pair.
-    ordered = sorted([(own & mask) * count + position for position, own in enumerate(spreads)])
-    return [keys[number % count] for number in ordered]
+    shift = len(keys).bit_length()
+    ordered = sorted([(own & mask) << shift | position for position, own in enumerate(spreads)])
+    low = (1 << shift) - 1
+    return [keys[number & low] for number in ordered]
 
 
 def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
@@ -105,19 +132,11 @@ def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAU
     A new key goes to the front of its place, the table doubles only when the next key comes, and
     the eighth key in one place makes a small table double.
     """
-    count = len(keys)
-    for position in range(count):
-        if table >= _TREE_TABLE:
-            break
-        if 4 * position > 3 * table:
-            table *= 2
-        if _is_crowded(spreads[:position], spreads[position], table, _TREE_FROM - 1):
-            table *= 2
-    while 4 * (count - 1) > 3 * table:
-        table *= 2
-    mask = table - 1
-    ordered = sorted([(own & mask) * count + count - 1 - position for position, own in enumerate(spreads)])
-    return [keys[count - 1 - number % count] for number in ordered]
+    mask = _computed_table(spreads, table) - 1
+    shift = len(keys).bit_length()
+    ordered = sorted([(own & mask) << shift | position for position, own in enumerate(reversed(spreads))])
+    low, last = (1 << shift) - 1, len(keys) - 1
+    return [keys[last - (number & low)] for number in ordered]
 
 
 def int_set_order(numbers: Sequence[int]) -> list[int]:

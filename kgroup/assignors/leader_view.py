@@ -70,4 +70,6 @@ def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
     racks = [frozenset(rack for rack in replicas if rack is not None) for replicas in topic.replica_racks]
     if topic.partition_ids is None:
         return racks
-    return [racks for _, racks in sorted(zip(topic.partition_ids, racks, strict=True), key=lambda pair: pair[0])]
+    return [
+        racks for _, racks in sorted(zip(topic.partition_ids, racks, strict=True), key=lambda pair: pair[0])
+    ]

@@ -136,3 +136,14 @@ def require_distinct(members: Sequence[GroupMember] | Sequence[TargetMember]) ->
         if member.member_id in seen:
             raise InputError(f"member {member.member_id!r} is there twice")
         seen.add(member.member_id)
+
+
+def group_by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
+    """Partition ids by topic, topics in order of first appearance."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        if topic in by_topic:
+            by_topic[topic].append(number)
+        else:
+            by_topic[topic] = [number]
+    return by_topic

@@ -18,5 +18,7 @@ def kept(assignor: str, members: Sequence[GroupMember], assignment: Assignment) 
     claim_of = sticky_claim if assignor == "sticky" else cooperative_claim
     claimed = {member.member_id: set(claim_of(member).partitions) for member in members}
     return sum(
-        partition in claimed[member_id] for member_id, partitions in assignment.items() for partition in partitions
+        partition in claimed[member_id]
+        for member_id, partitions in assignment.items()
+        for partition in partitions
     )

@@ -28,7 +28,9 @@ class ServerRangeAssignor:
         everyone = [member.member_id for member in ordered]
         takers: dict[str, list[str]] = {name: [] for name in sorted_strings(view.topics)}
         if view.homogeneous:
-            takers = {name: everyone for name in takers if any(name in member.topics for member in ordered[:1])}
+            takers = {
+                name: everyone for name in takers if any(name in member.topics for member in ordered[:1])
+            }
         else:
             for member in ordered:
                 for name in dict.fromkeys(member.topics):

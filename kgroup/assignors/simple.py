@@ -5,13 +5,17 @@ else every topic by itself between its own subscribers.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
-from kgroup.assignors.java_order import int_set_order, spread
-from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, TopicPartition
+from kgroup.assignors.java_order import int_set_order, spread_all
+from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, TopicPartition, group_by_topic
 from kgroup.assignors.simple_sharing import Sharing
 
 Assignable = Mapping[str, Sequence[int]] | None
+
+# An assignment whose lists belong to the members' present one until they change.
+Shares = dict[str, dict[str, Sequence[int]]]
 
 
 class SimpleAssignor:
@@ -37,7 +41,7 @@ class SimpleAssignor:
         return view.by_name(share(view, assignable))
 
 
-def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignment:
+def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
     subscribed = view.subscribed(view.members[0])
     wanted = set(subscribed)
     held: dict[int, list[TopicPartition]] = {}
@@ -49,7 +53,7 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
             for partition in int_set_order(member.assigned[name])
         ]
     assignment = {
-        member.member_id: {name: list(parts) for name, parts in member.assigned.items() if name in wanted}
+        member.member_id: {name: parts for name, parts in member.assigned.items() if name in wanted}
         for member in view.members
     }
     targets = [partition for name in subscribed for partition in _targets(view, name, assignable)]
@@ -58,22 +62,20 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
         targets=targets,
         takers=list(range(len(view.members))),
         held=held,
-        spread_of=lambda partition: spread(hashes[partition[0]] + partition[1]),
+        spreads=lambda partitions: spread_all([hashes[name] + number for name, number in partitions]),
     )
     _apply(view, sharing, assignment)
     return assignment
 
 
-def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignment:
+def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
     takers: dict[str, list[int]] = {}
     for number, member in enumerate(view.members):
         for name in view.subscribed(member):
             takers.setdefault(name, []).append(number)
     if not takers:
         return {}
-    assignment = {
-        member.member_id: {name: list(parts) for name, parts in member.assigned.items()} for member in view.members
-    }
+    assignment = {member.member_id: dict(member.assigned) for member in view.members}
     for name, numbers in takers.items():
         held = {
             number: [(name, partition) for partition in int_set_order(member.assigned[name])]
@@ -84,7 +86,7 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
             targets=_targets(view, name, assignable),
             takers=numbers,
             held=held,
-            spread_of=lambda partition: spread(partition[1]),
+            spreads=lambda partitions: spread_all([number for _, number in partitions]),
         )
         _apply(view, sharing, assignment)
     return assignment
@@ -93,19 +95,18 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
 def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> list[TopicPartition]:
     everything = range(view.topics[name].partitions)
     if assignable is None:
-        return [(name, number) for number in everything]
+        return list(zip(repeat(name), everything))
     allowed = set(assignable.get(name, ()))
     return [(name, number) for number in everything if number in allowed]
 
 
-def _apply(view: CoordinatorView, sharing: Sharing, assignment: TargetAssignment) -> None:
+def _apply(view: CoordinatorView, sharing: Sharing, assignment: Shares) -> None:
     sharing.share()
-    hands = [assignment[member.member_id] for member in view.members]
-    for number, (name, partition) in sharing.revoked:
-        hands[number][name].remove(partition)
-    for number, (name, partition) in sharing.given:
-        hand = hands[number]
-        if name in hand:
-            hand[name].append(partition)
-        else:
-            hand[name] = [partition]
+    for number, partitions in sharing.revoked.items():
+        hand = assignment[view.members[number].member_id]
+        for name, revoked in group_by_topic(partitions).items():
+            hand[name] = [partition for partition in hand[name] if partition not in revoked]
+    for number, partitions in sharing.given.items():
+        hand = assignment[view.members[number].member_id]
+        for name, given in group_by_topic(partitions).items():
+            hand[name] = [*hand[name], *given] if name in hand else given

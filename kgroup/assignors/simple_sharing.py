@@ -13,9 +13,9 @@ from kgroup.assignors.model import AssignorError, TopicPartition
 class Sharing:
     """One round of sharing `targets` between the members `takers`, who are numbers.
 
-    `held` is what members hold now, in Java's order; members that are no takers lose all of it. Every
-    target should be with as many members as it takes to give each taker something. The results are
-    `revoked` and `given`: pairs of member and partition.
+    Takers come in ascending order. `held` is what members hold now, in Java's order; members that
+    are no takers lose all of it. Every target should be with as many members as it takes to give
+    each taker something. The results are `revoked` and `given`, by member.
     """
 
     def __init__(
@@ -24,23 +24,24 @@ class Sharing:
         targets: list[TopicPartition],
         takers: list[int],
         held: Mapping[int, list[TopicPartition]],
-        spread_of: Callable[[TopicPartition], int],
+        spreads: Callable[[Sequence[TopicPartition]], list[int]],
     ) -> None:
         self._targets = targets
         self._takers = takers
         self._held = held
-        self._spread_of = spread_of
+        self._spreads = spreads
         self._per_target = -(-len(takers) // len(targets)) if targets else 0
         share = self._per_target * len(targets) / len(takers)
-        self._desired = {m: ceil(share * (i + 1)) - ceil(share * i) for i, m in enumerate(takers)}
+        bounds = [ceil(share * place) for place in range(len(takers) + 1)]
+        self._desired = {m: bounds[place + 1] - bounds[place] for place, m in enumerate(takers)}
         self._counts = {number: len(partitions) for number, partitions in held.items()}
         self._sharers: dict[TopicPartition, list[int]] = {}
         for number, partitions in held.items():
             for partition in partitions:
                 self._sharers.setdefault(partition, []).append(number)
         self._lost: dict[TopicPartition, list[int]] = {}
-        self.revoked: list[tuple[int, TopicPartition]] = []
-        self.given: list[tuple[int, TopicPartition]] = []
+        self.revoked: dict[int, list[TopicPartition]] = {}
+        self.given: dict[int, list[TopicPartition]] = {}
 
     def share(self) -> None:
         """Take from members with too much, then from partitions with too many members, and give."""
@@ -51,13 +52,13 @@ class Sharing:
     def _revoke(self, number: int, partition: TopicPartition) -> None:
         self._lost.setdefault(partition, []).append(number)
         self._counts[number] -= 1
-        self.revoked.append((number, partition))
+        self.revoked.setdefault(number, []).append(partition)
 
     def _revoke_overfilled(self) -> None:
         for number, partitions in self._held.items():
             surplus = len(partitions) - self._desired.get(number, 0)
             if surplus > 0:
-                in_order = spread_order(partitions, list(map(self._spread_of, partitions)))
+                in_order = spread_order(partitions, self._spreads(partitions))
                 for partition in in_order[:surplus]:
                     self._revoke(number, partition)
 
@@ -80,15 +81,18 @@ class Sharing:
         Ends: a round in which no member could take anything is the last. Kafka then leaves the rest
         of the partitions with fewer members than they should have.
         """
-        room = {m: self._desired[m] - self._counts.get(m, 0) for m in sorted(self._takers)}
-        room = {number: count for number, count in room.items() if count > 0}
+        counts = self._counts
+        room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
         waiting = list(room)[::-1]
         someone_took = False
-        for partition in self._in_order([*self._sharers, *(t for t in self._targets if t not in self._sharers)]):
+        self.given = given = {number: [] for number in room}
+        holding, lost, per_target = self._sharers, self._lost, self._per_target
+        unheld = [target for target in self._targets if target not in holding] if holding else self._targets
+        for partition in self._in_order([*holding, *unheld]):
             if not room:
                 return
-            sharers = self._still_sharing(partition)
-            missing = self._per_target - len(sharers)
+            sharers = self._still_sharing(partition) if partition in lost else holding.get(partition, ())
+            missing = per_target - len(sharers)
             while missing > 0:
                 if not waiting:
                     if not someone_took:
@@ -99,7 +103,7 @@ class Sharing:
                 number = waiting.pop()
                 if number in sharers:
                     continue
-                self.given.append((number, partition))
+                given[number].append(partition)
                 missing -= 1
                 someone_took = True
                 room[number] -= 1
@@ -107,14 +111,13 @@ class Sharing:
                     del room[number]
 
     def _still_sharing(self, partition: TopicPartition) -> Sequence[int]:
-        sharers = self._sharers.get(partition, ())
-        lost = self._lost.get(partition)
-        return [number for number in sharers if number not in lost] if lost else sharers
+        lost = self._lost[partition]
+        return [number for number in self._sharers[partition] if number not in lost]
 
     def _in_order(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
-        return computed_order(partitions, list(map(self._spread_of, partitions)), table)
+        return computed_order(partitions, self._spreads(partitions), table)
 
 
 def _no_room() -> AssignorError:

@@ -5,9 +5,16 @@ Source: StickyAssignor of Kafka 4.3.1. Members remember their last assignment in
 
 from collections.abc import Sequence
 
-from kgroup.assignors.java_order import computed_order, spread, string_hash
+from kgroup.assignors.java_order import computed_order, spread_all, string_hash
 from kgroup.assignors.leader_view import LeaderView, leader_view
-from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import (
+    NO_GENERATION,
+    Assignment,
+    GroupMember,
+    Topic,
+    TopicPartition,
+    group_by_topic,
+)
 from kgroup.assignors.sticky_claims import Claim, settle
 from kgroup.assignors.sticky_equal import assign_equal
 from kgroup.assignors.sticky_general import assign_general
@@ -34,7 +41,7 @@ class StickyAssignor:
         """User data of version 1: topics in the order of a HashMap by topic."""
         by_topic = group_by_topic(assigned)
         names = list(by_topic)
-        topics = computed_order(names, [spread(string_hash(name)) for name in names])
+        topics = computed_order(names, spread_all(map(string_hash, names)))
         return encode_sticky([(name, by_topic[name]) for name in topics], generation)
 
 
@@ -67,11 +74,3 @@ def equal_subscriptions(view: LeaderView) -> bool:
                 return False
             compared.add(member.topics)
     return True
-
-
-def group_by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
-    """Partition ids by topic, topics in order of first appearance."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        by_topic.setdefault(topic, []).append(number)
-    return by_topic

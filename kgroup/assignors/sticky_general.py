@@ -135,7 +135,9 @@ class _Group:
 
     def movable(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Without partitions of topics with one taker; ids beyond the count stay in, as in Kafka."""
-        stuck = {name: topic.partitions for name, topic in self.view.topics.items() if not self._can_move(name)}
+        stuck = {
+            name: topic.partitions for name, topic in self.view.topics.items() if not self._can_move(name)
+        }
         return [(name, number) for name, number in partitions if number >= stuck.get(name, 0)]
 
     def result(self) -> Assignment:
@@ -198,7 +200,9 @@ class _Balancer:
                 continue
             limit = len(held[owner]) - 1
             near = group.near_takers(owner, partition)
-            if any(len(held[m]) < limit for m in near) or any(len(held[m]) < limit for m in takers[partition[0]]):
+            if any(len(held[m]) < limit for m in near) or any(
+                len(held[m]) < limit for m in takers[partition[0]]
+            ):
                 present = [taker for taker in takers[partition[0]] if taker in held]
                 self._move(partition, group.least_loaded(present))
                 modified = True

@@ -49,7 +49,9 @@ def _assign_equal(view: CoordinatorView) -> TargetAssignment:
     unfilled: list[tuple[str, int]] = []
     wanted = set(subscribed)
     for member in view.members:
-        keep = {name: list(dict.fromkeys(numbers)) for name, numbers in member.assigned.items() if name in wanted}
+        keep = {
+            name: list(dict.fromkeys(numbers)) for name, numbers in member.assigned.items() if name in wanted
+        }
         assignment[member.member_id] = keep
         size = sum(map(len, keep.values()))
         if size <= quota:

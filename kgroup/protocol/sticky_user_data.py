@@ -39,7 +39,9 @@ def decode_sticky(user_data: bytes) -> StickyUserData:
         count, position = _count(user_data, position, "previous_assignment.partitions")
         end = position + 4 * count
         if end > len(user_data):
-            raise DecodeError("previous_assignment.partitions", at=position, why=f"array of {count} ends early")
+            raise DecodeError(
+                "previous_assignment.partitions", at=position, why=f"array of {count} ends early"
+            )
         partitions.extend(zip(repeat(topic), struct.unpack_from(f">{count}i", user_data, position)))
         position = end
     generation = None if len(user_data) < position + 4 else _INT32.unpack_from(user_data, position)[0]
@@ -53,7 +55,9 @@ def _count(data: bytes, position: int, field: str) -> tuple[int, int]:
     position += 4
     # Kafka refuses counts above the bytes left, whatever the size of an element.
     if not 0 <= count <= len(data) - position:
-        raise DecodeError(field, at=position - 4, why=f"array of {count} with {len(data) - position} bytes left")
+        raise DecodeError(
+            field, at=position - 4, why=f"array of {count} with {len(data) - position} bytes left"
+        )
     return count, position
 
 
