@@ -1,12 +1,13 @@
 """From damage in a segment to the next healthy batch."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
 from kgroup.errors import DecodeError
 from kgroup.log.any_format import MAX_BATCH_BYTES, batch_at
 from kgroup.log.batch import Batch
-from kgroup.log.headers import LOOKED_AT, SMALLEST_BATCH, batch_size, looks_like_batch, possible_starts
+from kgroup.log.headers import HEADER_BYTES, SMALLEST_BATCH, batch_size, looks_like_batch, possible_starts
 from kgroup.log.window import SegmentWindow
 
 _CHUNK_BYTES: Final = 256 * 1024
@@ -41,6 +42,8 @@ class BatchSearch:
         self._tried_bytes = 0
         self._untried = 0
         self._only_zeros = False
+        self._starts: list[int] = []
+        self._looked_from = self._looked_to = 0
 
     def pass_damage(self, position: int, why: str) -> PassedDamage:
         """Go on from `position`, where there is no healthy batch for the reason `why`."""
@@ -62,33 +65,55 @@ class BatchSearch:
 
         So each of several damaged batches is reported by itself.
         """
-        header = self._window.take(position, LOOKED_AT)
-        if not looks_like_batch(header) or batch_size(header) > MAX_BATCH_BYTES:
+        if not looks_like_batch(self._window, position):
             return None
-        batch_end = position + batch_size(header)
-        following = self._window.take(batch_end, LOOKED_AT)
-        if following:
-            return batch_end if looks_like_batch(following) else None
+        size = batch_size(self._window.take(position, HEADER_BYTES))
+        if size > MAX_BATCH_BYTES:
+            return None
+        batch_end = position + size
+        if self._window.take(batch_end, 1):
+            return batch_end if looks_like_batch(self._window, batch_end) else None
         return batch_end if batch_end == self._window.size else None
 
     def _search(self, position: int, end: int | None) -> tuple[Batch | None, int]:
         """The first healthy batch that begins before `end`, and where; without one, None and the end."""
         while end is None or position < end:
             self._window.floor = position
-            chunk = self._window.take(position, _CHUNK_BYTES + LOOKED_AT)
-            limit = min(len(chunk), _CHUNK_BYTES, _CHUNK_BYTES if end is None else end - position)
-            if limit == 0:
+            looked_to = self._look_ahead(position)
+            limit = looked_to if end is None else min(looked_to, end)
+            if limit == position:
                 break
-            for at in possible_starts(chunk, limit):
-                batch = self._try(position + at, batch_size(chunk, at))
+            for start in self._starts[bisect_left(self._starts, position) : bisect_left(self._starts, limit)]:
+                batch = self._try(start)
                 if batch is not None:
-                    self._only_zeros = self._only_zeros and chunk.count(0, 0, at) == at
-                    return batch, batch.position
-            self._only_zeros = self._only_zeros and chunk.count(0, 0, limit) == limit
-            position += limit
+                    self._pass_over(position, start)
+                    return batch, start
+            self._pass_over(position, limit)
+            position = limit
         return None, position
 
-    def _try(self, position: int, size: int) -> Batch | None:
+    def _look_ahead(self, position: int) -> int:
+        """Have the possible starts of batches from `position` on, up to the position that is returned.
+
+        They are kept for the next search: where every batch is damaged, each has a short one.
+        """
+        if not self._looked_from <= position < self._looked_to:
+            chunk = self._window.take(position, _CHUNK_BYTES + HEADER_BYTES)
+            size = min(len(chunk), _CHUNK_BYTES)
+            self._looked_from, self._looked_to = position, position + size
+            self._starts = [position + at for at in possible_starts(chunk, size)]
+        return self._looked_to
+
+    def _pass_over(self, position: int, end: int) -> None:
+        if self._only_zeros:
+            self._only_zeros = self._window.take(position, end - position).count(0) == end - position
+
+    def _try(self, position: int) -> Batch | None:
+        size = batch_size(self._window.take(position, SMALLEST_BATCH))
+        if self._window.size is not None and size > self._window.size - position:
+            return None
+        if size > MAX_BATCH_BYTES or not looks_like_batch(self._window, position):
+            return None
         allowed = _FREE_TRIAL_BYTES + _TRIAL_RATIO * (position - self._start)
         if self._tried_bytes + size > allowed:
             self._untried += 1
