@@ -20,6 +20,7 @@ from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
+    "lag-report": "Say how far every group is behind.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
@@ -71,19 +72,22 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
 class CommandHelp(TyperCommand):
     """A command whose help names arguments as its usage line does, without Python types."""
 
+    def parameter_records(self, ctx: Any, kind: str) -> list[tuple[str, str]]:
+        """How each `argument` or `option` is written, and what its help says with defaults."""
+        records = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.param_type_name == kind and record is not None:
+                records.append((str(param.metavar) if kind == "argument" else record[0], record[1]))
+        return records
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections of arguments and options."""
         for title, kind in (("Arguments", "argument"), ("Options", "option")):
-            parameters = [param for param in self.get_params(ctx) if param.param_type_name == kind]
-            records = [(param, param.get_help_record(ctx)) for param in parameters]
-            lines = [
-                (str(param.metavar) if kind == "argument" else record[0], record[1])
-                for param, record in records
-                if record is not None
-            ]
-            if lines:
+            records = self.parameter_records(ctx, kind)
+            if records:
                 with formatter.section(title):
-                    formatter.write_dl(lines)
+                    formatter.write_dl(records)
 
 
 class CommandGroup(TyperGroup):

@@ -4,7 +4,7 @@ Offsets are not here (`lag.py`). Read from the newest entry of each key (`newest
 know is None, and what is odd is said in `notes` and never fails.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from kgroup.errors import DecodeError
@@ -44,13 +44,12 @@ def read_groups(entries: Iterable[LoggedEntry], topic_names: Mapping[UUID, str])
     `entries`: the newest of each key, tombstones left out; commits among them are passed over. Groups that
     have nothing but commits are not here (`membership.simple_group`).
     """
-    by_group: dict[str, dict[GroupKind, list[LoggedEntry]]] = {}
+    by_group: dict[str, dict[int, list[LoggedEntry]]] = {}
     for logged in entries:
-        if isinstance(logged.entry, OffsetsEntry) and logged.entry.value is not None:
-            kind = _KINDS.get(type(logged.entry.key))
-            if kind is not None:
-                by_kind = by_group.setdefault(_group_id(logged.entry.key), {})
-                by_kind.setdefault(kind, []).append(logged)
+        entry = logged.entry
+        if isinstance(entry, OffsetsEntry) and entry.value is not None and type(entry.key) in _KINDS:
+            by_partition = by_group.setdefault(keys.group_of(entry.key), {})
+            by_partition.setdefault(logged.partition, []).append(logged)
     return {group_id: _read_group(group_id, by_group[group_id], topic_names) for group_id in sorted(by_group)}
 
 
@@ -71,24 +70,34 @@ def _names_in(logged: LoggedEntry) -> Iterator[tuple[UUID, str]]:
                 if named.topic_id is not None:
                     yield named.topic_id, named.topic_name
         case _, values.ShareGroupStatePartitionMetadataValue() as shared:
-            for listed in (*shared.initializing_topics, *shared.initialized_topics, *shared.deleting_topics):
-                if listed.topic_id is not None:
-                    yield listed.topic_id, listed.topic_name
+            listed = [(topic.topic_id, topic.topic_name) for topic in shared.initializing_topics]
+            listed += [(topic.topic_id, topic.topic_name) for topic in shared.initialized_topics]
+            listed += [(topic.topic_id, topic.topic_name) for topic in shared.deleting_topics]
+            yield from ((topic_id, name) for topic_id, name in listed if topic_id is not None)
         case _:
             return
 
 
-def _group_id(key: keys.Key) -> str:
-    return key.group if isinstance(key, keys.GroupMetadataKey | keys.OffsetCommitKey) else key.group_id
-
-
 def _read_group(
-    group_id: str, by_kind: Mapping[GroupKind, list[LoggedEntry]], topic_names: Mapping[UUID, str]
+    group_id: str, by_partition: Mapping[int, list[LoggedEntry]], topic_names: Mapping[UUID, str]
 ) -> Group:
-    """Read the kind written last. A group that changes its protocol leaves tombstones of the other kind;
-    where compaction or damage took those, the older records are remains."""
+    """Read what was written last, and say what else there is.
+
+    A group is in two offsets partitions only if that topic has grown, and of two kinds only where compaction
+    or damage took the tombstones that a group leaves behind when it changes its protocol.
+    """
+    partition = max(by_partition, key=lambda number: (_last_time(by_partition[number]), number))
+    notes = [
+        f"an older state of it is in offsets partition {other}"
+        for other in sorted(by_partition)
+        if other != partition
+    ]
+    by_kind: dict[GroupKind, list[LoggedEntry]] = {}
+    for logged in by_partition[partition]:
+        assert isinstance(logged.entry, OffsetsEntry)
+        by_kind.setdefault(_KINDS[type(logged.entry.key)], []).append(logged)
     kind = max(by_kind, key=lambda kind: (max(logged.offset for logged in by_kind[kind]), kind))
-    notes = tuple(f"remains of a {other} group" for other in sorted(by_kind) if other is not kind)
+    notes += [f"remains of a {other} group" for other in sorted(by_kind) if other is not kind]
     entries = [logged.entry for logged in by_kind[kind] if isinstance(logged.entry, OffsetsEntry)]
     match kind:
         case GroupKind.CONSUMER:
@@ -101,14 +110,18 @@ def _read_group(
             return _classic_group(group_id, entries[-1].value, notes)
 
 
-def _classic_group(group_id: str, value: values.Value | None, notes: tuple[str, ...]) -> Group:
+def _last_time(entries: Iterable[LoggedEntry]) -> int:
+    return max(logged.timestamp_ms for logged in entries)
+
+
+def _classic_group(group_id: str, value: values.Value | None, notes: Sequence[str]) -> Group:
     assert isinstance(value, values.GroupMetadataValue)
     members = tuple(
         _classic_member(member, value.protocol_type)
         for member in sorted(value.members, key=lambda member: member.member_id)
     )
     if members and value.protocol_type != "consumer":
-        notes += (f"protocol type '{value.protocol_type}': its members' assignments are not partitions",)
+        notes = [*notes, f"protocol type '{value.protocol_type}': its members' assignments are no partitions"]
     return Group(
         group_id=group_id,
         kind=GroupKind.CLASSIC if members or value.protocol_type else GroupKind.SIMPLE,
@@ -118,7 +131,7 @@ def _classic_group(group_id: str, value: values.Value | None, notes: tuple[str, 
         protocol=value.protocol,
         leader=value.leader,
         members=members,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 

@@ -31,7 +31,7 @@ V = TypeVar("V")
 
 
 def consumer_group(
-    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: tuple[str, ...]
+    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: Sequence[str]
 ) -> Group:
     """A group of the consumer protocol from its living records."""
     epoch = _only(entries, values.ConsumerGroupMetadataValue)
@@ -64,12 +64,12 @@ def consumer_group(
         protocol_type="consumer",
         protocol=_preferred(member.server_assignor for _, member in sorted(metadata.items())),
         members=members,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
 def share_group(
-    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: tuple[str, ...]
+    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: Sequence[str]
 ) -> Group:
     """A share group from its living records. Its progress is in `__share_group_state`, not here."""
     epoch = _only(entries, values.ShareGroupMetadataValue)
@@ -94,11 +94,11 @@ def share_group(
         epoch=epoch.epoch if epoch else None,
         protocol_type="share",
         members=members,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
-def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: tuple[str, ...]) -> Group:
+def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequence[str]) -> Group:
     """A streams group from its living records; members own the source partitions of their active tasks."""
     metadata = _only(entries, values.StreamsGroupMetadataValue)
     target = _only(entries, values.StreamsGroupTargetAssignmentMetadataValue)
@@ -134,7 +134,7 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: tuple[s
         epoch=metadata.epoch if metadata else None,
         protocol_type="streams",
         members=members,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 

@@ -13,12 +13,23 @@ from typing import Final
 import google_crc32c
 
 from kgroup.errors import DecodeError
-from kgroup.log.compression import Codec as Codec
-from kgroup.log.compression import compress, decompress
-from kgroup.log.varint import append_varint, read_varint, read_varlong
+from kgroup.log.compression import Codec, compress, decompress
+from kgroup.log.record import LogRecord, decode_records, encode_records
 
-# Offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max timestamp, producer id and
-# epoch, base sequence, count. The length counts what follows it, the CRC covers what follows it.
+__all__ = [
+    "HEADER_SIZE",
+    "NO_TIMESTAMP",
+    "Batch",
+    "Codec",
+    "Damage",
+    "LogRecord",
+    "TimestampType",
+    "decode_batch",
+    "encode_batch",
+]
+
+# Offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max timestamp,
+# producer id and epoch, base sequence, count. Length and CRC are of what follows them.
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC_FROM: Final = 21
 _LENGTH_FROM: Final = 12
@@ -44,24 +55,14 @@ class TimestampType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogRecord:
-    """One record; `offset` is absolute, `timestamp_ms` is -1 where the format has none."""
-
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """One batch as it lies in a segment: a v2 batch, or one message (or wrapper) of format 0 or 1.
 
     `position` and `size` are bytes in the segment. For formats 0 and 1 `count` is None (a wrapper
     does not say how many messages it holds) and the v2-only fields are at their defaults.
-    `base_timestamp_ms` is what the records' timestamps are stored against: the delete horizon where there is one.
-    `records()` decodes what is inside; it raises DecodeError if the payload is not what the header says.
+    `base_timestamp_ms` is what the records' timestamps are stored against: the delete horizon where there
+    is one. `records()` decodes what is inside, anew at each call; it raises DecodeError if the payload is not
+    what the header says.
     """
 
     position: int
@@ -102,9 +103,9 @@ class Damage:
 def decode_batch(raw: bytes, position: int = 0) -> Batch:
     """Decode the v2 batch that `raw` starts with; the next one follows after `size` bytes.
 
-    `position` is where `raw` lies in its segment. Offsets are absolute, timestamps are ms. Raises DecodeError if
-    the batch is cut short, its CRC-32C is wrong, or its header cannot be true. The payload is decoded only when
-    `records()` is called.
+    `position` is where `raw` lies in its segment. Offsets are absolute, timestamps are ms. Raises
+    DecodeError if the batch is cut short, its CRC-32C is wrong, or its header cannot be true. The payload is
+    decoded only when `records()` is called.
     """
     if len(raw) < HEADER_SIZE:
         raise DecodeError("batch header", at=0, why=f"{len(raw)} of {HEADER_SIZE} bytes")
@@ -144,11 +145,8 @@ def decode_batch(raw: bytes, position: int = 0) -> Batch:
             "batch attributes", at=21, why=f"unknown compression codec {attributes & _CODEC_BITS}"
         )
     if count < 0 or last_offset_delta < 0 or not 0 <= base_offset <= _INT64_MAX - last_offset_delta:
-        raise DecodeError(
-            "batch header",
-            at=0,
-            why=f"impossible offsets: base {base_offset}, last offset delta {last_offset_delta}, count {count}",
-        )
+        why = f"base offset {base_offset}, last offset delta {last_offset_delta} and count {count} cannot be"
+        raise DecodeError("batch header", at=0, why=why)
     log_append_time = attributes & _LOG_APPEND_TIME_BIT != 0
     return Batch(
         position=position,
@@ -170,7 +168,7 @@ def decode_batch(raw: bytes, position: int = 0) -> Batch:
         delete_horizon_ms=base_timestamp if attributes & _DELETE_HORIZON_BIT else None,
         base_timestamp_ms=base_timestamp,
         records=partial(
-            _decode_records,
+            _unpack_records,
             raw,
             codec=_CODECS[attributes & _CODEC_BITS],
             count=count,
@@ -200,9 +198,10 @@ def encode_batch(
 ) -> bytes:
     """The bytes of a v2 batch of `records`, whose offsets and timestamps are absolute.
 
-    What is None is taken from the records: the offsets and base timestamp of the first and last, the largest
-    timestamp. A cleaned batch (offsets with gaps, no records at all) needs them given. The fields of a decoded
-    batch give its bytes again, unless it is compressed or its times are the log's (their deltas are not kept).
+    What is None is taken from the records: the offsets of the first and the last, the timestamp of the
+    first, the largest timestamp. A cleaned batch (offsets with gaps, or no records) needs the offsets given.
+    The fields of a decoded batch give its bytes again, unless it is compressed, or its records' own times
+    are lost because the log's replace them.
     """
     first = base_offset if base_offset is not None else records[0].offset
     last = last_offset if last_offset is not None else records[-1].offset if records else first
@@ -221,12 +220,9 @@ def encode_batch(
         | (_CONTROL_BIT if control else 0)
         | (_DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
     )
-    plain = bytearray()
-    for record in records:
-        body = _encode_record(record, first, base_timestamp)
-        append_varint(plain, len(body))
-        plain += body
-    payload = compress(codec, bytes(plain)) if plain else b""
+    payload = encode_records(records, first, base_timestamp)
+    if payload:
+        payload = compress(codec, payload)
     raw = bytearray(
         _HEADER.pack(
             first,
@@ -253,7 +249,7 @@ def encode_batch(
 _CODECS: Final = tuple(Codec)
 
 
-def _decode_records(
+def _unpack_records(
     raw: bytes,
     *,
     codec: Codec,
@@ -262,136 +258,11 @@ def _decode_records(
     base_timestamp_ms: int,
     append_time_ms: int | None,
 ) -> list[LogRecord]:
-    """Every record of the batch `raw`; positions in errors are those in the unpacked payload."""
     payload = raw[HEADER_SIZE:]
-    if codec and payload:
-        payload = decompress(codec, payload)
-    records: list[LogRecord] = []
-    append = records.append
-    end = len(payload)
-    at = 0
-    try:
-        for _ in range(count):
-            start = at
-            # Most varints are one byte long; reading those in place doubles the speed of the whole loop.
-            byte = payload[at]
-            if byte < 0x80:
-                length = (byte >> 1) ^ -(byte & 1)
-                at += 1
-            else:
-                length, at = read_varint(payload, at)
-            record_end = at + length
-            if length < 0 or record_end > end:
-                raise DecodeError("record length", at=start, why=f"{length}, while {end - at} bytes are left")
-            at += 1  # the record's attributes have no meaning yet
-            byte = payload[at]
-            if byte < 0x80:
-                timestamp = base_timestamp_ms + ((byte >> 1) ^ -(byte & 1))
-                at += 1
-            else:
-                delta, at = read_varlong(payload, at)
-                timestamp = base_timestamp_ms + delta
-            byte = payload[at]
-            if byte < 0x80:
-                offset = base_offset + ((byte >> 1) ^ -(byte & 1))
-                at += 1
-            else:
-                delta, at = read_varint(payload, at)
-                offset = base_offset + delta
-            byte = payload[at]
-            if byte < 0x80:
-                size = (byte >> 1) ^ -(byte & 1)
-                at += 1
-            else:
-                size, at = read_varint(payload, at)
-            key = None
-            if size >= 0:
-                key = payload[at : at + size]
-                at += size
-            byte = payload[at]
-            if byte < 0x80:
-                size = (byte >> 1) ^ -(byte & 1)
-                at += 1
-            else:
-                size, at = read_varint(payload, at)
-            value = None
-            if size >= 0:
-                value = payload[at : at + size]
-                at += size
-            headers: tuple[tuple[str, bytes | None], ...] = ()
-            if payload[at] == 0:
-                at += 1
-            else:
-                headers, at = _decode_headers(payload, at)
-            if at != record_end:
-                raise DecodeError(
-                    "record length",
-                    at=start,
-                    why=f"record of {length} bytes, while its fields take {length + at - record_end}",
-                )
-            append(
-                LogRecord(
-                    offset=offset,
-                    timestamp_ms=timestamp if append_time_ms is None else append_time_ms,
-                    key=key,
-                    value=value,
-                    headers=headers,
-                )
-            )
-    except IndexError:
-        raise DecodeError(
-            "batch count",
-            at=end,
-            why=f"header says {count} records, the payload ends in number {len(records) + 1}",
-        ) from None
-    if at != end:
-        raise DecodeError(
-            "batch count", at=at, why=f"{end - at} bytes left after the {count} records of the header"
-        )
-    return records
-
-
-def _decode_headers(payload: bytes, at: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
-    start = at
-    count, at = read_varint(payload, at)
-    if not 0 <= count <= len(payload) - at:
-        raise DecodeError("record headers", at=start, why=f"impossible count {count}")
-    headers = []
-    for _ in range(count):
-        name, at = _decode_sized(payload, at)
-        if name is None:
-            raise DecodeError("record header key", at=at, why="null")
-        value, at = _decode_sized(payload, at)
-        # As Kafka does, bytes that are no UTF-8 are replaced.
-        headers.append((name.decode("utf-8", "replace"), value))
-    return tuple(headers), at
-
-
-def _decode_sized(payload: bytes, at: int) -> tuple[bytes | None, int]:
-    size, at = read_varint(payload, at)
-    if size < 0:
-        return None, at
-    if size > len(payload) - at:
-        raise DecodeError("record header", at=at, why=f"{size} bytes, while {len(payload) - at} are left")
-    return payload[at : at + size], at + size
-
-
-def _encode_record(record: LogRecord, base_offset: int, base_timestamp_ms: int) -> bytes:
-    body = bytearray(1)
-    append_varint(body, record.timestamp_ms - base_timestamp_ms)
-    append_varint(body, record.offset - base_offset)
-    _append_sized(body, record.key)
-    _append_sized(body, record.value)
-    append_varint(body, len(record.headers))
-    for name, value in record.headers:
-        _append_sized(body, name.encode())
-        _append_sized(body, value)
-    return bytes(body)
-
-
-def _append_sized(body: bytearray, field_bytes: bytes | None) -> None:
-    if field_bytes is None:
-        append_varint(body, -1)
-        return
-    append_varint(body, len(field_bytes))
-    body += field_bytes
+    return decode_records(
+        decompress(codec, payload) if payload else payload,
+        count=count,
+        base_offset=base_offset,
+        base_timestamp_ms=base_timestamp_ms,
+        append_time_ms=append_time_ms,
+    )

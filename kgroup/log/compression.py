@@ -23,8 +23,8 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-# One limit for every codec, against payloads made to exhaust memory: no more than this comes out of one batch.
-# Kafka has no limit of its own, but its brokers refuse batches over max.message.bytes (1 MiB by default).
+# The one limit against payloads made to exhaust memory: no more than this comes out of one batch.
+# Kafka itself has none; its brokers only limit the packed size (max.message.bytes, 1 MiB by default).
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 
 _SCRATCH_MIN: Final = 64 * 1024
@@ -87,7 +87,9 @@ def compress(codec: Codec, payload: bytes) -> bytes:
             return bytes(zstd.compress(payload))
 
 
-def _unpack_into(codec: Codec, decompress_into: Callable[[bytes, object], int], payload: bytes) -> bytes:
+def _unpack_into(
+    codec: Codec, decompress_into: Callable[[bytes, "bytearray | mmap.mmap"], int], payload: bytes
+) -> bytes:
     """Unpack into a buffer of a fixed size, so that a payload cannot take more memory than the limit."""
     from cramjam import DecompressionError
 

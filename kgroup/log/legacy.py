@@ -1,21 +1,24 @@
 """Message sets of the formats 0 and 1 (Kafka before 0.11): one message, or one compressed wrapper, at a time.
 
-A wrapper is a message whose value is a compressed message set. In format 0 the messages inside carry absolute
-offsets; in format 1 they are relative, and the wrapper's own offset is that of the last one (KIP-31). Formats: Kafka
-documentation, "Message sets"; KIP-32 (timestamps).
+A wrapper is a message whose value is a compressed message set. In format 0 the messages inside carry
+absolute offsets; in format 1 they are relative, and the wrapper's own offset is that of the last one
+(KIP-31). Formats: Kafka documentation, "Message sets"; KIP-32 (timestamps).
 """
 
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from kgroup.errors import DecodeError
 from kgroup.log.batch import NO_TIMESTAMP, Batch, Codec, LogRecord, TimestampType
 from kgroup.log.compression import compress, decompress
+from kgroup.log.record import MAX_RECORDS
 
-# Offset, size of the message, CRC, magic, attributes; in format 1 a timestamp; then key and value, each with its size.
+# Offset, size of what follows, CRC of what follows, magic, attributes. Then in format 1 a timestamp,
+# then the key and the value, each behind its size.
 _FRONT: Final = struct.Struct(">qiIbb")
 _LENGTH_FROM: Final = 12
 _CRC_FROM: Final = 16
@@ -29,9 +32,9 @@ MIN_SIZE: Final = _FRONT.size + 8
 def decode_message(raw: bytes, position: int = 0) -> Batch:
     """Decode the message or wrapper that `raw` starts with; the next one follows after `size` bytes.
 
-    `position` is where `raw` lies in its segment. A wrapper is unpacked at once, since only its messages say its
-    base offset. Raises DecodeError if it is cut short, a CRC-32 is wrong (the wrapper's or a message's inside), the
-    payload is damaged, or a wrapper holds no messages, or wrappers.
+    `position` is where `raw` lies in its segment. A wrapper is unpacked at once, since only its messages
+    say its base offset. Raises DecodeError if it is cut short, a CRC-32 is wrong (the wrapper's or of a
+    message inside), the payload is damaged, or a wrapper holds no messages, or wrappers.
     """
     batch, record = _decode_one(raw, 0, position)
     if batch.codec is Codec.NONE:
@@ -65,7 +68,7 @@ def encode_wrapper(
     codec: Codec,
     timestamp_type: TimestampType = TimestampType.CREATE_TIME,
 ) -> bytes:
-    """The bytes of one compressed wrapper of `records`, whose offsets are absolute. There must be one at least."""
+    """The bytes of one compressed wrapper of `records` (at least one), whose offsets are absolute."""
     base = records[0].offset if magic == 1 else 0
     inner = b"".join(
         encode_message(replace(record, offset=record.offset - base), magic=magic) for record in records
@@ -145,11 +148,13 @@ def _decode_wrapped(wrapper: Batch, record: LogRecord) -> list[LogRecord]:
     if record.value is None:
         raise DecodeError("wrapper value", at=0, why="null")
     inner = decompress(wrapper.codec, record.value, any_lz4_checksum=True)
-    records = list(_decode_set(inner, wrapper.magic))
+    records = list(islice(_decode_set(inner, wrapper.magic), MAX_RECORDS + 1))
+    if len(records) > MAX_RECORDS:
+        raise DecodeError("wrapper value", at=0, why=f"more than {MAX_RECORDS} messages inside")
     if not records:
         raise DecodeError("wrapper value", at=0, why="no messages inside")
-    # Also where a cleaner has dropped inner messages: what is left still ends at the wrapper's offset. The first
-    # producers of format 1 wrote absolute offsets, which this leaves as they are.
+    # Also where a cleaner has dropped inner messages: what is left still ends at the wrapper's offset.
+    # Absolute offsets in format 1, which brokers of 0.10 let through, come out as they are.
     base = wrapper.last_offset - records[-1].offset if wrapper.magic == 1 else 0
     if not 0 <= base <= _INT64_MAX - max(inner_record.offset for inner_record in records):
         raise DecodeError("wrapper offset", at=0, why=f"{wrapper.last_offset} is before the messages inside")

@@ -54,9 +54,9 @@ def _from_json(path: Path, text: str) -> Iterator[PartitionLog]:
         described = _mapping(path, f"topics.{topic}", value)
         topic_id = _topic_id(f"{path}: topics.{topic}.topicId", described.get("topicId"))
         partitions = _mapping(path, f"topics.{topic}.partitions", described.get("partitions"))
-        for partition, value in partitions.items():
+        for partition, found in partitions.items():
             where = f"topics.{topic}.partitions.{partition}"
-            ends = _mapping(path, where, value)
+            ends = _mapping(path, where, found)
             yield PartitionLog(
                 topic=topic,
                 partition=_number(f"{path}: {where}", partition),

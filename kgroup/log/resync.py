@@ -1,102 +1,125 @@
-"""Where in damaged bytes a batch could begin: the cheap tests before a CRC is computed."""
+"""From damage in a segment to the next healthy batch."""
 
-import struct
-from collections.abc import Iterator
+from bisect import bisect_left
+from dataclasses import dataclass
 from typing import Final
 
-# The bytes of a header that `looks_like_batch` reads, so much must follow a position to judge it fully.
-LOOKED_AT: Final = 61
+from kgroup.errors import DecodeError
+from kgroup.log.any_format import MAX_BATCH_BYTES, batch_at
+from kgroup.log.batch import Batch
+from kgroup.log.headers import HEADER_BYTES, SMALLEST_BATCH, batch_size, looks_like_batch, possible_starts
+from kgroup.log.window import SegmentWindow
 
-_SMALLEST_BATCH: Final = 26
-_V2_SIZE_MIN: Final = 61
-_LENGTH_FROM: Final = 12
-_CODEC_BITS: Final = 0x07
-_CODEC_MAX: Final = 4
+_CHUNK_BYTES: Final = 256 * 1024
 
-_V2_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_V2_SIZE_TOP: Final = 0x08
-_MESSAGE_FRONT: Final = struct.Struct(">qiIbb")
-_MESSAGE_OVERHEAD: Final = {0: 26, 1: 34}
-_INT32: Final = struct.Struct(">i")
+# Bytes made to look like batches could ask for a CRC over megabytes at every position. Of real logs and of
+# noise a search tries far less than this: so much at once, and so many times the bytes read so far.
+_FREE_TRIAL_BYTES: Final = 256 * 1024 * 1024
+_TRIAL_RATIO: Final = 32
 
 
-def possible_starts(chunk: bytes, limit: int) -> Iterator[int]:
-    """The positions below `limit` of `chunk` where the header of a batch could begin, in order.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedDamage:
+    """The `size` damaged bytes that were passed, why they are damaged, and the healthy batch behind them.
 
-    Linear in `limit` whatever the bytes: neither pages of zeros nor noise give many candidates.
+    `batch` is None where the segment (or the part of it that is read) ends, or where the next batch begins
+    at a position known from the damaged one's length and has yet to be read.
     """
-    import numpy as np
 
-    limit = min(limit, len(chunk) - _SMALLEST_BATCH + 1)
-    if limit <= 0:
-        return
-    octets = np.frombuffer(chunk, np.uint8)
-    offset_top, size_top = octets[:limit], octets[8 : 8 + limit]
-    magic, attributes = octets[16 : 16 + limit], octets[17 : 17 + limit]
-    could = (offset_top < 0x80) & (size_top < _V2_SIZE_TOP)
-    size_low = octets[9 : 9 + limit] | octets[10 : 10 + limit] | octets[11 : 11 + limit]
-    could &= (magic == 2) | ((magic < 2) & (attributes < 16) & (size_low != 0))
-    for at in np.flatnonzero(could):
-        if looks_like_batch(chunk, int(at)):
-            yield int(at)
+    size: int
+    why: str
+    batch: Batch | None
 
 
-def looks_like_batch(buffer: bytes, at: int = 0) -> bool:
-    """Whether the fields at byte `at` are possible ones for a batch of any format (the CRC is not computed)."""
-    left = len(buffer) - at
-    if left < _SMALLEST_BATCH:
-        return False
-    magic = buffer[at + 16]
-    if magic == 2:
-        return left >= _V2_HEADER.size and _looks_like_v2(buffer, at)
-    return magic in _MESSAGE_OVERHEAD and _looks_like_message(buffer, at)
+class BatchSearch:
+    """Finds the next healthy batch; one search goes through a segment with its reader."""
 
+    def __init__(self, window: SegmentWindow, end: int | None) -> None:
+        """Batches must begin before byte position `end` (None: the end of the segment)."""
+        self._window = window
+        self._end = end
+        self._start = window.floor
+        self._tried_bytes = 0
+        self._untried = 0
+        self._only_zeros = False
+        self._starts: list[int] = []
+        self._looked_from = self._looked_to = 0
 
-def batch_size(buffer: bytes, at: int = 0) -> int:
-    """The size in bytes that the header at byte `at` gives, the 12 bytes before its length included."""
-    length: int = _INT32.unpack_from(buffer, at + 8)[0]
-    return _LENGTH_FROM + length
+    def pass_damage(self, position: int, why: str) -> PassedDamage:
+        """Go on from `position`, where there is no healthy batch for the reason `why`."""
+        self._untried = 0
+        self._only_zeros = self._window.take(position, 1) == b"\0"
+        batch_end = self._trusted_end(position)
+        ends = [end for end in (batch_end, self._end) if end is not None]
+        batch, stopped_at = self._search(position + 1, min(ends, default=None))
+        if self._only_zeros and stopped_at - position >= SMALLEST_BATCH:
+            why = f"{stopped_at - position} zero bytes"
+        elif batch is None and batch_end is None and position == 0:
+            why += "; no batch in the whole file"
+        if self._untried:
+            why += f"; too much in it looks like a batch, {self._untried} places were not tried"
+        return PassedDamage(size=stopped_at - position, why=why, batch=batch)
 
+    def _trusted_end(self, position: int) -> int | None:
+        """Where the damaged batch ends, if its header is possible and another follows it, or nothing.
 
-def _looks_like_v2(buffer: bytes, at: int) -> bool:
-    (
-        base_offset,
-        length,
-        leader_epoch,
-        _magic,
-        _crc,
-        attributes,
-        last_offset_delta,
-        _base_timestamp,
-        _max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
-    ) = _V2_HEADER.unpack_from(buffer, at)
-    return (
-        base_offset >= 0
-        and length + _LENGTH_FROM >= _V2_SIZE_MIN
-        and attributes & _CODEC_BITS <= _CODEC_MAX
-        and last_offset_delta >= 0
-        and count >= 0
-        and min(leader_epoch, producer_id, producer_epoch, base_sequence) >= -1
-    )
+        So each of several damaged batches is reported by itself.
+        """
+        if not looks_like_batch(self._window, position):
+            return None
+        size = batch_size(self._window.take(position, HEADER_BYTES))
+        if size > MAX_BATCH_BYTES:
+            return None
+        batch_end = position + size
+        if self._window.take(batch_end, 1):
+            return batch_end if looks_like_batch(self._window, batch_end) else None
+        return batch_end if batch_end == self._window.size else None
 
+    def _search(self, position: int, end: int | None) -> tuple[Batch | None, int]:
+        """The first healthy batch that begins before `end`, and where; without one, None and the end."""
+        while end is None or position < end:
+            self._window.floor = position
+            looked_to = self._look_ahead(position)
+            limit = looked_to if end is None else min(looked_to, end)
+            if limit == position:
+                break
+            for start in self._starts[bisect_left(self._starts, position) : bisect_left(self._starts, limit)]:
+                batch = self._try(start)
+                if batch is not None:
+                    self._pass_over(position, start)
+                    return batch, start
+            self._pass_over(position, limit)
+            position = limit
+        return None, position
 
-def _looks_like_message(buffer: bytes, at: int) -> bool:
-    offset, length, _crc, magic, attributes = _MESSAGE_FRONT.unpack_from(buffer, at)
-    room = length + _LENGTH_FROM - _MESSAGE_OVERHEAD[magic]
-    if offset < 0 or room < 0 or attributes & _CODEC_BITS > _CODEC_MAX:
-        return False
-    key_at = at + _MESSAGE_FRONT.size + 8 * magic
-    if key_at + 4 > len(buffer):
-        return True
-    key_size = _INT32.unpack_from(buffer, key_at)[0]
-    if not -1 <= key_size <= room:
-        return False
-    value_at = key_at + 4 + max(key_size, 0)
-    if value_at + 4 > len(buffer):
-        return True
-    value_size = _INT32.unpack_from(buffer, value_at)[0]
-    return bool(value_size >= -1 and max(key_size, 0) + max(value_size, 0) == room)
+    def _look_ahead(self, position: int) -> int:
+        """Have the possible starts of batches from `position` on, up to the position that is returned.
+
+        They are kept for the next search: where every batch is damaged, each has a short one.
+        """
+        if not self._looked_from <= position < self._looked_to:
+            chunk = self._window.take(position, _CHUNK_BYTES + HEADER_BYTES)
+            size = min(len(chunk), _CHUNK_BYTES)
+            self._looked_from, self._looked_to = position, position + size
+            self._starts = [position + at for at in possible_starts(chunk, size)]
+        return self._looked_to
+
+    def _pass_over(self, position: int, end: int) -> None:
+        if self._only_zeros:
+            self._only_zeros = self._window.take(position, end - position).count(0) == end - position
+
+    def _try(self, position: int) -> Batch | None:
+        size = batch_size(self._window.take(position, SMALLEST_BATCH))
+        if self._window.size is not None and size > self._window.size - position:
+            return None
+        if size > MAX_BATCH_BYTES or not looks_like_batch(self._window, position):
+            return None
+        allowed = _FREE_TRIAL_BYTES + _TRIAL_RATIO * (position - self._start)
+        if self._tried_bytes + size > allowed:
+            self._untried += 1
+            return None
+        self._tried_bytes += size
+        try:
+            return batch_at(self._window, position)
+        except DecodeError:
+            return None

@@ -8,8 +8,8 @@ _READ_BYTES: Final = 1024 * 1024
 class SegmentWindow:
     """The bytes from `floor` on, read as they are asked for.
 
-    Positions are those of the file. `floor` may only go up; bytes before it are forgotten at the next read, so
-    memory is what lies between it and the farthest position asked for, and one read more.
+    Positions are those of the file. `floor` may only go up; bytes before it are forgotten at the next
+    read, so memory is what lies between it and the farthest position asked for, and one read more.
     """
 
     def __init__(self, stream: BinaryIO, start: int, size: int | None) -> None:

@@ -188,3 +188,8 @@ Key = (
     | StreamsGroupCurrentMemberAssignmentKey
     | StreamsGroupTopologyKey
 )
+
+
+def group_of(key: Key) -> str:
+    """The group that a key is about, whatever its schema calls the field."""
+    return key.group if isinstance(key, OffsetCommitKey | GroupMetadataKey) else key.group_id

@@ -37,16 +37,16 @@ class Decoded(Generic[V]):
 
 
 class Payload(Generic[V]):
-    """The codec of one dataclass and the message definition of the same name, in every version.
+    """The codec of one dataclass and of the message definition of its name, or of the class `message`.
 
     The bytes begin with an int16 that the caller reads and writes: this codec skips it in `decode`
     and leaves it out in `encode`.
     """
 
-    def __init__(self, value_class: type[V]) -> None:
+    def __init__(self, value_class: type[V], message: Any = None) -> None:
         self.name = value_class.__name__
         self.value_class = value_class
-        self._message = message_class(self.name)
+        self._message = message_class(self.name) if message is None else message
         self.latest_version: int = self._message.max_version
         self._versions: dict[int, _VersionCodec[V]] = {}
 

@@ -9,6 +9,7 @@ Source: StickyAssignor and CooperativeStickyAssignor of Kafka 4.3.1.
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from kgroup.errors import DecodeError, KgroupError
 
@@ -25,63 +26,50 @@ class StickyUserData:
     generation: int | None
 
 
-class _Reader:
-    """Reads Kafka's old schema types; bytes behind the last field are ignored, as Kafka does."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.position = 0
-
-    def _take(self, size: int, field: str) -> int:
-        position = self.position
-        if size > len(self._data) - position:
-            raise DecodeError(
-                field, at=position, why=f"{size} bytes needed, {len(self._data) - position} left"
-            )
-        self.position = position + size
-        return position
-
-    def int32(self, field: str) -> int:
-        value: int = _INT32.unpack_from(self._data, self._take(4, field))[0]
-        return value
-
-    def count(self, field: str) -> int:
-        count = self.int32(field)
-        if count < 0:
-            raise DecodeError(field, at=self.position - 4, why=f"array of {count}")
-        # Kafka refuses counts above the bytes left, whatever the size of an element.
-        if count > len(self._data) - self.position:
-            raise DecodeError(field, at=self.position - 4, why=f"array of {count} ends early")
-        return count
-
-    def string(self, field: str) -> str:
-        length: int = _INT16.unpack_from(self._data, self._take(2, field))[0]
-        if length < 0:
-            raise DecodeError(field, at=self.position - 2, why=f"string of length {length}")
-        start = self._take(length, field)
-        return self._data[start : start + length].decode("utf-8", "replace")
-
-    def int32s(self, field: str) -> tuple[int, ...]:
-        count = self.count(field)
-        return struct.unpack_from(f">{count}i", self._data, self._take(4 * count, field))
-
-
 def decode_sticky(user_data: bytes) -> StickyUserData:
-    """Decode `sticky` user data of version 1 or 0.
+    """Decode `sticky` user data of version 1 or 0; bytes behind the last field are ignored.
 
     Raises DecodeError if it is neither. Kafka's assignor then goes on as if the member had claimed
     nothing, in generation -1.
     """
-    reader = _Reader(user_data)
     partitions: list[tuple[str, int]] = []
-    for _ in range(reader.count("previous_assignment")):
-        topic = reader.string("previous_assignment.topic")
-        partitions.extend((topic, number) for number in reader.int32s("previous_assignment.partitions"))
-    try:
-        generation: int | None = reader.int32("generation")
-    except DecodeError:
-        generation = None
+    topics, position = _count(user_data, 0, "previous_assignment")
+    for _ in range(topics):
+        topic, position = _string(user_data, position)
+        count, position = _count(user_data, position, "previous_assignment.partitions")
+        end = position + 4 * count
+        if end > len(user_data):
+            raise DecodeError(
+                "previous_assignment.partitions", at=position, why=f"array of {count} ends early"
+            )
+        partitions.extend(zip(repeat(topic), struct.unpack_from(f">{count}i", user_data, position)))
+        position = end
+    generation = None if len(user_data) < position + 4 else _INT32.unpack_from(user_data, position)[0]
     return StickyUserData(partitions=tuple(partitions), generation=generation)
+
+
+def _count(data: bytes, position: int, field: str) -> tuple[int, int]:
+    if len(data) < position + 4:
+        raise DecodeError(field, at=position, why=f"4 bytes needed, {len(data) - position} left")
+    count: int = _INT32.unpack_from(data, position)[0]
+    position += 4
+    # Kafka refuses counts above the bytes left, whatever the size of an element.
+    if not 0 <= count <= len(data) - position:
+        raise DecodeError(
+            field, at=position - 4, why=f"array of {count} with {len(data) - position} bytes left"
+        )
+    return count, position
+
+
+def _string(data: bytes, position: int) -> tuple[str, int]:
+    field = "previous_assignment.topic"
+    if len(data) < position + 2:
+        raise DecodeError(field, at=position, why=f"2 bytes needed, {len(data) - position} left")
+    length: int = _INT16.unpack_from(data, position)[0]
+    start = position + 2
+    if not 0 <= length <= len(data) - start:
+        raise DecodeError(field, at=position, why=f"string of {length} bytes with {len(data) - start} left")
+    return data[start : start + length].decode("utf-8", "replace"), start + length
 
 
 def encode_sticky(partitions_by_topic: Iterable[tuple[str, Sequence[int]]], generation: int | None) -> bytes:
@@ -104,7 +92,10 @@ def encode_sticky(partitions_by_topic: Iterable[tuple[str, Sequence[int]]], gene
 
 def decode_cooperative(user_data: bytes) -> int:
     """Generation in `cooperative-sticky` user data; raises DecodeError if there are not four bytes."""
-    return _Reader(user_data).int32("generation")
+    if len(user_data) < 4:
+        raise DecodeError("generation", at=0, why=f"4 bytes needed, {len(user_data)} left")
+    generation: int = _INT32.unpack_from(user_data)[0]
+    return generation
 
 
 def encode_cooperative(generation: int) -> bytes:

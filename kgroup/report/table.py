@@ -1,17 +1,15 @@
 """Text tables: aligned columns, no lines between them, and never a lost character.
 
-Cells come in as text. A table that is too wide for its terminal wraps headers and long cells; nothing is cut
-off, because a shortened group id is no use at three in the morning. Control characters never reach the
-terminal: group ids and client ids are whatever a client sent.
+Cells come in as text; tabulate lays them out. A table that is too wide for its terminal wraps headings and
+long cells; nothing is cut off, because a shortened group id is no use at three in the morning. Control
+characters never reach the terminal: group ids and client ids are whatever a client sent.
 """
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-GAP = "  "
-_BREAKS = " -_./,:;"
+GAP = "  "  # between the columns of tabulate's format "plain"
 _NARROWEST_TEXT = 12  # text is not wrapped narrower than this; the terminal wraps what still does not fit
 
 
@@ -30,13 +28,9 @@ def display_width(text: str) -> int:
     """Columns that `text` takes on a terminal: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
-    return sum(_char_width(char) for char in text)
+    from wcwidth import wcswidth
 
-
-def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return max(wcswidth(text), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +60,38 @@ def render_table(
     headings = [column.heading if show_headings else "" for column in columns]
     widths = _widths(columns, headings, _cell_widths(columns, chunk), width_max)
     if show_headings:
-        yield from _row_lines(columns, headings, widths)
+        yield from _lines(columns, [headings], widths)
     while chunk:
         widths = [
             width if column.wraps and width_max is not None else max(width, cell_width)
             for column, width, cell_width in zip(columns, widths, _cell_widths(columns, chunk), strict=True)
         ]
-        for row in chunk:
-            yield from _row_lines(columns, row, widths)
+        yield from _lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
+
+
+def _lines(columns: Sequence[TableColumn], rows: list[Sequence[str]], widths: list[int]) -> Iterator[str]:
+    from tabulate import tabulate
+
+    # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
+    full = ["x" * width for width in widths]
+    text = tabulate(
+        [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
+        tablefmt="plain",
+        disable_numparse=True,
+        preserve_whitespace=True,
+        colalign=["right" if column.right else "left" for column in columns],
+    )
+    return (line.rstrip(" ") for line in text.split("\n")[1:])
+
+
+def _wrapped(cell: str, width: int) -> str:
+    # tabulate's own wrapping takes a cell that says False for a truth value, and shows True.
+    if display_width(cell) <= width:
+        return cell
+    from wcwidth import wrap
+
+    return "\n".join(wrap(cell, width, drop_whitespace=False))
 
 
 def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:
@@ -106,40 +123,3 @@ def _widths(
 
 def _longest_piece(heading: str) -> int:
     return max((len(piece) for piece in heading.replace("-", "- ").split(" ")), default=0)
-
-
-def _row_lines(columns: Sequence[TableColumn], cells: Sequence[str], widths: list[int]) -> Iterator[str]:
-    wrapped = [_wrap(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    for line in range(max(map(len, wrapped), default=0)):
-        parts = []
-        for column, pieces, width in zip(columns, wrapped, widths, strict=True):
-            piece = pieces[line] if line < len(pieces) else ""
-            padding = " " * (width - display_width(piece))
-            parts.append(padding + piece if column.right else piece + padding)
-        yield GAP.join(parts).rstrip(" ")
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    """`text` in pieces of at most `width` columns, broken behind a separator where one is near the end."""
-    if len(text) <= width and text.isascii():
-        return [text]
-    pieces = []
-    while display_width(text) > width > 0:
-        end = _fitting(text, width)
-        breaks = [i for i in range(end // 2, end) if text[i] in _BREAKS]
-        if breaks:
-            end = breaks[-1] + 1
-        pieces.append(text[:end])
-        text = text[end:]
-    pieces.append(text)
-    return pieces
-
-
-def _fitting(text: str, width: int) -> int:
-    """How many characters of `text` fit in `width` columns, at least one."""
-    used = 0
-    for i, char in enumerate(text):
-        used += _char_width(char)
-        if used > width:
-            return max(i, 1)
-    return len(text)

@@ -9,9 +9,10 @@ from kgroup.protocol.redpanda_hash import jump_hash, xxhash64
 from tests.vectors import group_hash
 
 VECTORS = Path(__file__).parents[2] / "fixtures/vectors/group_hash.jsonl"
+CASES = list(group_hash.cases(VECTORS))
 
 
-@pytest.mark.parametrize("case", list(group_hash.cases(VECTORS)), ids=lambda case: case.name.partition(" ")[0])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.partition(" ")[0])
 def test_hash_and_partitions_are_kafkas(case):
     assert case.failure is None
 

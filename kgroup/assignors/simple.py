@@ -1,0 +1,112 @@
+"""`simple`, the assignor of share groups (KIP-932): members share partitions where there are too few.
+
+Source: SimpleAssignor of Kafka 4.3.1. With equal subscriptions all partitions are dealt with at once,
+else every topic by itself between its own subscribers.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+
+from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
+from kgroup.assignors.java_order import int_set_order, spread_all
+from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, TopicPartition, group_by_topic
+from kgroup.assignors.simple_sharing import Sharing
+
+Assignable = Mapping[str, Sequence[int]] | None
+
+# An assignment whose lists belong to the members' present one until they change.
+Shares = dict[str, dict[str, Sequence[int]]]
+
+
+class SimpleAssignor:
+    """Kafka's SimpleAssignor."""
+
+    name = "simple"
+
+    def assign(
+        self,
+        members: Sequence[TargetMember],
+        topics: Sequence[Topic],
+        assignable: Mapping[str, Sequence[int]] | None = None,
+    ) -> TargetAssignment:
+        """See `ServerAssignor.assign`.
+
+        A partition may be with several members. Answers an empty assignment where no member names a
+        topic, and with different subscriptions also where none of the topics exists.
+        """
+        view = coordinator_view(members, topics)
+        if not any(member.topics for member in view.members):
+            return {}
+        share = _share_equal if view.homogeneous else _share_mixed
+        return view.by_name(share(view, assignable))
+
+
+def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
+    subscribed = view.subscribed(view.members[0])
+    wanted = set(subscribed)
+    held: dict[int, list[TopicPartition]] = {}
+    for number, member in enumerate(view.members):
+        held[number] = [
+            (name, partition)
+            for name in view.in_map_order(member.assigned)
+            if name in wanted
+            for partition in int_set_order(member.assigned[name])
+        ]
+    assignment = {
+        member.member_id: {name: parts for name, parts in member.assigned.items() if name in wanted}
+        for member in view.members
+    }
+    targets = [partition for name in subscribed for partition in _targets(view, name, assignable)]
+    hashes = {name: 31 * code for name, code in view.topic_hashes.items()}
+    sharing = Sharing(
+        targets=targets,
+        takers=list(range(len(view.members))),
+        held=held,
+        spreads=lambda partitions: spread_all([hashes[name] + number for name, number in partitions]),
+    )
+    _apply(view, sharing, assignment)
+    return assignment
+
+
+def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
+    takers: dict[str, list[int]] = {}
+    for number, member in enumerate(view.members):
+        for name in view.subscribed(member):
+            takers.setdefault(name, []).append(number)
+    if not takers:
+        return {}
+    assignment = {member.member_id: dict(member.assigned) for member in view.members}
+    for name, numbers in takers.items():
+        held = {
+            number: [(name, partition) for partition in int_set_order(member.assigned[name])]
+            for number, member in enumerate(view.members)
+            if name in member.assigned
+        }
+        sharing = Sharing(
+            targets=_targets(view, name, assignable),
+            takers=numbers,
+            held=held,
+            spreads=lambda partitions: spread_all([number for _, number in partitions]),
+        )
+        _apply(view, sharing, assignment)
+    return assignment
+
+
+def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> list[TopicPartition]:
+    everything = range(view.topics[name].partitions)
+    if assignable is None:
+        return list(zip(repeat(name), everything))
+    allowed = set(assignable.get(name, ()))
+    return [(name, number) for number in everything if number in allowed]
+
+
+def _apply(view: CoordinatorView, sharing: Sharing, assignment: Shares) -> None:
+    sharing.share()
+    for number, partitions in sharing.revoked.items():
+        hand = assignment[view.members[number].member_id]
+        for name, revoked in group_by_topic(partitions).items():
+            hand[name] = [partition for partition in hand[name] if partition not in revoked]
+    for number, partitions in sharing.given.items():
+        hand = assignment[view.members[number].member_id]
+        for name, given in group_by_topic(partitions).items():
+            hand[name] = [*hand[name], *given] if name in hand else given

@@ -1,0 +1,193 @@
+"""From what a scan of the offsets topic leaves to the values that `kgroup.group.lag` takes.
+
+The same for a local scan and for one that Spark did: both end in a `Newest`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kgroup.group.lag import Commit, LagRow, lag_rows
+from kgroup.group.log_ends import LogEnds
+from kgroup.group.membership import Group, GroupKind
+from kgroup.group.snapshot import logged_topic_names, read_groups
+from kgroup.log.log_ends import read_log_ends
+from kgroup.log.log_ends_file import read_log_ends_file
+from kgroup.log.partition import LogDir
+from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
+
+if TYPE_CHECKING:
+    from kgroup.log.scan import Newest
+
+_ROWS_AT_ONCE = 4096
+
+PartitionOfGroup = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagInputs:
+    """All that rows are made of. `commits` are living ones, sorted by group, topic, partition.
+
+    `problems` are what could not be read: each says where and why.
+    """
+
+    groups: Mapping[str, Group]
+    commits: pa.Table
+    ends: LogEnds
+    pending: Collection[PartitionOfGroup]
+    problems: tuple[str, ...]
+
+    def rows(self) -> Iterator[LagRow]:
+        """The rows of all groups, sorted by group, topic, partition, made as they are asked for."""
+        return lag_rows(self.groups, iterate_commits(self.commits), self.ends, self.pending)
+
+    def groups_without_rows(self) -> list[Group]:
+        """Groups of the log that have neither commits nor owned partitions here."""
+        committed = set(names_in(self.commits, "group"))
+        return [
+            group
+            for group_id, group in sorted(self.groups.items())
+            if group_id not in committed
+            and (group.kind is GroupKind.SHARE or not any(member.owned for member in group.members))
+        ]
+
+
+def gather(
+    newest: "Newest", log_dirs: Sequence[LogDir], log_ends_file: Path | None, wanted: Callable[[str], bool]
+) -> LagInputs:
+    """Put together what a report on the groups that are `wanted` (by group id) needs.
+
+    Log ends are asked for, in order of precedence: the file that the user gave, segments, checkpoints.
+    Raises InputError or SourceError for that file.
+    """
+    said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    commits = living_commits(newest.commits, wanted)
+    living = [logged for logged in newest.others if _is_living(logged.entry)]
+    names = {**logged_topic_names(living), **named_topic_ids(commits)}
+    groups = read_groups(living, names)  # to learn what topics they own
+    topics = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
+    found = read_log_ends(log_dirs, topics | set(names_in(commits, "topic")))
+    ends = LogEnds([*said, found.segments, found.checkpoints])
+    groups = read_groups(living, {**names, **ends.topic_names()})
+    return LagInputs(
+        groups={group_id: group for group_id, group in groups.items() if wanted(group_id)},
+        commits=commits,
+        ends=ends,
+        pending=pending_commits(newest),
+        problems=(*_damage(newest), *found.problems),
+    )
+
+
+def _is_living(entry: OffsetsEntry | Undecodable | TransactionMarker) -> bool:
+    return isinstance(entry, OffsetsEntry) and entry.value is not None
+
+
+def _damage(newest: "Newest") -> Iterator[str]:
+    for damage in newest.damage:
+        yield f"{damage.segment}: byte {damage.position}: {damage.size} bytes left out: {damage.why}"
+    for logged in newest.others:
+        if isinstance(logged.entry, Undecodable):
+            yield f"offsets partition {logged.partition}, offset {logged.offset}: {logged.entry.why}"
+
+
+def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table:
+    """The commits that count of the groups that are `wanted`, sorted by group, topic, partition.
+
+    Tombstones are left out. One chunk; `group` and `topic` as dictionaries.
+    """
+    table = commits.unify_dictionaries().combine_chunks()
+    names, codes = _dictionary(table, "group")
+    chosen = np.array([wanted(name) for name in names], np.bool_)[codes] & ~table["tombstone"].to_numpy()
+    table = table.take(pa.array(np.flatnonzero(chosen), pa.int64())).combine_chunks()
+    order = np.lexsort((table["partition"].to_numpy(), _ranks(table, "topic"), _ranks(table, "group")))
+    return table.take(pa.array(order, pa.int64())).combine_chunks()
+
+
+def _ranks(commits: pa.Table, column: str) -> NDArray[np.int64]:
+    """Each row's place in the order of all names: by code point, as Python sorts."""
+    names, codes = _dictionary(commits, column)
+    ranks = np.empty(len(names), np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return ranks[codes]
+
+
+def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int32]]:
+    if not commits.num_rows:
+        return [], np.empty(0, np.int32)
+    array = commits[column].chunk(0)
+    assert isinstance(array, pa.DictionaryArray)
+    return array.dictionary.to_pylist(), array.indices.to_numpy()
+
+
+def names_in(commits: pa.Table, column: str) -> list[str]:
+    """The groups, or topics, of commits in one chunk, in order."""
+    names, codes = _dictionary(commits, column)
+    return sorted(names[code] for code in np.unique(codes))
+
+
+def named_topic_ids(commits: pa.Table) -> dict[UUID, str]:
+    """Topic id to name, as commits of value version 4 carry both."""
+    pairs = commits.group_by(["topic_id", "topic"]).aggregate([])
+    return {
+        UUID(bytes=row["topic_id"]): row["topic"]
+        for row in pairs.to_pylist()
+        if row["topic_id"] is not None and any(row["topic_id"])
+    }
+
+
+def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
+    """Each row of a commits table as a value; a few thousand are held at a time."""
+    for batch in commits.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        columns = [
+            batch[name].to_pylist()
+            for name in (
+                "group",
+                "topic",
+                "partition",
+                "offset",
+                "leader_epoch",
+                "metadata",
+                "commit_timestamp",
+                "topic_id",
+                "offsets_partition",
+                "log_offset",
+            )
+        ]
+        for group, topic, partition, offset, epoch, metadata, time, topic_id, place, log_offset in zip(
+            *columns, strict=True
+        ):
+            yield Commit(
+                group=group,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                leader_epoch=epoch if epoch >= 0 else None,
+                metadata=metadata or "",
+                commit_timestamp=time,
+                topic_id=UUID(bytes=topic_id) if topic_id and any(topic_id) else None,
+                offsets_partition=place,
+                log_offset=log_offset,
+            )
+
+
+def pending_commits(newest: "Newest") -> set[PartitionOfGroup]:
+    """Where a commit of an open transaction is newer than what counts, tombstones included."""
+    if not newest.pending.num_rows:
+        return set()
+    settled = {
+        (commit.offsets_partition, commit.group, commit.topic, commit.partition): commit.log_offset
+        for commit in iterate_commits(newest.commits)
+    }
+    return {
+        (commit.group, commit.topic, commit.partition)
+        for commit in iterate_commits(newest.pending)
+        if commit.log_offset
+        > settled.get((commit.offsets_partition, commit.group, commit.topic, commit.partition), -1)
+    }

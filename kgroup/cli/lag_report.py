@@ -1,0 +1,195 @@
+"""`kgroup lag-report`: how far every group is behind, from the log files of a broker."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kgroup.cli.example import Example
+from kgroup.cli.options import Format, NoHeaders, OutputFile, Paths, Quiet, Strict
+from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.group.membership import GroupKind
+from kgroup.protocol.topic_id import topic_id_text
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+
+if TYPE_CHECKING:
+    from kgroup.cli.lag_inputs import LagInputs
+    from kgroup.log.scan import Newest
+    from kgroup.log.sources import Sources
+
+EXAMPLES: Final = (
+    Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
+    Example(
+        "Who of the billing groups is behind, as JSON lines",
+        "kgroup lag-report fixtures/4.3.1/lives --group 'billing-*' --only-lagging -o jsonl",
+    ),
+    Example(
+        "With log ends that a cluster answered, for offsets partitions without their broker",
+        "kgroup lag-report fixtures/2.4.1/lives --log-ends fixtures/2.4.1/lives/topics.json",
+    ),
+)
+
+_LOCAL_MASTER: Final = "local[*]"
+_SLICE_BYTES: Final = 64 * 1024 * 1024
+
+_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="topic"),
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="current_offset", kind=Kind.INTEGER),
+    Column(name="log_end_offset", kind=Kind.INTEGER),
+    Column(name="lag", kind=Kind.INTEGER),
+    Column(name="log_start_offset", kind=Kind.INTEGER),
+    Column(name="leader_epoch", kind=Kind.INTEGER),
+    Column(name="metadata"),
+    Column(name="commit_timestamp", kind=Kind.TIME_MS),
+    Column(name="member_id"),
+    Column(name="group_instance_id"),
+    Column(name="host"),
+    Column(name="client_id"),
+    Column(name="group_kind"),
+    Column(name="group_state"),
+    Column(name="topic_id"),
+    Column(name="topic_state"),
+    Column(name="log_end_source"),
+    Column(name="notes", kind=Kind.NESTED),
+)
+_TABLE_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="topic"),
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="current_offset", kind=Kind.INTEGER),
+    Column(name="log_end_offset", kind=Kind.INTEGER),
+    Column(name="lag", kind=Kind.INTEGER),
+    Column(name="client_id"),
+    Column(name="notes", kind=Kind.NESTED),
+)
+
+
+def lag_report(
+    paths: Paths = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+        ),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic", metavar="NAME", help="Only this topic, or all that match a pattern; repeatable."
+        ),
+    ] = None,
+    log_ends: Annotated[
+        Path | None,
+        typer.Option(
+            "--log-ends",
+            metavar="FILE",
+            help="Log ends that win over those found beside the logs. CSV with the columns topic, partition,"
+            " log_end_offset, perhaps log_start_offset and topic_id; or JSON like a capture's topics.json.",
+            show_default=False,
+        ),
+    ] = None,
+    only_lagging: Annotated[
+        bool, typer.Option("--only-lagging", help="Only partitions with a lag above 0.")
+    ] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
+    master: Annotated[
+        str, typer.Option("--master", metavar="URL", help="The Spark to run on; with --spark.")
+    ] = _LOCAL_MASTER,
+    spark_conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
+        ),
+    ] = None,
+    output_format: Format = OutputFormat.TABLE,
+    output: OutputFile = None,
+    no_headers: NoHeaders = False,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say how far every group is behind.
+
+    Partition by partition, from a broker's files: the newest commits in __consumer_offsets, and the log ends
+    of the topics. Of each partition that is, in this order, what --log-ends says, the end of the segments
+    in its folder, or the broker's checkpoint of high watermarks. What none of them knows is unknown, not 0.
+
+    Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
+    committed an offset beyond the end. Commits of aborted and of open transactions do not count.
+    """
+    from kgroup.cli.lag_inputs import gather
+    from kgroup.log.sources import one_replica_each, open_sources
+
+    if not paths:
+        raise InputError(
+            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments"
+        )
+    if "-" in paths:
+        raise InputError("-: lag-report cannot read standard input, it needs files")
+    sources = one_replica_each(open_sources(paths))
+    newest = _scan_on_spark(sources, master, spark_conf or []) if spark else _scan(sources, quiet)
+    inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups))
+    if groups and not inputs.groups and not inputs.commits.num_rows:
+        raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
+    emit(
+        _rows(inputs, _matcher(topics), only_lagging),
+        _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS,
+        OutputOptions(format=output_format, path=output, headers=not no_headers),
+    )
+    for line in () if quiet else _remarks(sources, inputs):
+        print(f"kgroup: {line}", file=sys.stderr)
+    for line in inputs.problems:
+        print(f"kgroup: {line}", file=sys.stderr)
+    if strict and inputs.problems:
+        raise FindingsError(f"{len(inputs.problems)} places were damaged or could not be decoded")
+
+
+def _scan(sources: "Sources", quiet: bool) -> "Newest":
+    from kgroup.log.scan import newest, split
+
+    return newest(
+        part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)
+    )
+
+
+def _scan_on_spark(sources: "Sources", master: str, spark_conf: list[str]) -> "Newest":
+    from kgroup.spark import jobs
+    from kgroup.spark.session import open_session, parse_conf
+
+    with open_session(master, parse_conf(spark_conf)) as session:
+        return jobs.newest(session, sources.segments)
+
+
+def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
+    """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
+    if not patterns:
+        return lambda name: True
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _rows(inputs: "LagInputs", wanted_topic: Callable[[str], bool], only_lagging: bool) -> Iterator[Row]:
+    for row in inputs.rows():
+        if wanted_topic(row.topic) and (not only_lagging or (row.lag or 0) > 0):
+            fields = {column.name: getattr(row, column.name) for column in _COLUMNS}
+            fields["topic_id"] = topic_id_text(row.topic_id) if row.topic_id else None
+            fields["notes"] = [note.value for note in row.notes]
+            yield fields
+
+
+def _remarks(sources: "Sources", inputs: "LagInputs") -> Iterator[str]:
+    """What the rows do not show and somebody may miss."""
+    for skipped in sources.skipped:
+        yield f"{skipped.path}: not read: {skipped.why}"
+    for group in inputs.groups_without_rows():
+        why = "its progress is in __share_group_state" if group.kind is GroupKind.SHARE else "no offsets"
+        members = f"{len(group.members)} members" if len(group.members) != 1 else "1 member"
+        notes = [why, *group.notes, *(note for member in group.members for note in member.notes)]
+        yield f"group {group.group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
+    if inputs.pending:
+        yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
+    if not inputs.ends.sources() and inputs.commits.num_rows:
+        yield "no log ends found: give a broker's log directory, or --log-ends FILE"

@@ -1,0 +1,185 @@
+"""The index files beside a segment: `.index`, `.timeindex`, `.txnindex`.
+
+They are hints: the log itself is the truth, and Kafka rebuilds an index that does not fit. So nothing
+here raises on damage; `problem()` says what is wrong, and lookups of a damaged index must be checked
+against the segment. Formats: Kafka's OffsetIndex, TimeIndex and TransactionIndex.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kgroup.errors import SourceError
+
+_OFFSET_ENTRY: Final = struct.Struct(">ii")
+_TIME_ENTRY: Final = struct.Struct(">qi")
+_ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
+
+
+class OffsetEntry(NamedTuple):
+    """The batch that begins at byte `position` of the segment ends with `offset`."""
+
+    offset: int
+    position: int
+
+
+class TimeEntry(NamedTuple):
+    """No record up to `offset` has a timestamp above `timestamp_ms`."""
+
+    timestamp_ms: int
+    offset: int
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction of `producer_id` from `first_offset` to its abort marker at `last_offset`."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+    version: int = 0
+
+
+class OffsetIndex:
+    """A `.index`: sparse, one entry for every `index.interval.bytes` (4 KiB) of log or more."""
+
+    def __init__(self, raw: bytes, base_offset: int) -> None:
+        """`base_offset` is the segment's, from its file name; entries are stored against it."""
+        self._raw = _without_padding(raw, _OFFSET_ENTRY.size)
+        self._odd_bytes = len(raw) % _OFFSET_ENTRY.size
+        self.base_offset = base_offset
+
+    def __len__(self) -> int:
+        return len(self._raw) // _OFFSET_ENTRY.size
+
+    def __getitem__(self, number: int) -> OffsetEntry:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        relative, position = _OFFSET_ENTRY.unpack_from(self._raw, number * _OFFSET_ENTRY.size)
+        return OffsetEntry(self.base_offset + relative, position)
+
+    def __iter__(self) -> Iterator[OffsetEntry]:
+        for relative, position in _OFFSET_ENTRY.iter_unpack(self._raw):
+            yield OffsetEntry(self.base_offset + relative, position)
+
+    def position_before(self, offset: int) -> int:
+        """A byte position in the segment where a batch begins, at or before the batch with `offset`."""
+        found = bisect_right(self, offset, key=lambda entry: entry.offset)
+        return self[found - 1].position if found else 0
+
+    def problem(self, segment_size: int) -> str | None:
+        """What cannot be right about this index of a segment of `segment_size` bytes, None if nothing."""
+        if self._odd_bytes:
+            return f"{self._odd_bytes} bytes after the last whole entry"
+        before = OffsetEntry(self.base_offset - 1, 0)
+        for number, entry in enumerate(self):
+            if entry.offset <= before.offset or entry.position <= before.position:
+                return f"entry {number} ({entry.offset} at {entry.position}) is not after the one before it"
+            if entry.position >= segment_size:
+                return f"entry {number} points to byte {entry.position} of {segment_size}"
+            before = entry
+        return None
+
+
+class TimeIndex:
+    """A `.timeindex`: the largest timestamp so far, and the offset of the record that has it."""
+
+    def __init__(self, raw: bytes, base_offset: int) -> None:
+        """`base_offset` is the segment's, from its file name; entries are stored against it."""
+        self._raw = _without_padding(raw, _TIME_ENTRY.size)
+        self._odd_bytes = len(raw) % _TIME_ENTRY.size
+        self.base_offset = base_offset
+
+    def __len__(self) -> int:
+        return len(self._raw) // _TIME_ENTRY.size
+
+    def __getitem__(self, number: int) -> TimeEntry:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        timestamp_ms, relative = _TIME_ENTRY.unpack_from(self._raw, number * _TIME_ENTRY.size)
+        return TimeEntry(timestamp_ms, self.base_offset + relative)
+
+    def __iter__(self) -> Iterator[TimeEntry]:
+        for timestamp_ms, relative in _TIME_ENTRY.iter_unpack(self._raw):
+            yield TimeEntry(timestamp_ms, self.base_offset + relative)
+
+    def offset_before(self, timestamp_ms: int) -> int:
+        """An offset at or before the first record that is not older than `timestamp_ms`."""
+        found = bisect_right(self, timestamp_ms - 1, key=lambda entry: entry.timestamp_ms)
+        return self[found - 1].offset if found else self.base_offset
+
+    def problem(self) -> str | None:
+        """What cannot be right about this index, None if nothing."""
+        if self._odd_bytes:
+            return f"{self._odd_bytes} bytes after the last whole entry"
+        before: TimeEntry | None = None
+        for number, entry in enumerate(self):
+            if entry.offset < self.base_offset or (
+                before and (entry < before or entry.offset < before.offset)
+            ):
+                return (
+                    f"entry {number} ({entry.timestamp_ms} ms at {entry.offset}) is before the one before it"
+                )
+            before = entry
+        return None
+
+
+def read_offset_index(path: Path, base_offset: int) -> OffsetIndex:
+    """Raises SourceError if the file cannot be read."""
+    return OffsetIndex(_read(path), base_offset)
+
+
+def read_time_index(path: Path, base_offset: int) -> TimeIndex:
+    """Raises SourceError if the file cannot be read."""
+    return TimeIndex(_read(path), base_offset)
+
+
+def read_aborted_transactions(path: Path) -> list[AbortedTransaction]:
+    """The whole entries of a `.txnindex`, in log order. Raises SourceError if it cannot be read."""
+    raw = _read(path)
+    whole = len(raw) - len(raw) % _ABORTED_ENTRY.size
+    return [
+        AbortedTransaction(producer_id, first, last, last_stable, version)
+        for version, producer_id, first, last, last_stable in _ABORTED_ENTRY.iter_unpack(raw[:whole])
+    ]
+
+
+def encode_offset_index(entries: Iterable[OffsetEntry], base_offset: int) -> bytes:
+    """The bytes of a `.index`; offsets must lie within 2^31 of `base_offset`."""
+    return b"".join(_OFFSET_ENTRY.pack(entry.offset - base_offset, entry.position) for entry in entries)
+
+
+def encode_time_index(entries: Iterable[TimeEntry], base_offset: int) -> bytes:
+    """The bytes of a `.timeindex`; offsets must lie within 2^31 of `base_offset`."""
+    return b"".join(_TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries)
+
+
+def encode_aborted_transactions(transactions: Iterable[AbortedTransaction]) -> bytes:
+    """The bytes of a `.txnindex`."""
+    return b"".join(
+        _ABORTED_ENTRY.pack(
+            aborted.version,
+            aborted.producer_id,
+            aborted.first_offset,
+            aborted.last_offset,
+            aborted.last_stable_offset,
+        )
+        for aborted in transactions
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _without_padding(raw: bytes, entry_size: int) -> bytes:
+    """The entries in use: an active segment's index is preallocated, zeros follow the last entry."""
+    used = len(raw.rstrip(b"\0"))
+    # The last bytes of an entry may be zero themselves, so round up; a timestamp -1 or 0 is not the last.
+    whole = -(-used // entry_size) * entry_size
+    return raw[: min(whole, len(raw) - len(raw) % entry_size)]

@@ -1,0 +1,120 @@
+"""Where the logs of data topics begin and end, from what a broker keeps in its log directories.
+
+Two listings, in order of precedence:
+
+1. The partition folders' own segments: log end offset of this replica, log start as the first segment's base
+   offset or, if later, as `log-start-offset-checkpoint` says.
+2. `replication-offset-checkpoint`: the high watermark when the broker wrote it down last (every 5 s, and when
+   it stops). This is what consumers and Kafka's tools see as log end, but it may be older than the segments.
+
+Topic ids are from `partition.metadata` (Kafka 2.8 on).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from kgroup.errors import SourceError
+from kgroup.log.checkpoints import TopicPartition
+from kgroup.log.partition import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.protocol.entries import TopicId
+from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirEnds:
+    """What log directories say of log ends: `segments` before `checkpoints`, and what could not be read."""
+
+    segments: LogListing
+    checkpoints: LogListing
+    problems: tuple[str, ...]
+
+
+def read_log_ends(log_dirs: Iterable[LogDir], topics: Collection[str]) -> LogDirEnds:
+    """The log ends of all partitions in `log_dirs`; segments are opened for `topics` only.
+
+    Damaged files are `problems`, and what they would have said is unknown.
+    """
+    read = _Reading()
+    for log_dir in log_dirs:
+        read.add(log_dir, topics)
+    return LogDirEnds(
+        segments=LogListing(logs=tuple(read.segments)),
+        checkpoints=LogListing(
+            logs=tuple(read.checkpoints), complete=_lists_every_partition(read.checkpoints)
+        ),
+        problems=tuple(read.problems),
+    )
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.segments: list[PartitionLog] = []
+        self.checkpoints: list[PartitionLog] = []
+        self.problems: list[str] = []
+
+    def add(self, log_dir: LogDir, topics: Collection[str]) -> None:
+        folders = [folder for folder in log_dir.partitions if folder.topic and folder.retired is None]
+        topic_ids = self._topic_ids(folders)
+        log_starts = self._ask(log_dir.log_starts) or {}
+        for (topic, partition), high_watermark in (self._ask(log_dir.high_watermarks) or {}).items():
+            self.checkpoints.append(
+                PartitionLog(
+                    topic=topic,
+                    partition=partition,
+                    source=LogEndSource.CHECKPOINT,
+                    log_start_offset=log_starts.get(TopicPartition(topic, partition)),
+                    log_end_offset=high_watermark,
+                    topic_id=topic_ids.get(topic),
+                )
+            )
+        for folder in folders:
+            assert folder.topic is not None
+            wanted = folder.topic in topics
+            self.segments.append(
+                PartitionLog(
+                    topic=folder.topic,
+                    partition=folder.partition,
+                    source=LogEndSource.SEGMENTS,
+                    log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
+                    log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
+                    topic_id=topic_ids.get(folder.topic),
+                )
+            )
+
+    def _topic_ids(self, folders: Sequence[PartitionFolder]) -> dict[str, TopicId]:
+        """The id of each topic, from the first of its folders that has one."""
+        topic_ids: dict[str, TopicId] = {}
+        for folder in folders:
+            if folder.topic is not None and topic_ids.get(folder.topic) is None:
+                topic_ids[folder.topic] = self._ask(partial(_topic_id, folder))
+        return topic_ids
+
+    def _ask(self, question: Callable[[], _Answer]) -> _Answer | None:
+        try:
+            return question()
+        except SourceError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return None
+
+
+def _topic_id(folder: PartitionFolder) -> TopicId:
+    return folder.topic_id
+
+
+def _lists_every_partition(logs: Sequence[PartitionLog]) -> bool:
+    """Whether these are the log directories of brokers that hold everything, so that what is absent is gone.
+
+    No file says so. It is inferred from every topic's partitions being there from 0 on without a gap, the
+    offsets topic's among them: a broker that shares a cluster's partitions with others has gaps.
+    """
+    partitions: dict[str, set[int]] = {}
+    for log in logs:
+        partitions.setdefault(log.topic, set()).add(log.partition)
+    return OFFSETS_TOPIC in partitions and all(
+        max(listed) == len(listed) - 1 for listed in partitions.values()
+    )

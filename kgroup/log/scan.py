@@ -1,0 +1,109 @@
+"""The columnar path: segments of the offsets topic at memory speed, to Arrow or reduced on the way.
+
+`scan` gives every commit as Arrow columns and everything else decoded; `newest` keeps only what counts at the
+end, in memory bounded by the number of keys; `split` cuts large segments for several processes, whose results
+`merge` puts together. All agree record by record with the plain path (`read_entries`), which also takes
+over for every batch that is out of the ordinary.
+
+How it is laid out: `scan_reader` drives the kernel over chunks of a file (`scan_window`) and fills blocks of rows
+(`scan_rows`); `scan_kernel` walks batches, `scan_keys` turns keys into integers, `scan_crc` checks. A consumer
+takes the blocks: `scan_arrow` makes columns of them, `scan_reduce` and `scan_newest` the newest row per key.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from kgroup.log.batch import Damage
+from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schema_of
+from kgroup.log.scan_keys import key_bytes
+from kgroup.log.scan_newest import FirstMarker, Newest, logged_entry, merge, newest, value_bytes
+from kgroup.log.scan_reader import RowBlock, RowReader, Slice
+from kgroup.log.scan_rows import Kind
+from kgroup.log.scan_split import split
+from kgroup.protocol.entries import LoggedEntry, TransactionMarker
+from kgroup.protocol.records import decode_entry
+
+__all__ = [
+    "COMMIT_SCHEMA",
+    "FirstMarker",
+    "Newest",
+    "ScanBlock",
+    "Slice",
+    "merge",
+    "newest",
+    "scan",
+    "split",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanBlock:
+    """Some thousand records that follow each other in a slice.
+
+    `commits` are its commits and tombstones in log order, with COMMIT_SCHEMA's columns or those that were asked for.
+    `others` are all other records, transaction markers and undecodable ones among them. `damage` lies
+    between the block before and this one.
+    """
+
+    slice: Slice
+    commits: pa.RecordBatch
+    others: tuple[LoggedEntry, ...]
+    damage: tuple[Damage, ...]
+
+
+def scan(
+    slices: Iterable[Slice],
+    *,
+    verify_crc: bool = True,
+    columns: Sequence[str] | None = None,
+    others: bool = True,
+) -> Iterator[ScanBlock]:
+    """Every record of the slices, in order.
+
+    `columns` of COMMIT_SCHEMA are all by default; fewer take less time. Without `others` records that are no
+    commits are passed over, which makes a log of many transactions much faster. Raises SourceError if a
+    file cannot be read.
+    """
+    wanted = tuple(COMMIT_SCHEMA.names if columns is None else columns)
+    for partition, parts in groupby(slices, key=lambda part: part.offsets_partition):
+        reader = RowReader(check_crc=verify_crc)
+        dictionaries = Dictionaries()
+        for part in parts:
+            damage: list[Damage] = []
+            for item in reader.read(part):
+                if isinstance(item, Damage):
+                    damage.append(item)
+                    continue
+                yield ScanBlock(
+                    slice=part,
+                    commits=commits_of(item, reader.keys, partition, wanted, dictionaries),
+                    others=tuple(_others(item, reader, partition)) if others else (),
+                    damage=tuple(damage),
+                )
+                damage.clear()
+            if damage:
+                nothing = schema_of(wanted).empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema_of(wanted))]
+                yield ScanBlock(slice=part, commits=nothing[0], others=(), damage=tuple(damage))
+
+
+def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[LoggedEntry]:
+    rows = block.rows
+    judged = dict(block.others)
+    for row in np.flatnonzero(rows.kind[: block.count] > Kind.TOMBSTONE).tolist():
+        kind = rows.kind[row]
+        if kind == Kind.DROPPED:
+            entry = judged[row]
+        elif kind in (Kind.COMMITTED, Kind.ABORTED):
+            entry = TransactionMarker(
+                producer_id=int(rows.producer_id[row]),
+                producer_epoch=int(rows.leader_epoch[row]),
+                committed=bool(kind == Kind.COMMITTED),
+                coordinator_epoch=int(rows.offset[row]),
+            )
+        else:
+            entry = decode_entry(key_bytes(reader.keys, int(rows.key_id[row])), value_bytes(block, row))
+        yield logged_entry(block, row, partition, entry)

@@ -1,0 +1,304 @@
+"""The newest record per key, found while scanning: what is left of a log when only its end counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kgroup.log.batch import Damage
+from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries
+from kgroup.log.scan_gather import strings_at, topic_ids
+from kgroup.log.scan_keys import Keys, key_bytes
+from kgroup.log.scan_reader import RowBlock, RowReader, Slice
+from kgroup.log.scan_reduce import Cell, Reduction, new_reduction, newest_cells, reduce, waiting_cells
+from kgroup.log.scan_rows import Kind
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.records import decode_entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstMarker:
+    """The first transaction marker of a producer in a part of the log: it ends what was open before that part."""
+
+    committed: bool
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """What counts of a part of a log, in a form that parts can be merged in (`merge`).
+
+    `commits` and `pending` have the columns of COMMIT_SCHEMA. `commits` is the newest row per offsets
+    partition, group, topic and partition, tombstones included, among plain rows and those of transactions
+    that were committed within the part, sorted by these four. `pending` are the rows of transactions whose
+    marker is not in the part: the newest per producer and key, in log order. `first_markers` is by offsets
+    partition and producer id. `others` are the newest entries of every other record type, tombstones
+    included, and the newest undecodable record per key, in log order. `records` and `batches` are
+    counts, `bytes` is the size of the slices.
+    """
+
+    commits: pa.Table
+    pending: pa.Table
+    first_markers: Mapping[tuple[int, int], FirstMarker]
+    others: tuple[LoggedEntry, ...]
+    damage: tuple[Damage, ...]
+    records: int
+    batches: int
+    bytes: int
+
+
+def newest(slices: Iterable[Slice], *, verify_crc: bool = True) -> Newest:
+    """Reduce slices to the newest record per key. Slices of one offsets partition must be in log order.
+
+    Rule for transactions: Kafka 4.x, `OffsetMetadataManager`. Of plain commits, tombstones and commits of committed
+    transactions the one with the highest offset of its own record counts. Memory is bounded by the number of
+    distinct keys (and by what transactions leave open). Raises SourceError if a file cannot be read.
+    """
+    ordered = sorted(slices, key=lambda part: part.offsets_partition)
+    return merge(
+        [
+            _newest_of_partition(partition, list(parts), verify_crc)
+            for partition, parts in groupby(ordered, key=lambda part: part.offsets_partition)
+        ]
+    )
+
+
+def merge(parts: Iterable[Newest]) -> Newest:
+    """Put together the parts of a log. The parts of an offsets partition must come in log order."""
+    parts = list(parts)
+    settled: list[pa.Table] = []
+    pending: list[pa.Table] = []
+    first_markers: dict[tuple[int, int], FirstMarker] = {}
+    for part in parts:
+        if part.first_markers:
+            committed, pending = _settle(pending, part.first_markers)
+            settled += committed
+        settled.append(part.commits)
+        pending.append(part.pending)
+        first_markers = {**part.first_markers, **first_markers}
+    return Newest(
+        commits=newest_rows(pa.concat_tables(settled, promote_options="none") if settled else _no_rows()),
+        pending=_newest_pending(pending),
+        first_markers=first_markers,
+        others=_newest_others(chain.from_iterable(part.others for part in parts)),
+        damage=tuple(chain.from_iterable(part.damage for part in parts)),
+        records=sum(part.records for part in parts),
+        batches=sum(part.batches for part in parts),
+        bytes=sum(part.bytes for part in parts),
+    )
+
+
+def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
+    """The row with the highest log offset per offsets partition, group, topic and partition, sorted by these.
+
+    With `per_producer`, per producer id as well. Of rows with the same log offset the first stays.
+    """
+    rows = rows.unify_dictionaries().combine_chunks()
+    columns = [rows["producer_id"].to_numpy()] if per_producer else []
+    columns += [
+        rows["offsets_partition"].to_numpy(),
+        _ranks(rows["group"]),
+        _ranks(rows["topic"]),
+        rows["partition"].to_numpy(),
+    ]
+    # The last key of a lexsort is the first to sort by. It is stable, so the first of equal rows comes last here.
+    order = np.lexsort((rows["log_offset"].to_numpy()[::-1], *(column[::-1] for column in reversed(columns))))
+    order = len(order) - 1 - order
+    last = np.ones(len(order), np.bool_)
+    if len(order):
+        last[:-1] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
+    return rows.take(pa.array(order[last]))
+
+
+def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
+    reader = RowReader(check_crc=verify_crc)
+    state = new_reduction()
+    undecodable: dict[bytes | None, LoggedEntry] = {}
+    damage: list[Damage] = []
+    records = 0
+    for item in chain.from_iterable(reader.read(part) for part in slices):
+        if isinstance(item, Damage):
+            damage.append(item)
+            continue
+        records += item.count
+        for row, entry in item.others:
+            key = entry.key if isinstance(entry, Undecodable) else None
+            undecodable[key] = logged_entry(item, row, partition, entry)
+        state = reduce(state, item.rows, item.count, item.buffer, len(reader.keys.group_ids))
+    others = _others(reader, state, partition)
+    hidden = _hidden_by_undecodable(reader.keys, others)
+    if hidden:
+        others += _newest_decodable(reader, slices, partition, hidden)
+    return Newest(
+        commits=_table(state, _commit_cells(state), reader.keys, partition),
+        pending=_table(state, waiting_cells(state), reader.keys, partition),
+        first_markers=_first_markers(state, partition),
+        others=tuple(others) + tuple(undecodable.values()),
+        damage=tuple(damage),
+        records=records,
+        batches=reader.batches,
+        bytes=reader.bytes,
+    )
+
+
+def logged_entry(block: RowBlock, row: int, partition: int, entry: OffsetsEntry | Undecodable) -> LoggedEntry:
+    """The entry with its place in the log."""
+    rows = block.rows
+    leader_epoch, producer_id = int(rows.batch_leader_epoch[row]), int(rows.producer_id[row])
+    return LoggedEntry(
+        partition=partition,
+        offset=int(rows.log_offset[row]),
+        timestamp_ms=int(rows.record_timestamp[row]),
+        leader_epoch=leader_epoch if leader_epoch >= 0 else None,
+        producer_id=producer_id if producer_id >= 0 else None,
+        entry=entry,
+    )
+
+
+def _commit_cells(state: Reduction) -> NDArray[np.int32]:
+    cells = newest_cells(state)
+    return cells[state.cells[cells, Cell.KIND] <= Kind.TOMBSTONE]
+
+
+def _table(state: Reduction, chosen: NDArray[np.int32], keys: Keys, partition: int) -> pa.Table:
+    cells = state.cells[chosen]
+    key_ids = cells[:, Cell.KEY]
+    dictionaries = Dictionaries()
+    ids = np.ascontiguousarray(cells[:, Cell.TOPIC_ID : Cell.TOPIC_ID + 2])
+    columns = {
+        "offsets_partition": np.full(len(cells), partition, np.int32),
+        "log_offset": cells[:, Cell.LOG_OFFSET],
+        "record_timestamp": cells[:, Cell.RECORD_TIMESTAMP],
+        "producer_id": cells[:, Cell.PRODUCER_ID],
+        "group": dictionaries.encode("group", keys.groups, keys.group_ids[key_ids]),
+        "topic": dictionaries.encode("topic", keys.topics, keys.topic_ids[key_ids]),
+        "partition": keys.partitions[key_ids],
+        "tombstone": cells[:, Cell.KIND] == Kind.TOMBSTONE,
+        "offset": cells[:, Cell.OFFSET],
+        "leader_epoch": cells[:, Cell.LEADER_EPOCH].astype(np.int32),
+        "metadata": strings_at(
+            state.text,
+            np.ascontiguousarray(cells[:, Cell.TEXT_START]),
+            cells[:, Cell.TEXT_SIZE].astype(np.int32),
+        ),
+        "commit_timestamp": cells[:, Cell.COMMIT_TIMESTAMP],
+        "expire_timestamp": cells[:, Cell.EXPIRE_TIMESTAMP],
+        "topic_id": topic_ids(ids.view(np.uint8), ids.any(axis=1)),
+        "value_version": cells[:, Cell.VALUE_VERSION].astype(np.int16),
+    }
+    arrays = [pa.array(columns[name]) if isinstance(columns[name], np.ndarray) else columns[name] for name in COMMIT_SCHEMA.names]
+    return pa.Table.from_arrays(arrays, schema=COMMIT_SCHEMA)
+
+
+def _first_markers(state: Reduction, partition: int) -> dict[tuple[int, int], FirstMarker]:
+    count = int(state.counts[3])
+    return {
+        (partition, int(state.producers[i])): FirstMarker(
+            committed=bool(state.first_marker[i] == Kind.COMMITTED), log_offset=int(state.first_marker_offset[i])
+        )
+        for i in np.flatnonzero(state.first_marker[:count] >= 0).tolist()
+    }
+
+
+def _others(reader: RowReader, state: Reduction, partition: int) -> list[LoggedEntry]:
+    """The newest record of each key that is no commit's, decoded."""
+    entries = []
+    for cell in newest_cells(state).tolist():
+        numbers = state.cells[cell]
+        if numbers[Cell.KIND] <= Kind.TOMBSTONE:
+            continue
+        start, size = int(numbers[Cell.TEXT_START]), int(numbers[Cell.TEXT_SIZE])
+        value = None
+        if numbers[Cell.KIND] == Kind.OTHER:
+            value = state.text[start : start + size].tobytes()
+        leader_epoch, producer_id = int(numbers[Cell.BATCH_LEADER_EPOCH]), int(numbers[Cell.PRODUCER_ID])
+        entries.append(
+            LoggedEntry(
+                partition=partition,
+                offset=int(numbers[Cell.LOG_OFFSET]),
+                timestamp_ms=int(numbers[Cell.RECORD_TIMESTAMP]),
+                leader_epoch=leader_epoch if leader_epoch >= 0 else None,
+                producer_id=producer_id if producer_id >= 0 else None,
+                entry=decode_entry(key_bytes(reader.keys, int(numbers[Cell.KEY])), value),
+            )
+        )
+    return entries
+
+
+def _hidden_by_undecodable(keys: Keys, others: Iterable[LoggedEntry]) -> set[bytes]:
+    """Keys that can be decoded while their newest value cannot: an older one may be good."""
+    return {
+        logged.entry.key
+        for logged in others
+        if isinstance(logged.entry, Undecodable)
+        and logged.entry.key is not None
+        and isinstance(decode_entry(logged.entry.key, None), OffsetsEntry)
+    }
+
+
+def _newest_decodable(
+    reader: RowReader, slices: Iterable[Slice], partition: int, wanted: set[bytes]
+) -> list[LoggedEntry]:
+    """Read the slices again for the newest value of these keys that can be decoded."""
+    found: dict[bytes, LoggedEntry] = {}
+    for block in chain.from_iterable(reader.read(part) for part in slices):
+        if isinstance(block, Damage):
+            continue
+        for row in np.flatnonzero(block.rows.kind[: block.count] == Kind.OTHER).tolist():
+            key = key_bytes(reader.keys, int(block.rows.key_id[row]))
+            if key in wanted and (key not in found or block.rows.log_offset[row] > found[key].offset):
+                entry = decode_entry(key, value_bytes(block, row))
+                if isinstance(entry, OffsetsEntry):
+                    found[key] = logged_entry(block, row, partition, entry)
+    return list(found.values())
+
+
+def value_bytes(block: RowBlock, row: int) -> bytes | None:
+    """The value of a row that is no commit, None for a tombstone."""
+    start, size = int(block.rows.text_position[row]), int(block.rows.text_size[row])
+    return None if size < 0 else block.buffer[start : start + size].tobytes()
+
+
+def _settle(
+    pending: Sequence[pa.Table], markers: Mapping[tuple[int, int], FirstMarker]
+) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Part the pending rows into those that the markers commit, and those that stay pending."""
+    committed, still_pending = [], []
+    for rows in pending:
+        producers = zip(rows["offsets_partition"].to_pylist(), rows["producer_id"].to_pylist(), strict=True)
+        outcomes = [markers.get(producer) for producer in producers]
+        committed.append(rows.filter(pa.array([m is not None and m.committed for m in outcomes], pa.bool_())))
+        still_pending.append(rows.filter(pa.array([m is None for m in outcomes], pa.bool_())))
+    return committed, still_pending
+
+
+def _newest_pending(pending: Sequence[pa.Table]) -> pa.Table:
+    if not pending:
+        return _no_rows()
+    rows = newest_rows(pa.concat_tables(pending), per_producer=True)
+    return rows.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
+
+
+def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
+    kept: dict[tuple[int, object], LoggedEntry] = {}
+    for logged in entries:
+        key = (logged.partition, logged.entry.key if not isinstance(logged.entry, TransactionMarker) else None)
+        if key not in kept or logged.offset > kept[key].offset:
+            kept[key] = logged
+    return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
+
+
+def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Numbers that sort as the strings of a dictionary column with one dictionary."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    ranks = np.empty(len(array.dictionary), np.int64)
+    ranks[pc.sort_indices(array.dictionary).to_numpy()] = np.arange(len(ranks))
+    return ranks[array.indices.to_numpy()]
+
+
+def _no_rows() -> pa.Table:
+    return COMMIT_SCHEMA.empty_table()

@@ -1,0 +1,101 @@
+"""Cut a segment into slices at batch boundaries, so that several processes can scan it."""
+
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+
+from kgroup.errors import DecodeError, SourceError
+from kgroup.log.batch import decode_batch
+from kgroup.log.legacy import decode_message
+from kgroup.log.scan_kernel import OVERHEAD, skip_batches
+from kgroup.log.scan_reader import CHUNK_BYTES, Slice
+from kgroup.log.scan_window import Window
+
+_FRONT_SIZE: Final = 17  # up to the magic byte
+_INDEX_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
+
+
+def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[Slice]:
+    """The slices of a segment, in order, of about `target_bytes` each; an empty file is one empty slice.
+
+    Boundaries come from the `.index` beside it, each checked against the batch it points to; where that does not help,
+    from the headers of the batches. Raises SourceError if the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        boundaries = [0]
+        if size > target_bytes:
+            boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    boundaries.append(size)
+    return [
+        Slice(path=path, offsets_partition=offsets_partition, start=start, end=end)
+        for start, end in zip(boundaries, boundaries[1:], strict=False)
+    ]
+
+
+def _indexed(path: Path, size: int, target_bytes: int) -> list[int]:
+    """About every `target_bytes`, the position of a healthy batch by the index; nothing if it cannot be right."""
+    index = path.with_suffix(".index")
+    if not index.is_file():
+        return []
+    raw = index.read_bytes()
+    positions = np.frombuffer(raw, _INDEX_ENTRY, count=len(raw) // _INDEX_ENTRY.itemsize)["position"]
+    positions = positions[: int(np.count_nonzero(positions))]  # zeros follow in the index of a segment in use
+    if not len(positions) or positions[0] <= 0 or (np.diff(positions) <= 0).any():
+        return []
+    boundaries: list[int] = []
+    goal = target_bytes
+    with path.open("rb") as file:
+        while (found := int(np.searchsorted(positions, goal))) < len(positions):
+            position = int(positions[found])
+            if position >= size or not _is_batch(file, position, size):
+                return []
+            boundaries.append(position)
+            goal = position + target_bytes
+    return boundaries
+
+
+def _walked(path: Path, size: int, target_bytes: int) -> list[int]:
+    """The same from the batches' headers, up to the first that cannot be right."""
+    boundaries: list[int] = []
+    goal = target_bytes
+    with path.open("rb", buffering=0) as file, path.open("rb") as second:
+        assert isinstance(file, FileIO)
+        window = Window(file, 0, size, CHUNK_BYTES)
+        while window.fill():
+            start = window.position - window.at
+            at, healthy = skip_batches(window.buffer, window.at, window.filled, goal - start)
+            if not healthy or start + at >= size:
+                break
+            if start + at >= goal:
+                if not _is_batch(second, start + at, size):
+                    break
+                boundaries.append(start + at)
+                goal = start + at + target_bytes
+            window.seek(start + at)
+    return boundaries
+
+
+def _is_batch(file: BinaryIO, position: int, size: int) -> bool:
+    """Whether a whole batch of any format with the right CRC is at `position`."""
+    file.seek(position)
+    front = file.read(_FRONT_SIZE)
+    if len(front) < _FRONT_SIZE:
+        return False
+    length = int.from_bytes(front[8:OVERHEAD], "big", signed=True)
+    if not 0 < length <= size - position - OVERHEAD:
+        return False
+    raw = front + file.read(OVERHEAD + length - _FRONT_SIZE)
+    try:
+        if front[16] == 2:
+            decode_batch(raw, position)
+        else:
+            decode_message(raw, position)
+    except DecodeError:
+        return False
+    return True

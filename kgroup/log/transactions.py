@@ -1,0 +1,79 @@
+"""How the transactions in a log ended (KIP-98), for whoever shows records before it reaches their marker."""
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from kgroup.log.batch import Batch
+from kgroup.log.entries import decode_marker
+from kgroup.log.partition import SegmentFile
+from kgroup.log.segment import read_records, read_segment
+from kgroup.protocol.entries import TransactionMarker
+
+
+class TransactionOutcome(Enum):
+    """`PENDING`: no marker behind the record in what was given to read."""
+
+    PENDING = "pending"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class TransactionOutcomes:
+    """Looks ahead for the markers of a partition's transactions, when one of them is first asked for.
+
+    A log without transactions is thus read once only, and one with them twice. What is held are nine bytes
+    for each marker.
+    """
+
+    def __init__(self, segments: Iterable[SegmentFile]) -> None:
+        self._segments: defaultdict[Path, list[SegmentFile]] = defaultdict(list)
+        for segment in segments:
+            self._segments[segment.folder].append(segment)
+        self._markers: dict[Path, dict[int, _ProducerMarkers]] = {}
+
+    def of(self, segment: SegmentFile, batch: Batch, offset: int) -> TransactionOutcome | None:
+        """The outcome for the record at `offset` in `batch` of `segment`; None if it is in no transaction."""
+        if not batch.transactional or batch.control:
+            return None
+        markers = self._markers.get(segment.folder)
+        if markers is None:
+            markers = self._markers[segment.folder] = _read_markers(self._segments[segment.folder])
+        producer = markers.get(batch.producer_id)
+        return TransactionOutcome.PENDING if producer is None else producer.first_behind(offset)
+
+
+class _ProducerMarkers:
+    """The markers of one producer in log order."""
+
+    def __init__(self) -> None:
+        self._offsets = array("q")
+        self._committed = bytearray()
+
+    def add(self, offset: int, *, committed: bool) -> None:
+        self._offsets.append(offset)
+        self._committed.append(committed)
+
+    def first_behind(self, offset: int) -> TransactionOutcome:
+        index = bisect_right(self._offsets, offset)
+        if index == len(self._offsets):
+            return TransactionOutcome.PENDING
+        return TransactionOutcome.COMMITTED if self._committed[index] else TransactionOutcome.ABORTED
+
+
+def _read_markers(segments: Iterable[SegmentFile]) -> dict[int, _ProducerMarkers]:
+    markers: defaultdict[int, _ProducerMarkers] = defaultdict(_ProducerMarkers)
+    for segment in segments:
+        control = (item for item in read_segment(segment.path) if isinstance(item, Batch) and item.control)
+        for item in read_records(control, segment.path):
+            if not isinstance(item, tuple):
+                continue  # damage: whoever reads the records reports it
+            batch, records = item
+            for record in records:
+                marker = decode_marker(batch, record)
+                if isinstance(marker, TransactionMarker):
+                    markers[marker.producer_id].add(record.offset, committed=marker.committed)
+    return dict(markers)

@@ -1,0 +1,141 @@
+"""What members of a consumer group say of themselves and are told: the bytes in JoinGroup and SyncGroup.
+
+They begin with an int16 version. A newer version is read as version 3, which is all that Kafka 4.3
+knows, since fields are only ever added at the end. Source: `ConsumerProtocol` of Kafka 4.3.1.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from kgroup.errors import DecodeError
+from kgroup.protocol.payload import PREFIX_BYTES, Payload
+
+LATEST_VERSION = 3
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTopicPartitions:
+    """Partitions of a topic known by its name."""
+
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a member sends to the leader.
+
+    `owned_partitions` are since version 1, `generation_id` (of those partitions) since 2, `rack_id`
+    since 3 and can be empty: `rack` is what it means. `version` is the one in the bytes and `trailing`
+    what lies behind the last field; neither is encoded.
+    """
+
+    topics: tuple[str, ...]
+    user_data: bytes | None = None
+    owned_partitions: tuple[NamedTopicPartitions, ...] = ()
+    generation_id: int = -1
+    rack_id: str | None = None
+    version: int = LATEST_VERSION
+    trailing: bytes = b""
+
+    @property
+    def rack(self) -> str | None:
+        """The rack for an assignor: Kafka takes an empty one for none."""
+        return self.rack_id or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What the leader gives to a member. `version` and `trailing` are as in Subscription."""
+
+    assigned_partitions: tuple[NamedTopicPartitions, ...]
+    user_data: bytes | None = None
+    version: int = LATEST_VERSION
+    trailing: bytes = b""
+
+
+_SUBSCRIPTION = Payload(Subscription, ConsumerProtocolSubscription)
+_ASSIGNMENT = Payload(Assignment, ConsumerProtocolAssignment)
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """Read a subscription in the order of its bytes.
+
+    Raises DecodeError with the position in `data`, also for a version below 0.
+    """
+    version = _version(data, "Subscription.version")
+    decoded = _SUBSCRIPTION.decode(data, min(version, LATEST_VERSION))
+    return replace(decoded.value, version=version, trailing=data[decoded.end :])
+
+
+def decode_assignment(data: bytes) -> Assignment:
+    """Read an assignment; a topic that stands twice in the bytes stands twice in the result.
+
+    Raises DecodeError with the position in `data`, also for a version below 0. No bytes at all are no
+    assignment: Kafka keeps them for a member that the leader left out.
+    """
+    version = _version(data, "Assignment.version")
+    decoded = _ASSIGNMENT.decode(data, min(version, LATEST_VERSION))
+    return replace(decoded.value, version=version, trailing=data[decoded.end :])
+
+
+def encode_subscription(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
+    """As Kafka's consumers write it: topics sorted, owned partitions merged by topic and sorted."""
+    canonical = replace(
+        subscription,
+        topics=tuple(sorted(subscription.topics, key=_java_order)),
+        owned_partitions=_merged(
+            sorted(
+                (
+                    (owned.topic, partition)
+                    for owned in subscription.owned_partitions
+                    for partition in owned.partitions
+                ),
+                key=lambda owned: (_java_order(owned[0]), owned[1]),
+            )
+        ),
+    )
+    return _with_version(_SUBSCRIPTION, canonical, version)
+
+
+def encode_assignment(assignment: Assignment, version: int = LATEST_VERSION) -> bytes:
+    """As Kafka's leaders write it: partitions merged by topic, topics in the order of first appearance."""
+    merged = _merged(
+        (assigned.topic, partition)
+        for assigned in assignment.assigned_partitions
+        for partition in assigned.partitions
+    )
+    return _with_version(_ASSIGNMENT, replace(assignment, assigned_partitions=merged), version)
+
+
+def _with_version(payload: Payload[V], value: V, version: int) -> bytes:
+    known = min(version, LATEST_VERSION)
+    return known.to_bytes(PREFIX_BYTES, signed=True) + payload.encode(value, known)
+
+
+def _version(data: bytes, field: str) -> int:
+    if len(data) < PREFIX_BYTES:
+        raise DecodeError(field, at=0, why=f"needs {PREFIX_BYTES} bytes and there are {len(data)}")
+    version = int.from_bytes(data[:PREFIX_BYTES], signed=True)
+    if version < 0:
+        raise DecodeError(field, at=0, why=f"unsupported version {version}")
+    return version
+
+
+def _merged(partitions: Iterable[tuple[str, int]]) -> tuple[NamedTopicPartitions, ...]:
+    by_topic: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in partitions:
+        by_topic[topic].append(partition)
+    return tuple(
+        NamedTopicPartitions(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
+    )
+
+
+def _java_order(text: str) -> bytes:
+    """Java compares strings by UTF-16 code units: U+1F600 comes before U+FF5E."""
+    return text.encode("utf-16-be", "surrogatepass")

@@ -1,0 +1,58 @@
+"""The README's `console` blocks are run as they stand, and must answer what they show."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+
+
+class Shown(NamedTuple):
+    """A command of the README and the answer that stands below it."""
+
+    line: int
+    command: str
+    answer: str
+
+
+def shown_commands() -> list[Shown]:
+    """Every `$ command` of the `console` blocks with the lines up to the next command or the block's end."""
+    text = README.read_text(encoding="utf-8")
+    commands = []
+    for block in re.finditer(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        first_line = text.count("\n", 0, block.start(1)) + 1
+        for call in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block[1], re.MULTILINE):
+            line = first_line + block[1].count("\n", 0, call.start())
+            commands.append(Shown(line, call[1], call[2]))
+    return commands
+
+
+@pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"line {shown.line}")
+def test_an_example_answers_what_the_readme_shows(shown):
+    scripts = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": scripts + os.pathsep + os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    environment.pop("COLUMNS", None)
+    ended = subprocess.run(
+        ["bash", "-c", f"{{ {shown.command}; }} 2>&1"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == shown.answer
+
+
+def test_every_command_has_a_section_with_an_example():
+    from kgroup.cli.app import COMMANDS
+
+    text = README.read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert f"\n## {name}\n" in text
+        assert any(f"kgroup {name}" in shown.command for shown in shown_commands()), name
