@@ -21,6 +21,8 @@ from kgroup.report.table import printable
 COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
+    "serve": "Run Kafka brokers that real clients can use.",
+    "serve-ctl": "Kill nodes and move coordinators in a running serve.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
