@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -273,7 +274,7 @@ class Cluster:
 
     def offsets_partition(self, group_id: str) -> int:
         """Which offsets partition a group lives in."""
-        return partition_for(group_id, self.settings.offsets_topic_partitions)
+        return _place(group_id, self.settings.offsets_topic_partitions)
 
     def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
         """The group's coordinator on this node, or why it cannot be asked here and now."""
@@ -421,6 +422,12 @@ class Cluster:
         )
         self.submit(hosted, end, now_ms)
         self._flush_one(hosted)
+
+
+@lru_cache(maxsize=1 << 14)
+def _place(group_id: str, partitions: int) -> int:
+    """`partition_for`, remembered: a live group asks with every heartbeat."""
+    return partition_for(group_id, partitions)
 
 
 def _short_id(uuid: UUID) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from kgroup.broker.commit_bytes import encode_fast
 from kgroup.group.step import NO_PRODUCER_ID, OffsetsRecord
 from kgroup.log.batch import Batch, LogRecord, decode_batch, encode_batch
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker
-from kgroup.protocol.records import decode_entry, encode_entry
+from kgroup.protocol.records import decode_entry
 
 ABORT_MARKER: Final = 0
 COMMIT_MARKER: Final = 1
@@ -91,5 +92,5 @@ def _batch_key(record: OffsetsRecord) -> tuple[int, int, bool]:
 
 def _log_record(number: int, record: OffsetsRecord) -> LogRecord:
     assert isinstance(record.entry, OffsetsEntry)
-    key, value = encode_entry(record.entry)
+    key, value = encode_fast(record.entry)
     return LogRecord(offset=number, timestamp_ms=record.timestamp_ms, key=key, value=value)

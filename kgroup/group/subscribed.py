@@ -1,13 +1,17 @@
 """Which topics a consumer's subscription names, read as the coordinator reads it: the v0 part only."""
 
+from functools import lru_cache
 from struct import error as StructError
 from struct import unpack_from
 
 from kgroup.errors import DecodeError
 
+# Members of a group mostly say the same, and say it again in every round.
+_KEPT = 512
 _FIELD = "ConsumerProtocolSubscription"
 
 
+@lru_cache(maxsize=_KEPT)
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     """The topics in a subscription; None when it is too short to carry even a version.
 
