@@ -34,7 +34,9 @@ def api_versions(node: "BrokerNode", call: Call, now_ms: int) -> None:
     response = ApiVersionsResponse(
         version=version,
         api_keys=[
-            ApiVersionsResponse.ApiVersion(version=version, api_key=key, min_version=lowest, max_version=highest)
+            ApiVersionsResponse.ApiVersion(
+                version=version, api_key=key, min_version=lowest, max_version=highest
+            )
             for key, lowest, highest in _spoken()
         ],
     )
@@ -257,7 +259,12 @@ def describe_cluster(node: "BrokerNode", call: Call, now_ms: int) -> None:
         controller_id=cluster.controller_id,
         brokers=[
             DescribeClusterResponse.DescribeClusterBroker(
-                version=version, broker_id=each.node_id, host=each.host, port=each.port, rack=None, is_fenced=False
+                version=version,
+                broker_id=each.node_id,
+                host=each.host,
+                port=each.port,
+                rack=None,
+                is_fenced=False,
             )
             for each in cluster.alive
         ],

@@ -78,6 +78,7 @@ class Cluster:
         self.topic_names: dict[UUID, str] = {}
         self.hosted: dict[int, HostedCoordinator] = {}
         self.on_append: Callable[[Partition], None] = lambda partition: None
+        self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self._reply_to: dict[int, Callable[[ReplyBody], None]] = {}
         self._next_request_id = 0
         self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
@@ -192,7 +193,12 @@ class Cluster:
 
     def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
         """Why a topic cannot be made, or NONE."""
-        if not name or len(name) > _TOPIC_NAME_MAX or name in (".", "..") or not _TOPIC_LETTERS.issuperset(name):
+        if (
+            not name
+            or len(name) > _TOPIC_NAME_MAX
+            or name in (".", "..")
+            or not _TOPIC_LETTERS.issuperset(name)
+        ):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if name in self.topics:
             return ErrorCode.TOPIC_ALREADY_EXISTS
@@ -253,7 +259,9 @@ class Cluster:
         segment_bytes = self.settings.offsets_segment_bytes if internal else self.settings.segment_bytes
         ids = [member.node_id for member in self.alive]
         for index in indexes:
-            replicas = tuple(ids[(index + n) % len(ids)] for n in range(min(spec.replication_factor, len(ids))))
+            replicas = tuple(
+                ids[(index + n) % len(ids)] for n in range(min(spec.replication_factor, len(ids)))
+            )
             log = self._storage.open_log(spec, index, segment_bytes)
             partition = Partition(spec.name, index, replicas, log)
             partition.on_append = self._appended
@@ -278,6 +286,8 @@ class Cluster:
 
     def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
         """The group's coordinator on this node, or why it cannot be asked here and now."""
+        if self.forced_error is not None:
+            return self.forced_error
         self.internal_topic(OFFSETS_TOPIC, now_ms)
         hosted = self.hosted.get(self.offsets_partition(group_id))
         if hosted is None or hosted.node_id != node_id:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
-from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.producer.produce import ProduceResponse
 
 from kgroup.broker import api_table as api
@@ -70,7 +70,9 @@ def _produce_one(
         return E.INVALID_REQUIRED_ACKS, _NO_OFFSET
     partition = node.cluster.partition(topic, part.index)
     if partition is None:
-        return (E.UNKNOWN_TOPIC_ID if version >= 13 and not topic else E.UNKNOWN_TOPIC_OR_PARTITION), _NO_OFFSET
+        return (
+            E.UNKNOWN_TOPIC_ID if version >= 13 and not topic else E.UNKNOWN_TOPIC_OR_PARTITION
+        ), _NO_OFFSET
     if partition.leader != node.node_id:
         return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
     if node.cluster.topics[topic].is_internal:
@@ -198,7 +200,11 @@ def _fetch_one(node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_by
         return data
     log = partition.log
     stable = partition.last_stable_offset
-    data.high_watermark, data.last_stable_offset, data.log_start_offset = log.end_offset, stable, log.start_offset
+    data.high_watermark, data.last_stable_offset, data.log_start_offset = (
+        log.end_offset,
+        stable,
+        log.start_offset,
+    )
     if data.error_code:
         return data
     end = stable if fetch.read_committed else log.end_offset
@@ -259,12 +265,16 @@ def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
                 )
             )
         topics.append(
-            ListOffsetsResponse.ListOffsetsTopicResponse(version=version, name=each.name, partitions=partitions)
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                version=version, name=each.name, partitions=partitions
+            )
         )
     node.answer(call, ListOffsetsResponse(version=version, topics=topics))
 
 
-def _find_offset(node: "BrokerNode", topic: str, part: Any, read_committed: bool) -> tuple[ErrorCode, int, int, int]:
+def _find_offset(
+    node: "BrokerNode", topic: str, part: Any, read_committed: bool
+) -> tuple[ErrorCode, int, int, int]:
     """Error, timestamp, offset and leader epoch."""
     nothing = (_NO_TIMESTAMP, _NO_OFFSET, -1)
     partition = node.cluster.partition(topic, part.partition_index)
@@ -283,7 +293,11 @@ def _find_offset(node: "BrokerNode", topic: str, part: Any, read_committed: bool
         return E.NONE, _NO_TIMESTAMP, log.start_offset, epoch
     if part.timestamp == _MAX_TIMESTAMP:
         newest = max(
-            ((record.timestamp_ms, -record.offset) for raw in partition.batches() for record in _records(raw)),
+            (
+                (record.timestamp_ms, -record.offset)
+                for raw in partition.batches()
+                for record in _records(raw)
+            ),
             default=None,
         )
         return (E.NONE, *nothing) if newest is None else (E.NONE, newest[0], -newest[1], epoch)
@@ -322,7 +336,9 @@ def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
                 )
             )
         topics.append(
-            DeleteRecordsResponse.DeleteRecordsTopicResult(version=version, name=each.name, partitions=partitions)
+            DeleteRecordsResponse.DeleteRecordsTopicResult(
+                version=version, name=each.name, partitions=partitions
+            )
         )
     node.answer(call, DeleteRecordsResponse(version=version, topics=topics))
 

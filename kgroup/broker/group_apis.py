@@ -50,7 +50,12 @@ _NO_LIMIT_MS: Final = -1
 
 
 def _ask(
-    node: "BrokerNode", call: Call, group_id: str, body: RequestBody, now_ms: int, answer: Callable[[ReplyBody], None]
+    node: "BrokerNode",
+    call: Call,
+    group_id: str,
+    body: RequestBody,
+    now_ms: int,
+    answer: Callable[[ReplyBody], None],
 ) -> None:
     """Send a request to its coordinator, or refuse it as Kafka would."""
     error = precheck(body, node.cluster.settings.group)
@@ -204,7 +209,7 @@ def txn_offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
     producer = (body.producer_id, body.producer_epoch)
     transactions = node.cluster.transactions
     transactional_id = _text(request.transactional_id)
-    if group_id and isinstance(node.cluster.coordinator(group_id, node.node_id, now_ms), ErrorCode) is False:
+    if group_id and not isinstance(node.cluster.coordinator(group_id, node.node_id, now_ms), ErrorCode):
         error = E.NONE
         if call.version >= 5:
             error = transactions.add_partitions(transactional_id, producer, [place], now_ms)
@@ -313,7 +318,8 @@ def offset_fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
     request = call.body
     if call.version >= 8:
         groups = [
-            _fetch_group(node, call, _text(each.group_id), each.topics, now_ms) for each in required(request.groups)
+            _fetch_group(node, call, _text(each.group_id), each.topics, now_ms)
+            for each in required(request.groups)
         ]
         node.answer(call, OffsetFetchResponse(groups=groups))
         return
@@ -337,7 +343,9 @@ def _fetch_group(
     if topics is None:
         fetched = hosted.coordinator.fetch_offsets(group_id, None, stable)
         if by_id:
-            fetched = [_with_id(node.cluster, topic) for topic in fetched if topic.name in node.cluster.topics]
+            fetched = [
+                _with_id(node.cluster, topic) for topic in fetched if topic.name in node.cluster.topics
+            ]
         return FetchedGroup(group_id=group_id, topics=fetched)
     asked = _asked_topics(node.cluster, topics, by_id)
     known = tuple(topic for topic in asked if topic.name or not by_id)
@@ -365,7 +373,9 @@ def _failed_topic(topic: FetchTopic, error: ErrorCode) -> FetchedTopic:
     return FetchedTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        partitions=[FetchedOffset(partition_index=index, error_code=error) for index in topic.partition_indexes],
+        partitions=[
+            FetchedOffset(partition_index=index, error_code=error) for index in topic.partition_indexes
+        ],
     )
 
 
@@ -427,7 +437,8 @@ def delete_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
                 call,
                 DeleteGroupsResponse(
                     results=[
-                        DeletableGroupResult(group_id=name, error_code=results[name]) for name in dict.fromkeys(names)
+                        DeletableGroupResult(group_id=name, error_code=results[name])
+                        for name in dict.fromkeys(names)
                     ]
                 ),
             )
@@ -493,4 +504,3 @@ HANDLERS: Final = {
     api.LIST_GROUPS: list_groups,
     api.DELETE_GROUPS: delete_groups,
 }
-

@@ -152,7 +152,9 @@ def describe_configs(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, DescribeConfigsResponse(version=version, results=results))
 
 
-def _configs(node: "BrokerNode", resource_type: int, name: str) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
+def _configs(
+    node: "BrokerNode", resource_type: int, name: str
+) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
     """Values of a resource's settings and where each comes from."""
     if resource_type == _TOPIC:
         topic = node.cluster.topics.get(name)

@@ -64,7 +64,9 @@ def add_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
     missing = [place for place in asked if node.cluster.partition(*place) is None]
     errors: dict[tuple[str, int], ErrorCode] = {}
     if missing:
-        errors = dict.fromkeys(asked, E.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(missing, E.UNKNOWN_TOPIC_OR_PARTITION)
+        errors = dict.fromkeys(asked, E.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(
+            missing, E.UNKNOWN_TOPIC_OR_PARTITION
+        )
     else:
         error = E.NOT_COORDINATOR
         if not transactional_id:

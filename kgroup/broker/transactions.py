@@ -139,7 +139,9 @@ class Transactions:
         error = _check(transaction, producer)
         if error or transaction is None:
             return error
-        if transaction.status is T.ONGOING and all(partition in transaction.partitions for partition in partitions):
+        if transaction.status is T.ONGOING and all(
+            partition in transaction.partitions for partition in partitions
+        ):
             return E.NONE
         if transaction.status is not T.ONGOING:
             transaction.status = T.ONGOING
@@ -149,7 +151,9 @@ class Transactions:
         self._save(transaction, now_ms)
         return E.NONE
 
-    def verify(self, transactional_id: str, producer: tuple[int, int], partition: TopicPartition) -> ErrorCode:
+    def verify(
+        self, transactional_id: str, producer: tuple[int, int], partition: TopicPartition
+    ) -> ErrorCode:
         """Whether records of this producer may go to `partition` now (KIP-890, part 1)."""
         transaction = self._transactions.get(transactional_id)
         error = _check(transaction, producer)
@@ -162,7 +166,13 @@ class Transactions:
         return E.NONE
 
     def end(
-        self, transactional_id: str, producer: tuple[int, int], *, committed: bool, bump_epoch: bool, now_ms: int
+        self,
+        transactional_id: str,
+        producer: tuple[int, int],
+        *,
+        committed: bool,
+        bump_epoch: bool,
+        now_ms: int,
     ) -> ProducerIdentity:
         """Commit or abort; with `bump_epoch` the producer goes on under a new epoch (KIP-890, part 2)."""
         transaction = self._transactions.get(transactional_id)

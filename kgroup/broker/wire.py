@@ -41,7 +41,9 @@ class Call:
 class Api:
     """One api: its codec classes and the versions a node speaks."""
 
-    def __init__(self, request: Any, response: Any, lowest: int, highest: int, advertised_lowest: int | None = None):
+    def __init__(
+        self, request: Any, response: Any, lowest: int, highest: int, advertised_lowest: int | None = None
+    ):
         self.key: int = request.API_KEY
         self.name: str = request.name.removesuffix("Request")
         self.lowest, self.highest = lowest, highest

@@ -171,7 +171,9 @@ async def _until(stop: asyncio.Event, server: ClusterServer, show_status: bool) 
         try:
             await asyncio.wait_for(stop.wait(), _STATUS_S)
         except TimeoutError:
-            print(f"\r\033[K{_status(server, server.requests - requests)}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\033[K{_status(server, server.requests - requests)}", end="", file=sys.stderr, flush=True
+            )
             requests = server.requests
     print(file=sys.stderr)
 

@@ -42,7 +42,9 @@ def serve_ctl(
     ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ARGUMENT", help="NODE, or GROUP NODE for move-coordinator.", show_default=False),
+        typer.Argument(
+            metavar="ARGUMENT", help="NODE, or GROUP NODE for move-coordinator.", show_default=False
+        ),
     ] = None,
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", help="Port of the first node of the serve that is meant.")

@@ -80,7 +80,9 @@ class ClassicRules:
         if not group.supports(body.protocol_type, [name for name, _ in body.protocols]):
             self._refuse_join(request, E.INCONSISTENT_GROUP_PROTOCOL, body.member_id)
             return
-        if body.protocol_type == CONSUMER_PROTOCOL and not all(is_readable(data) for _, data in body.protocols):
+        if body.protocol_type == CONSUMER_PROTOCOL and not all(
+            is_readable(data) for _, data in body.protocols
+        ):
             # Kafka finds out only when the round ends, and leaves everybody's JoinGroup unanswered.
             self._refuse_join(request, E.INCONSISTENT_GROUP_PROTOCOL, body.member_id)
             return
@@ -141,7 +143,9 @@ class ClassicRules:
             case S.STABLE if unchanged and not leads:
                 self._turn.reply(request.id, self._joined(group, member_id, []))
             case S.COMPLETING_REBALANCE | S.STABLE:
-                why = f"leader {member_id} joins again" if leads else f"member {member_id} changed its metadata"
+                why = (
+                    f"leader {member_id} joins again" if leads else f"member {member_id} changed its metadata"
+                )
                 self._update_member(group, member, request, body, why)
             case S.EMPTY | S.DEAD:
                 self._refuse_join(request, E.UNKNOWN_MEMBER_ID, member_id)
@@ -182,7 +186,13 @@ class ClassicRules:
         member.session_timeout_ms = body.session_timeout_ms
 
     def _rejoin_static(
-        self, group: ClassicGroup, request: Request, body: JoinGroup, instance_id: str, old_id: str, new_id: str
+        self,
+        group: ClassicGroup,
+        request: Request,
+        body: JoinGroup,
+        instance_id: str,
+        old_id: str,
+        new_id: str,
     ) -> None:
         """A static member is back with no memory of its id: it takes its old place (KIP-345)."""
         leader_before = group.leader_id
@@ -422,9 +432,7 @@ class ClassicRules:
             error = self.check_member(group, member_id, leaving.group_instance_id)
             if error:
                 return error
-        self._answer_join(
-            group, group.members[member_id], JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID)
-        )
+        self._answer_join(group, group.members[member_id], JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
         self._drop(group, member_id, f"left: {leaving.reason or 'no reason given'}")
         return E.NONE
 

@@ -313,7 +313,9 @@ class GroupCoordinator:
             ],
         )
 
-    def listing(self, states: frozenset[str] = frozenset(), types: frozenset[str] = frozenset()) -> list[ListedGroup]:
+    def listing(
+        self, states: frozenset[str] = frozenset(), types: frozenset[str] = frozenset()
+    ) -> list[ListedGroup]:
         """All groups, or those in `states` and of `types`; both filters are lower case."""
         if types and "classic" not in types:
             return []

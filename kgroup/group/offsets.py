@@ -73,7 +73,9 @@ class Offsets:
             entries.append(_commit_entry(group_id, topic, partition, metadata, now_ms, expire_ms))
         return TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results), entries
 
-    def tombstones(self, group_id: str, keep: Callable[[str], bool] = lambda topic: False) -> list[OffsetsEntry]:
+    def tombstones(
+        self, group_id: str, keep: Callable[[str], bool] = lambda topic: False
+    ) -> list[OffsetsEntry]:
         """Entries that delete every offset of a group, pending ones too, except of topics to keep."""
         places = dict.fromkeys(self._committed.get(group_id, {}))
         for producer_id in sorted(self._open_transactions.get(group_id, ())):
@@ -103,7 +105,9 @@ class Offsets:
 
     # ---- reading ------------------------------------------------------------------------------
 
-    def fetch(self, group_id: str, topics: tuple[FetchTopic, ...], require_stable: bool) -> list[FetchedTopic]:
+    def fetch(
+        self, group_id: str, topics: tuple[FetchTopic, ...], require_stable: bool
+    ) -> list[FetchedTopic]:
         """The offsets asked for; -1 where there is none or the topic has been made anew since."""
         committed = self._committed.get(group_id, {})
         return [
@@ -112,7 +116,11 @@ class Offsets:
                 topic_id=topic.topic_id,
                 partitions=[
                     self._fetched(
-                        group_id, (topic.name, index), committed.get((topic.name, index)), topic, require_stable
+                        group_id,
+                        (topic.name, index),
+                        committed.get((topic.name, index)),
+                        topic,
+                        require_stable,
                     )
                     for index in topic.partition_indexes
                 ],
@@ -162,7 +170,11 @@ class Offsets:
     # ---- applying -----------------------------------------------------------------------------
 
     def apply(
-        self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int | None, record_offset: int
+        self,
+        key: OffsetCommitKey,
+        value: OffsetCommitValue | None,
+        producer_id: int | None,
+        record_offset: int,
     ) -> None:
         """Take over one logged commit or tombstone; with a producer id it waits for the marker."""
         place = (key.topic, key.partition)

@@ -10,8 +10,14 @@ from typing import Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, EpochStart, encode_leader_epochs, read_leader_epochs
 from kgroup.log.batch_header import HEADER_SIZE, BatchHeader, check_batch, placed, read_header
+from kgroup.log.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    EpochStart,
+    encode_leader_epochs,
+    read_leader_epochs,
+)
 from kgroup.log.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
 from kgroup.log.store import TimedOffset
 
@@ -109,7 +115,9 @@ class SegmentLog:
         size = last.path.stat().st_size
         for segment in self._segments[:-1]:
             if segment.path.stat().st_size != segment.size:
-                raise SourceError(f"{segment.path} at byte {segment.size}: no batch, in a segment that is not the last")
+                raise SourceError(
+                    f"{segment.path} at byte {segment.size}: no batch, in a segment that is not the last"
+                )
         checked = Segment(self._folder, last.base_offset)
         with last.path.open("rb") as file:
             for position, header in _headers(file.fileno(), last.path):

@@ -45,7 +45,8 @@ async def start_cluster(
     """
     clock = Clock()
     members = [
-        Member(node_id=number, host=host, port=port + number - 1 if port else 0) for number in range(1, nodes + 1)
+        Member(node_id=number, host=host, port=port + number - 1 if port else 0)
+        for number in range(1, nodes + 1)
     ]
     storage = FolderStorage(data_dir, warn) if data_dir is not None else MemoryStorage()
     cluster = Cluster(settings, members, storage, uuid4, clock.now_ms(), warn)

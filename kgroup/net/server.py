@@ -138,10 +138,15 @@ class NodeServer:
         loop = asyncio.get_running_loop()
         try:
             self._listener = await loop.create_server(
-                lambda: ClientConnection(self, self.cluster_server.new_token()), self.host, self.port, backlog=2048
+                lambda: ClientConnection(self, self.cluster_server.new_token()),
+                self.host,
+                self.port,
+                backlog=2048,
             )
         except OSError as error:
-            raise SourceError(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
+            raise SourceError(
+                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}"
+            ) from error
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def hang_up(self) -> None:

@@ -84,7 +84,9 @@ def decode_transaction(key: bytes, value: bytes | None) -> TransactionEntry | No
             timeout_ms=body.transaction_timeout_ms,
             status=TransactionStatus(body.transaction_status),
             partitions=tuple(
-                (topic.topic, index) for topic in body.transaction_partitions or () for index in topic.partition_ids
+                (topic.topic, index)
+                for topic in body.transaction_partitions or ()
+                for index in topic.partition_ids
             ),
             last_update_ms=body.transaction_last_update_timestamp_ms,
             start_ms=body.transaction_start_timestamp_ms,
