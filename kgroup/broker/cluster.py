@@ -186,9 +186,10 @@ class Cluster:
             replication_factor=self._default_replicas() if replication_factor == -1 else replication_factor,
             configs=configs,
         )
-        self._open(spec, range(spec.partitions), now_ms)
+        # The facts come first: a crash before the logs are there is made good by the next start.
         self.spec.topics[name] = spec
         self._storage.save(self.spec)
+        self._open(spec, range(spec.partitions), now_ms)
         return ErrorCode.NONE
 
     def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
@@ -215,9 +216,9 @@ class Cluster:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if count <= len(topic.partitions):
             return ErrorCode.INVALID_PARTITIONS
-        self._open(topic.spec, range(len(topic.partitions), count), now_ms)
         topic.spec.partitions = count
         self._storage.save(self.spec)
+        self._open(topic.spec, range(len(topic.partitions), count), now_ms)
         return ErrorCode.NONE
 
     def delete_topic(self, name: str, now_ms: int) -> ErrorCode:

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from kgroup.errors import SourceError
+from kgroup.log.atomic import DRAFT_SUFFIX, replace_text
 from kgroup.log.checkpoints import (
     HIGH_WATERMARKS,
     META_PROPERTIES,
@@ -92,7 +93,7 @@ class FolderStorage:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                if any(self._folder.iterdir()):
+                if any(not entry.name.endswith(DRAFT_SUFFIX) for entry in self._folder.iterdir()):
                     raise SourceError(f"{self._folder}: not empty, and not a folder that kgroup serve made")
                 return None
             text = path.read_text()
@@ -137,9 +138,7 @@ class FolderStorage:
     def _replace(self, name: str, text: str) -> None:
         path = self._folder / name
         try:
-            draft = path.with_name(name + ".tmp")
-            draft.write_text(text)
-            draft.replace(path)
+            replace_text(path, text)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
 

@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
+from kgroup.log.atomic import replace_text
 from kgroup.log.batch_header import HEADER_SIZE, BatchHeader, check_batch, placed, read_header
 from kgroup.log.checkpoints import (
     LEADER_EPOCHS,
@@ -17,6 +18,7 @@ from kgroup.log.checkpoints import (
     EpochStart,
     encode_leader_epochs,
     read_leader_epochs,
+    read_topic_id,
 )
 from kgroup.log.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
 from kgroup.log.store import TimedOffset
@@ -85,9 +87,10 @@ class SegmentLog:
         self._segment_bytes = segment_bytes
         self._file: int | None = None
         try:
-            fresh = not folder.exists()
+            if _is_of_other_topic(folder, topic_id):
+                shutil.rmtree(folder)  # left behind by a topic of the same name that was being deleted
             folder.mkdir(parents=True, exist_ok=True)
-            if fresh:
+            if not (folder / PARTITION_METADATA).exists():
                 _write_topic_id(folder, topic_id)
             self._epochs = _epochs(folder)
             self._segments = [self._load(base) for base in _base_offsets(folder)]
@@ -148,7 +151,7 @@ class SegmentLog:
             _write_all(self._file, stored, segment)
             if not self._epochs or self._epochs[-1].leader_epoch < leader_epoch:
                 self._epochs.append(EpochStart(leader_epoch, header.base_offset))
-                (self._folder / LEADER_EPOCHS).write_text(encode_leader_epochs(self._epochs))
+                replace_text(self._folder / LEADER_EPOCHS, encode_leader_epochs(self._epochs))
             if segment.add(header, segment.size):
                 segment.append_to_indexes()
         except OSError as error:
@@ -279,4 +282,9 @@ def _epochs(folder: Path) -> list[EpochStart]:
 
 def _write_topic_id(folder: Path, topic_id: UUID) -> None:
     text = base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
-    (folder / PARTITION_METADATA).write_text(f"version: 0\ntopic_id: {text}")
+    replace_text(folder / PARTITION_METADATA, f"version: 0\ntopic_id: {text}")
+
+
+def _is_of_other_topic(folder: Path, topic_id: UUID) -> bool:
+    metadata = folder / PARTITION_METADATA
+    return metadata.exists() and read_topic_id(metadata) != topic_id
