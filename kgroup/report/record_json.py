@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord
+from kgroup.log.partition import parse_folder_name
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.report.entry_json import Json, TopicNames, key_json, value_json
@@ -39,10 +40,10 @@ def record_json(
     return shown
 
 
-def damage_json(damage: Damage, partition: int) -> Json:
+def damage_json(damage: Damage) -> Json:
     """Damaged bytes; `path` is the whole path of the segment, as the user gave it."""
     return {
-        "partition": partition,
+        "partition": parse_folder_name(PurePath(damage.segment).parent.name)[1],
         "segment": PurePath(damage.segment).name,
         "kind": "error",
         "position": damage.position,
