@@ -8,17 +8,17 @@ import io
 import struct
 import time
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 from kafka.protocol.consumer import FetchRequest
 
 from kgroup.errors import SourceError
 from kgroup.log.batch import Damage
-from kgroup.log.entries import ReadRecord, decode_record, to_logged_entry
+from kgroup.log.entries import ReadRecord, decode_record
 from kgroup.log.partition import SegmentFile
 from kgroup.log.segment import read_records, read_stream
 from kgroup.net.admin import Cluster, error_name
-from kgroup.protocol.entries import LoggedEntry
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 
 _FETCH_BYTES: Final = 4 * 1024 * 1024
@@ -32,38 +32,58 @@ _LAST_OFFSET_DELTA: Final = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT: Final = 23
 
 
-def read_live(
-    cluster: Cluster, partitions: Collection[int] | None = None, *, follow: bool = False
-) -> Iterator[ReadRecord | Damage]:
-    """Every record of the offsets topic up to its high watermarks of now, partition by partition.
+def copy_offsets_topic(
+    cluster: Cluster, folder: Path, partitions: Collection[int] | None = None
+) -> dict[int, int]:
+    """Write the topic as a log directory into `folder`, each partition up to its high watermark of now.
 
-    With `follow` it then goes on for ever with new records of all partitions, in the order in which they
-    come. `partitions` None is all of them. The `segment` of a record names cluster and partition; the
-    `position` of a batch is where it began in what the broker sent. Raises SourceError if the topic or a
-    partition is not there, or cannot be read for some seconds.
+    Partition folders with one segment each, of the very batches that the leaders sent, so everything that
+    reads a broker's files reads this. `partitions` None is all of them. Returns where each copy ends: the
+    offset to `follow` from. Raises SourceError if the topic or a partition is not there, or cannot be read
+    for some seconds.
     """
-    spans = _spans(cluster, partitions)
     positions = {}
-    for partition, (start, end) in spans.items():
-        positions[partition] = start
-        tries = _TRIES
-        while positions[partition] < end:
-            before = positions[partition]
-            yield from _records(cluster, _fetch(cluster, {partition: before}), positions, until=end)
-            tries = _TRIES if positions[partition] > before else _wait(cluster, partition, tries)
-    while follow:
-        yield from _records(cluster, _fetch(cluster, positions), positions)
+    for partition, (start, end) in _spans(cluster, partitions).items():
+        segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
+        segment.parent.mkdir(parents=True)
+        with segment.open("wb") as file:
+            positions[partition] = _copy(cluster, partition, start, end, file)
+        segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return positions
 
 
-def read_live_entries(
-    cluster: Cluster, partitions: Collection[int] | None = None
-) -> Iterator[LoggedEntry | Damage]:
-    """The same as entries, for whoever needs no batches."""
-    for item in read_live(cluster, partitions):
-        if isinstance(item, Damage):
-            yield item
-        elif item.record is not None and item.entry is not None:
-            yield to_logged_entry(item.segment.partition, item.batch, item.record, item.entry)
+def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO) -> int:
+    position, tries = start, _TRIES
+    while position < end:
+        sent = _fetch(cluster, {partition: position}).get(partition)
+        if sent == b"":
+            return end  # the cleaner took the last records; the high watermark stays
+        size, behind = whole_batches(sent or b"")
+        file.write(memoryview(sent or b"")[:size])
+        if behind > position:
+            position, tries = behind, _TRIES
+            continue
+        if tries == 0:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing"
+            )
+        tries -= 1
+        time.sleep(_PAUSE_S)
+    return position
+
+
+def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
+    """What is written to the partitions from these offsets on, for ever, in the order in which it comes.
+
+    The `segment` of a record names cluster and partition; the `position` of a batch is where it began in what
+    the broker sent. Raises SourceError like `copy_offsets_topic`.
+    """
+    following = dict(positions)
+    while True:
+        for partition, sent in sorted(_fetch(cluster, following).items()):
+            size, behind = whole_batches(sent)
+            yield from _records(cluster, partition, sent[:size], following[partition])
+            following[partition] = max(following[partition], behind)
 
 
 def _spans(cluster: Cluster, partitions: Collection[int] | None) -> dict[int, tuple[int, int]]:
@@ -84,17 +104,10 @@ def _spans(cluster: Cluster, partitions: Collection[int] | None) -> dict[int, tu
     return spans
 
 
-def _wait(cluster: Cluster, partition: int, tries: int) -> int:
-    if tries == 0:
-        raise SourceError(f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing")
-    time.sleep(_PAUSE_S)
-    return tries - 1
-
-
 def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
-    """What the leaders have from `positions` on, of the partitions that have something new.
+    """What the leaders have from `positions` on; a partition whose leader is moving is left out.
 
-    Who leads is asked anew each time, so that following survives a move; one that is moving is left out.
+    Who leads is asked anew each time, so that following survives a move.
     """
     by_leader: dict[int, list[int]] = {}
     for partition, leader in cluster.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders.items():
@@ -109,8 +122,8 @@ def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
                 if error in ("OFFSET_OUT_OF_RANGE", "TOPIC_AUTHORIZATION_FAILED"):
                     where = f"{OFFSETS_TOPIC} partition {answer.partition_index}"
                     raise SourceError(f"{cluster.name}: {where}: {error}")
-                if error is None and answer.records:
-                    fetched[answer.partition_index] = bytes(answer.records)
+                if error is None:
+                    fetched[answer.partition_index] = bytes(answer.records or b"")
     return fetched
 
 
@@ -130,33 +143,24 @@ def _fetch_request(positions: Mapping[int, int]) -> Any:
     )
 
 
-def _records(
-    cluster: Cluster, fetched: Mapping[int, bytes], positions: dict[int, int], until: int | None = None
-) -> Iterator[ReadRecord | Damage]:
-    """Decode what was fetched, and move `positions` behind it.
-
-    The first batch may begin before the position, as batches are sent whole, and the last go beyond `until`.
-    """
-    for partition, sent in sorted(fetched.items()):
-        first, size, behind = positions[partition], *whole_batches(sent)
-        segment = SegmentFile(
-            path=f"{cluster.name}/{OFFSETS_TOPIC}-{partition}",
-            topic=OFFSETS_TOPIC,
-            partition=partition,
-            base_offset=None,
-        )
-        positions[partition] = max(first, behind if until is None else min(behind, until))
-        for item in read_records(read_stream(io.BytesIO(sent[:size]), segment.path), segment.path):
-            if isinstance(item, Damage):
-                yield item
-                continue
-            batch, records = item
-            if not records:
-                yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
-            for record in records:
-                if first <= record.offset and (until is None or record.offset < until):
-                    entry = decode_record(batch, record)
-                    yield ReadRecord(segment=segment, batch=batch, record=record, entry=entry)
+def _records(cluster: Cluster, partition: int, batches: bytes, first: int) -> Iterator[ReadRecord | Damage]:
+    """Decode what was fetched from offset `first` on, whose batch is sent whole, with what is before it."""
+    segment = SegmentFile(
+        path=f"{cluster.name}/{OFFSETS_TOPIC}-{partition}",
+        topic=OFFSETS_TOPIC,
+        partition=partition,
+        base_offset=None,
+    )
+    for item in read_records(read_stream(io.BytesIO(batches), segment.path), segment.path):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        batch, records = item
+        for record in records:
+            if record.offset >= first:
+                yield ReadRecord(
+                    segment=segment, batch=batch, record=record, entry=decode_record(batch, record)
+                )
 
 
 def whole_batches(sent: bytes) -> tuple[int, int]:

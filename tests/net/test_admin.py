@@ -5,8 +5,10 @@ import threading
 import pytest
 
 from kgroup.errors import InputError, SourceError
+from kgroup.log.entries import read_decoded
+from kgroup.log.sources import open_sources
 from kgroup.net.admin import Cluster, _parse_servers
-from kgroup.net.consumer import read_live
+from kgroup.net.consumer import copy_offsets_topic
 from kgroup.net.properties import ConnectionOptions
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 
@@ -119,11 +121,10 @@ def test_a_group_that_does_not_exist_is_an_error(cluster):
 
 
 @pytest.mark.kafka
-def test_the_records_of_the_offsets_topic_end_at_its_high_watermarks(cluster):
-    ends = {log.partition: log.log_end_offset for log in cluster.log_listing([OFFSETS_TOPIC]).logs}
+def test_a_copy_of_the_offsets_topic_ends_at_its_high_watermarks(cluster, tmp_path):
+    ends = copy_offsets_topic(cluster, tmp_path)
     newest = {}
-    for item in read_live(cluster):
-        if item.record is not None:
-            assert item.record.offset > newest.get(item.segment.partition, -1)
-            newest[item.segment.partition] = item.record.offset
+    for item in read_decoded(open_sources([tmp_path])):
+        assert item.record.offset > newest.get(item.segment.partition, -1)
+        newest[item.segment.partition] = item.record.offset
     assert newest == {partition: end - 1 for partition, end in ends.items() if end > 0}

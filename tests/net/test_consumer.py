@@ -1,6 +1,7 @@
 """The live reader on what a real broker has on disk, sent as brokers send it: whole batches, and cut."""
 
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from kgroup.log.segment import read_segment
 from kgroup.log.sources import open_sources
 from kgroup.net import consumer
 from kgroup.net.admin import Topic
-from kgroup.net.consumer import read_live, read_live_entries, whole_batches
+from kgroup.net.consumer import copy_offsets_topic, follow, whole_batches
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
 LIVES = Path(__file__).parents[2] / "fixtures/4.3.1/lives"
@@ -29,9 +30,9 @@ class BrokerWithFiles:
 
     segments: dict[int, Path]
     at_most: int = 1 << 20
-    first_offset: int = 0
     errors: list[int] = field(default_factory=list)
     name: str = "test:9092"
+    cleaned_at_the_end: int = 0
 
     def topics(self, names):
         return {
@@ -44,8 +45,8 @@ class BrokerWithFiles:
                 topic=names[0],
                 partition=partition,
                 source=LogEndSource.LIVE,
-                log_start_offset=self.first_offset,
-                log_end_offset=list(read_segment(path))[-1].last_offset + 1,
+                log_start_offset=0,
+                log_end_offset=list(read_segment(path))[-1].last_offset + 1 + self.cleaned_at_the_end,
             )
             for partition, path in self.segments.items()
         ]
@@ -69,80 +70,86 @@ class BrokerWithFiles:
         return SimpleNamespace(partition_index=asked.partition, error_code=error, records=sent)
 
 
-def on_disk(partitions):
-    segments = [segment for segment in open_sources([LIVES]) if segment.partition in partitions]
+def records_in(sources):
     return [
         (item.segment.partition, item.record.offset, item.entry)
-        for item in read_decoded(segments)
+        for item in read_decoded(sources)
         if item.record
     ]
 
 
-def live(items):
-    return [(item.segment.partition, item.record.offset, item.entry) for item in items if item.record]
+def on_disk(partitions=tuple(SEGMENTS)):
+    return records_in(segment for segment in open_sources([LIVES]) if segment.partition in partitions)
 
 
 @pytest.mark.parametrize("at_most", [1, 700, 1 << 20])
-def test_a_live_topic_reads_as_its_files_do(at_most):
-    broker = BrokerWithFiles(SEGMENTS, at_most=at_most)
-    assert live(read_live(broker)) == on_disk(SEGMENTS)
+def test_a_copy_of_the_live_topic_is_the_files_byte_for_byte(tmp_path, at_most):
+    ends = copy_offsets_topic(BrokerWithFiles(SEGMENTS, at_most=at_most), tmp_path)
+    for partition, path in SEGMENTS.items():
+        copied = tmp_path / f"__consumer_offsets-{partition}" / path.name
+        assert copied.read_bytes() == path.read_bytes()
+    assert records_in(open_sources([tmp_path])) == on_disk()
+    assert ends == {
+        partition: list(read_segment(path))[-1].last_offset + 1 for partition, path in SEGMENTS.items()
+    }
 
 
-def test_only_the_partitions_asked_for_are_read():
-    wanted = sorted(SEGMENTS)[:2]
-    assert live(read_live(BrokerWithFiles(SEGMENTS), wanted)) == on_disk(wanted)
-
-
-def test_entries_are_those_of_the_records():
-    entries = [
-        (logged.partition, logged.offset, logged.entry)
-        for logged in read_live_entries(BrokerWithFiles(SEGMENTS))
-    ]
-    assert entries == on_disk(SEGMENTS)
-
-
-def test_a_log_that_starts_inside_a_batch_starts_there():
+def test_a_log_whose_last_records_the_cleaner_took_is_copied_to_its_end(tmp_path):
     partition, path = next(iter(SEGMENTS.items()))
-    second = [offset for _, offset, _ in on_disk([partition])][1]
-    broker = BrokerWithFiles({partition: path}, first_offset=second)
-    assert live(read_live(broker)) == on_disk([partition])[1:]
+    ends = copy_offsets_topic(BrokerWithFiles({partition: path}, cleaned_at_the_end=3), tmp_path)
+    assert ends == {partition: list(read_segment(path))[-1].last_offset + 4}
+    assert records_in(open_sources([tmp_path])) == on_disk([partition])
 
 
-def test_following_goes_on_with_what_comes_after_the_end(tmp_path):
+def test_only_the_partitions_asked_for_are_copied(tmp_path):
+    wanted = sorted(SEGMENTS)[:2]
+    copy_offsets_topic(BrokerWithFiles(SEGMENTS), tmp_path, wanted)
+    assert records_in(open_sources([tmp_path])) == on_disk(wanted)
+
+
+def test_following_gives_what_comes_after_the_copy(tmp_path):
     partition, path = max(SEGMENTS.items(), key=lambda item: item[1].stat().st_size)
-    batches = list(read_segment(path))
     growing = tmp_path / "growing.log"
-    growing.write_bytes(path.read_bytes()[: batches[2].position])
-    records = read_live(BrokerWithFiles({partition: growing}), follow=True)
-    everything = on_disk([partition])
-    before = sum(offset <= batches[1].last_offset for _, offset, _ in everything)
-    assert live(next(records) for _ in range(before)) == everything[:before]
+    growing.write_bytes(path.read_bytes()[: list(read_segment(path))[2].position])
+    broker = BrokerWithFiles({partition: growing})
+    ends = copy_offsets_topic(broker, tmp_path / "copy")
     growing.write_bytes(path.read_bytes())
-    assert live(next(records) for _ in range(len(everything) - before)) == everything[before:]
+    coming = [record for record in on_disk([partition]) if record[1] >= ends[partition]]
+    followed = follow(broker, ends)
+    assert [
+        (item.segment.partition, item.record.offset, item.entry) for item in islice(followed, len(coming))
+    ] == coming
 
 
-def test_a_leader_that_moves_is_asked_again(monkeypatch):
+def test_following_from_inside_a_batch_starts_there():
+    partition, path = max(SEGMENTS.items(), key=lambda item: item[1].stat().st_size)
+    batch = next(batch for batch in read_segment(path) if batch.last_offset > batch.base_offset)
+    first = next(follow(BrokerWithFiles({partition: path}), {partition: batch.last_offset}))
+    assert first.record.offset == batch.last_offset
+
+
+def test_a_leader_that_moves_is_asked_again(monkeypatch, tmp_path):
     monkeypatch.setattr(consumer.time, "sleep", lambda seconds: None)
-    broker = BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER, NOT_LEADER])
-    assert live(read_live(broker)) == on_disk(SEGMENTS)
+    copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER, NOT_LEADER]), tmp_path)
+    assert records_in(open_sources([tmp_path])) == on_disk()
 
 
-def test_a_leader_that_never_answers_is_given_up(monkeypatch):
+def test_a_leader_that_never_answers_is_given_up(monkeypatch, tmp_path):
     monkeypatch.setattr(consumer.time, "sleep", lambda seconds: None)
     with pytest.raises(SourceError, match="its leader sends nothing"):
-        live(read_live(BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER] * 1000)))
+        copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER] * 1000), tmp_path)
 
 
-def test_a_log_that_is_cut_while_it_is_read_is_an_error():
+def test_a_log_that_is_cut_while_it_is_read_is_an_error(tmp_path):
     with pytest.raises(SourceError, match="OFFSET_OUT_OF_RANGE"):
-        live(read_live(BrokerWithFiles(SEGMENTS, errors=[OFFSET_OUT_OF_RANGE])))
+        copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[OFFSET_OUT_OF_RANGE]), tmp_path)
 
 
-def test_a_cluster_without_the_topic_and_a_partition_without_a_leader_are_named():
+def test_a_cluster_without_the_topic_and_a_partition_that_is_not_there_are_named(tmp_path):
     with pytest.raises(SourceError, match="there is no topic __consumer_offsets"):
-        live(read_live(BrokerWithFiles({})))
+        copy_offsets_topic(BrokerWithFiles({}), tmp_path)
     with pytest.raises(SourceError, match="and no 77"):
-        live(read_live(BrokerWithFiles(SEGMENTS), [77]))
+        copy_offsets_topic(BrokerWithFiles(SEGMENTS), tmp_path, [77])
 
 
 @pytest.mark.parametrize("capture", ["0.10.1.1/codec-gzip", "1.1.1/format-0.9", "4.3.1/lives"])
