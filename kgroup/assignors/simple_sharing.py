@@ -85,7 +85,8 @@ class Sharing:
         room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
         waiting = list(room)[::-1]
         someone_took = False
-        self.given = given = {number: [] for number in room}
+        given: dict[int, list[TopicPartition]] = {number: [] for number in room}
+        self.given = given
         holding, lost, per_target = self._sharers, self._lost, self._per_target
         unheld = [target for target in self._targets if target not in holding] if holding else self._targets
         for partition in self._in_order([*holding, *unheld]):
