@@ -17,10 +17,11 @@ from kgroup.group.lag import Commit, LagRow, lag_rows
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import Group, GroupKind
 from kgroup.group.snapshot import logged_topic_names, read_groups
-from kgroup.log.log_ends import read_log_ends
+from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.partition import LogDir
-from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.entries import OffsetsEntry, Undecodable
+from kgroup.protocol.keys import group_of
 
 if TYPE_CHECKING:
     from kgroup.log.scan import Newest
@@ -68,25 +69,29 @@ def gather(
     Raises InputError or SourceError for that file.
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    reader = LogDirEndsReader(log_dirs)
     commits = living_commits(newest.commits, wanted)
-    living = [logged for logged in newest.others if _is_living(logged.entry)]
-    names = {**logged_topic_names(living), **named_topic_ids(commits)}
-    groups = read_groups(living, names)  # to learn what topics they own
-    topics = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    found = read_log_ends(log_dirs, topics | set(names_in(commits, "topic")))
-    ends = LogEnds([*said, found.segments, found.checkpoints])
-    groups = read_groups(living, {**names, **ends.topic_names()})
-    return LagInputs(
-        groups={group_id: group for group_id, group in groups.items() if wanted(group_id)},
-        commits=commits,
-        ends=ends,
-        pending=pending_commits(newest),
-        problems=(*_damage(newest), *found.problems),
+    names = {
+        **logged_topic_names(newest.others),
+        **named_topic_ids(commits),
+        **reader.topic_names(),
+        **LogEnds(said).topic_names(),
+    }
+    of_groups = (
+        logged
+        for logged in newest.others
+        if isinstance(logged.entry, OffsetsEntry) and wanted(group_of(logged.entry.key))
     )
-
-
-def _is_living(entry: OffsetsEntry | Undecodable | TransactionMarker) -> bool:
-    return isinstance(entry, OffsetsEntry) and entry.value is not None
+    groups = read_groups(of_groups, names)
+    owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
+    found = reader.read(owned | set(names_in(commits, "topic")))
+    return LagInputs(
+        groups=groups,
+        commits=commits,
+        ends=LogEnds([*said, found.segments, found.checkpoints]),
+        pending={place for place in pending_commits(newest) if wanted(place[0])},
+        problems=(*_damage(newest), *reader.problems),
+    )
 
 
 def _damage(newest: "Newest") -> Iterator[str]:

@@ -9,7 +9,7 @@ from kgroup.group.newest import NewestEntries
 from kgroup.group.snapshot import logged_topic_names, read_groups
 from kgroup.log.batch import Damage
 from kgroup.log.entries import read_entries
-from kgroup.log.log_ends import read_log_ends
+from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.scan import newest, split
 from kgroup.log.sources import open_sources
 from tests.compat.captures import FIXTURES, NAMES, report
@@ -25,16 +25,12 @@ def plain_rows(path):
         if not isinstance(item, Damage):
             entries.add(item)
     commits = sorted(map(commit_of, entries.commits()), key=lambda c: (c.group, c.topic, c.partition))
+    reader = LogDirEndsReader(sources.log_dirs)
     names = logged_topic_names([*entries.others(), *entries.commits()])
-    owned = {
-        owned.topic
-        for group in read_groups(entries.others(), names).values()
-        for member in group.members
-        for owned in member.owned
-    }
-    found = read_log_ends(sources.log_dirs, owned | {commit.topic for commit in commits})
+    groups = read_groups(entries.others(), names | reader.topic_names())
+    owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
+    found = reader.read(owned | {commit.topic for commit in commits})
     ends = LogEnds([found.segments, found.checkpoints])
-    groups = read_groups(entries.others(), names | dict(ends.topic_names()))
     pending = {(c.group, c.topic, c.partition) for c in map(commit_of, entries.pending())}
     return list(lag_rows(groups, commits, ends, pending))
 
