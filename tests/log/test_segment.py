@@ -187,6 +187,17 @@ def test_a_segment_that_lost_its_first_bytes_is_read_from_the_second_batch_on(
     assert (damage.position, damage.size) == (0, len(batch_of(0)) - offset)
 
 
+def test_a_batch_that_lost_its_last_byte_to_the_next_one_costs_neither(segment: Path) -> None:
+    """The lost byte is a zero, as is the first of the next batch: both are whole, one inside the other."""
+    first, second = batch_of(0), batch_of(1)
+    assert first[-1] == second[0] == 0
+    segment.write_bytes(first[:-1] + second)
+    assert offsets_in(segment) == [0, 1]
+    (damage,) = damage_in(segment)
+    assert (damage.position, damage.size) == (len(first) - 1, 0)
+    assert "1 bytes are missing" in damage.why
+
+
 def test_a_batch_across_the_search_chunk_is_found(segment: Path) -> None:
     """Damage of every length around 256 KiB, the bytes that a search looks at together."""
     for size in (262_083, 262_084, 262_143, 262_144, 262_145, 524_288):
