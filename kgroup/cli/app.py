@@ -20,7 +20,7 @@ from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "assign": "Say who gets which partition, by any of Kafka's assignors.",
-    "decode": "Show every record of the offsets topic, as it lies in segments of __consumer_offsets.",
+    "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
 }

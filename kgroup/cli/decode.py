@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -10,11 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import Format, NoHeaders, OutputFile, Paths, Quiet, Strict
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    Paths,
+    Quiet,
+    Strict,
+    connection_options,
+)
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kgroup.cli.decode_filter import Filter
     from kgroup.cli.decode_source import EntrySource
     from kgroup.log.batch import Damage
@@ -33,6 +46,10 @@ EXAMPLES: Final = (
     Example(
         "Everything in a damaged segment, with exit status 3 because it is damaged",
         "kgroup decode --strict -o jsonl fixtures/damaged/bad-magic/__consumer_offsets-5",
+    ),
+    Example(
+        "What a cluster's groups do, as they do it",
+        "kgroup decode -b localhost:9092 --follow",
     ),
 )
 
@@ -145,30 +162,44 @@ def decode(
             show_default=False,
         ),
     ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="With --bootstrap-server: go on with new records as they are written."),
+    ] = False,
     output_format: Format = OutputFormat.TABLE,
     output: OutputFile = None,
     no_headers: NoHeaders = False,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Show every record of the offsets topic, as it lies in segments of __consumer_offsets.
+    """Show every record of the offsets topic.
 
     Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
     groups of the consumer, share and streams protocols; deletions, the outcome of each transactional commit,
     and what nobody can read, with its bytes. JSON has Kafka's own field names. Damaged places are named on
     standard error by file and byte, and everything healthy still comes out.
 
+    The records come from a broker's files, or from a cluster with --bootstrap-server, up to what is committed
+    there now. With --follow the cluster's new records come after them, until it is interrupted; how their
+    transactions end is not known then.
+
     With several conditions a record must meet all of them; of several values for one, any.
     """
     from kgroup.cli.decode_filter import Filter, parse_topics, parse_types
-    from kgroup.cli.decode_source import FileSource, only_offsets, only_partitions, topic_names
     from kgroup.cli.times import parse_time
-    from kgroup.log.sources import one_replica_each, open_sources
 
-    if not paths:
+    if follow and (latest or bootstrap_server is None):
+        raise InputError("--follow is for --bootstrap-server, and not with --latest")
+    if not paths and bootstrap_server is None:
         raise InputError(
-            "no PATH given: a segment, a __consumer_offsets folder, a log directory, or - for one"
+            "no PATH given: a segment, a __consumer_offsets folder, a log directory, or - for one;"
+            " or a cluster with --bootstrap-server"
         )
+    if paths and bootstrap_server is not None:
+        raise InputError("give PATHs or --bootstrap-server, not both")
     now_ms = int(time.time() * 1000)
     wanted = Filter(
         groups=tuple(groups) if groups else None,
@@ -180,6 +211,35 @@ def decode(
         last_offset=to_offset,
         tombstones=tombstones,
     )
+    options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
+    problems = Problems()
+    if bootstrap_server is None:
+        source, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
+        _show(source, names, wanted, latest, options, problems)
+    else:
+        from kgroup.cli.decode_source import LiveSource
+        from kgroup.cli.live import live_log
+
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+        with live_log(connection, partitions) as live:
+            source, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
+            names |= live.topic_names()
+            _show(LiveSource(source, live, follow=follow), names, wanted, latest, options, problems)
+    problems.summarize(strict)
+
+
+def _open_files(
+    paths: Sequence[str],
+    partitions: Sequence[int] | None,
+    topics_file: Path | None,
+    wanted: "Filter",
+    latest: bool,
+    quiet: bool,
+) -> "tuple[EntrySource, dict[UUID, str]]":
+    """The records to read, and the names of topic ids."""
+    from kgroup.cli.decode_source import FileSource, only_offsets, only_partitions, topic_names
+    from kgroup.log.sources import one_replica_each, open_sources
+
     sources = open_sources(paths)
     names = topic_names(sources.log_dirs, topics_file)
     if partitions:
@@ -188,14 +248,24 @@ def decode(
         sources = one_replica_each(sources)
     for skipped in () if quiet else sources.skipped:
         print(f"kgroup: {skipped.path}: not read: {skipped.why}", file=sys.stderr)
-    source = FileSource(sources if latest else only_offsets(sources, from_offset, to_offset))
-    problems = Problems()
+    return FileSource(
+        sources if latest else only_offsets(sources, wanted.first_offset, wanted.last_offset)
+    ), names
+
+
+def _show(
+    source: "EntrySource",
+    names: "TopicNames",
+    wanted: "Filter",
+    latest: bool,
+    options: OutputOptions,
+    problems: "Problems",
+) -> None:
     emit(
-        _rows(source, wanted, latest, names, output_format, problems),
-        _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS,
-        OutputOptions(format=output_format, path=output, headers=not no_headers),
+        _rows(source, wanted, latest, names, options.format, problems),
+        _TABLE_COLUMNS if options.format is OutputFormat.TABLE else _COLUMNS,
+        options,
     )
-    problems.summarize(strict)
 
 
 @dataclass

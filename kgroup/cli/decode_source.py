@@ -1,10 +1,10 @@
-"""Where `kgroup decode` takes records from: log files here; a live cluster is one more `EntrySource`."""
+"""Where `kgroup decode` takes records from: log files, or a live cluster."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kgroup.errors import KgroupError, SourceError
@@ -15,6 +15,9 @@ from kgroup.log.partition import LogDir
 from kgroup.log.sources import STDIN, Sources
 from kgroup.log.spool import SpooledStream
 from kgroup.log.transactions import TransactionOutcome, TransactionOutcomes
+
+if TYPE_CHECKING:
+    from kgroup.cli.live import LiveLog
 
 _TOPICS_JSON = "topics.json"
 
@@ -47,6 +50,29 @@ class FileSource:
         if read.record is None:
             return None
         return self._outcomes.of(read.segment, read.batch, read.record.offset)
+
+
+class LiveSource:
+    """The copy of a live topic, and with `follow` what comes after it; SourceError if the cluster fails."""
+
+    def __init__(self, copied: EntrySource, live: "LiveLog", *, follow: bool) -> None:
+        self._copied = copied
+        self._live = live
+        self._follow = follow
+
+    def read(self) -> Iterator[ReadRecord | Damage]:
+        """See EntrySource; followed records have no order but that of their coming."""
+        from kgroup.net.consumer import follow
+
+        yield from self._copied.read()
+        if self._follow:
+            yield from follow(self._live.cluster, self._live.ends)
+
+    def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
+        """See EntrySource; of a followed record it is still to come."""
+        if read.segment.base_offset is not None:
+            return self._copied.outcome(read)
+        return TransactionOutcome.PENDING if read.batch.transactional and not read.batch.control else None
 
 
 def only_partitions(sources: Sources, wanted: Sequence[int]) -> Sources:

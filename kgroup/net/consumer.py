@@ -59,8 +59,8 @@ def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO
         if sent == b"":
             return end  # the cleaner took the last records; the high watermark stays
         size, behind = whole_batches(sent or b"")
-        file.write(memoryview(sent or b"")[:size])
-        if behind > position:
+        if sent is not None and behind > position:
+            file.write(memoryview(sent)[:size])
             position, tries = behind, _TRIES
             continue
         if tries == 0:
