@@ -89,34 +89,38 @@ def commits_of(
     block: RowBlock, keys: Keys, offsets_partition: int, columns: Sequence[str], dictionaries: Dictionaries
 ) -> pa.RecordBatch:
     """The commits and tombstones of a block, in log order; only the given columns of COMMIT_SCHEMA."""
-    rows = block.rows[:, : block.count]
-    chosen = np.flatnonzero(rows[KIND] <= TOMBSTONE)
-    if len(chosen) < block.count:
-        rows = rows[:, chosen]
+    rows = block.rows
+    chosen = np.flatnonzero(rows[KIND, : block.count] <= TOMBSTONE)
+    count = len(chosen)
 
-    def numbers(column: int, dtype: type[np.generic] = np.int64) -> pa.Array:
+    def numbers(column: int, dtype: type[np.generic] = np.int64) -> NDArray[np.int64]:
         # A copy in any case: the block will be filled again.
-        return pa.array(rows[column].astype(dtype))
+        if count == block.count:
+            return rows[column, :count].astype(dtype)
+        return rows[column].take(chosen).astype(dtype, copy=False)
 
-    key_ids = rows[KEY_ID]
-    makers: dict[str, Callable[[], pa.Array]] = {
-        "offsets_partition": lambda: pa.array(np.full(len(chosen), offsets_partition, np.int32)),
+    def of_key(column: int) -> NDArray[np.int64]:
+        return keys.strings[:, column].take(numbers(KEY_ID))
+
+    makers: dict[str, Callable[[], NDArray[np.generic] | pa.Array]] = {
+        "offsets_partition": lambda: np.full(count, offsets_partition, np.int32),
         "log_offset": lambda: numbers(LOG_OFFSET),
         "record_timestamp": lambda: numbers(RECORD_TIMESTAMP),
         "producer_id": lambda: numbers(PRODUCER_ID),
-        "group": lambda: dictionaries.encode(keys, GROUP_TAG, keys.strings[key_ids, GROUP]),
-        "topic": lambda: dictionaries.encode(keys, TOPIC_TAG, keys.strings[key_ids, TOPIC]),
-        "partition": lambda: pa.array(keys.strings[key_ids, PARTITION].astype(np.int32)),
-        "tombstone": lambda: pa.array(rows[KIND] == TOMBSTONE),
+        "group": lambda: dictionaries.encode(keys, GROUP_TAG, of_key(GROUP)),
+        "topic": lambda: dictionaries.encode(keys, TOPIC_TAG, of_key(TOPIC)),
+        "partition": lambda: of_key(PARTITION).astype(np.int32),
+        "tombstone": lambda: numbers(KIND) == TOMBSTONE,
         "offset": lambda: numbers(OFFSET),
         "leader_epoch": lambda: numbers(LEADER_EPOCH, np.int32),
-        "metadata": lambda: strings_at(block.buffer, rows[TEXT_POSITION], rows[TEXT_SIZE]),
+        "metadata": lambda: strings_at(block.buffer, numbers(TEXT_POSITION), numbers(TEXT_SIZE)),
         "commit_timestamp": lambda: numbers(COMMIT_TIMESTAMP),
         "expire_timestamp": lambda: numbers(EXPIRE_TIMESTAMP),
-        "topic_id": lambda: topic_ids_at(block.buffer, rows[TOPIC_ID_POSITION]),
+        "topic_id": lambda: topic_ids_at(block.buffer, numbers(TOPIC_ID_POSITION)),
         "value_version": lambda: numbers(VALUE_VERSION, np.int16),
     }
-    return pa.RecordBatch.from_arrays([makers[name]() for name in columns], schema=schema_of(columns))
+    arrays = [pa.array(makers[name]()) for name in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))
 
 
 def _strings(keys: Keys, ids: NDArray[np.int64]) -> pa.StringArray:

@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.errors import SourceError
-from kgroup.log.scan_bytes import Bytes
+from kgroup.log.scan_bytes import Bytes, word_at
 from kgroup.log.scan_compile import kernel
 
 _MAX_TEXT = 2**31 - 1
@@ -20,14 +20,14 @@ def strings_at(buffer: Bytes, positions: NDArray[np.int64], sizes: NDArray[np.in
         raise SourceError(f"{size} bytes of text in one column, more than Arrow's strings can hold")
     text = np.empty(size, np.uint8)
     if size:
-        _copy_strings(buffer, np.ascontiguousarray(positions), offsets, text)
+        _copy_strings(buffer, positions, offsets, text)
     return pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(text))
 
 
 def topic_ids_at(buffer: Bytes, positions: NDArray[np.int64]) -> pa.Array:
     """The 16-byte ids at the positions, null where the position is -1."""
-    ids = np.empty((len(positions), 16), np.uint8)
-    _copy_topic_ids(buffer, np.ascontiguousarray(positions), ids)
+    ids = np.empty((len(positions), 2), np.int64)
+    _copy_topic_ids(buffer, positions, ids)
     bitmap = np.packbits(positions >= 0, bitorder="little")
     return pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(16), len(ids), [pa.py_buffer(bitmap), pa.py_buffer(ids)]
@@ -46,8 +46,8 @@ def _copy_strings(
 
 
 @kernel
-def _copy_topic_ids(buffer: Bytes, positions: NDArray[np.int64], ids: NDArray[np.uint8]) -> None:
+def _copy_topic_ids(buffer: Bytes, positions: NDArray[np.int64], ids: NDArray[np.int64]) -> None:
     for i in range(len(positions)):
         position = positions[i]
-        for j in range(16):
-            ids[i, j] = buffer[position + j] if position >= 0 else 0
+        ids[i, 0] = word_at(buffer, position) if position >= 0 else 0
+        ids[i, 1] = word_at(buffer, position + 8) if position >= 0 else 0

@@ -21,14 +21,16 @@ from kgroup.log.scan_rows import (
     ABORTED,
     COMMIT,
     COMMITTED,
-    DROPPED,
     KEY_ID,
     KIND,
     LOG_OFFSET,
     ODD,
+    OTHER,
+    OTHER_TOMBSTONE,
     PRODUCER_ID,
     TEXT_POSITION,
     TEXT_SIZE,
+    TOMBSTONE,
     TOPIC_ID_POSITION,
     Rows,
 )
@@ -42,7 +44,8 @@ _ROW_COLUMNS: Final = 14
 # Columns of `Reduction.keys`.
 NEWEST: Final = 0  # the cell that counts, -1 without one
 SEEN: Final = 1  # the last walk through a producer's list that came upon the key
-_KEY_COLUMNS: Final = 2
+LAST_ROW: Final = 2  # in the block, of the rows that count at once
+_KEY_COLUMNS: Final = 3
 
 # Columns of `Reduction.producers`.
 ID: Final = 0
@@ -113,8 +116,9 @@ def reduce(state: Reduction, rows: Rows, count: int, buffer: Bytes, key_capacity
         keys[: len(state.keys)] = state.keys
         state = state._replace(keys=keys)
     row = 0
+    skip_to_last = _note_last_rows(state, rows, count)
     while True:
-        need, row = _reduce(state, rows, row, count, buffer)
+        need, row = _reduce(state, rows, row, count, buffer, skip_to_last)
         if need == Need.NOTHING:
             return state
         if need == Need.CELLS:
@@ -188,18 +192,37 @@ def _room(size: int) -> int:
 
 
 @kernel
-def _reduce(state: Reduction, rows: Rows, row: int, count: int, buffer: Bytes) -> tuple[int, int]:
+def _note_last_rows(state: Reduction, rows: Rows, count: int) -> bool:
+    """Note the last row per key among those that count at once; False if offsets go back within the block."""
+    newest_offset = -1
+    rising = True
+    for row in range(count):
+        rising &= rows[LOG_OFFSET, row] > newest_offset
+        newest_offset = rows[LOG_OFFSET, row]
+        kind = rows[KIND, row]
+        if (
+            kind == TOMBSTONE
+            or kind == OTHER
+            or kind == OTHER_TOMBSTONE
+            or (kind == COMMIT and rows[PRODUCER_ID, row] < 0)
+        ):
+            state.keys[rows[KEY_ID, row], LAST_ROW] = row
+    return rising
+
+
+@kernel
+def _reduce(
+    state: Reduction, rows: Rows, row: int, count: int, buffer: Bytes, skip_to_last: bool
+) -> tuple[int, int]:
+    """Take in the rows from `row` on; return what it ran out of (`Need`), and at which row."""
     while row < count:
         kind = rows[KIND, row]
-        if kind == ODD or kind == DROPPED:
-            row += 1
-            continue
         need = _NOTHING
         if kind == COMMITTED or kind == ABORTED:
             need = _end_transaction(state, rows, row)
         elif kind == COMMIT and rows[PRODUCER_ID, row] >= 0:
             need = _wait(state, rows, row, buffer)
-        else:
+        elif kind < ODD and not (skip_to_last and state.keys[rows[KEY_ID, row], LAST_ROW] != row):
             need = _put(state, rows, row, buffer)
         if need != _NOTHING:
             return need, row
