@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import Format, NoHeaders, OutputFile, Quiet
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    Quiet,
+    connection_options,
+)
 from kgroup.errors import FindingsError, InputError, SourceError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from kgroup.assignors.model import Topic
     from kgroup.assignors.plan import GroupPlan
     from kgroup.assignors.rounds import Round
+    from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example(
@@ -32,6 +42,10 @@ EXAMPLES: Final = (
     Example(
         "What the next rebalance of a group in a captured log would do",
         "kgroup assign --log-dir fixtures/4.3.1/lives --group orders-app --then 'grow orders:12'",
+    ),
+    Example(
+        "What other assignors would do with a live group",
+        "kgroup assign -b localhost:9092 --group orders-app --compare",
     ),
     Example(
         "A group with racks, instance ids and different subscriptions, from a file",
@@ -82,7 +96,12 @@ def assign(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", metavar="NAME", help="The group to take from --log-dir.", show_default=False),
+        typer.Option(
+            "--group",
+            metavar="NAME",
+            help="The group to take from --log-dir or --bootstrap-server.",
+            show_default=False,
+        ),
     ] = None,
     log_ends: Annotated[
         Path | None,
@@ -116,6 +135,9 @@ def assign(
             show_default=False,
         ),
     ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
     output_format: Format = OutputFormat.TABLE,
     output: OutputFile = None,
     no_headers: NoHeaders = False,
@@ -145,7 +167,10 @@ def assign(
     from kgroup.assignors.registry import ASSIGNORS, check_name
     from kgroup.assignors.rounds import run_rounds
 
-    source = _read_source(members, topics or [], input_file, log_dirs or [], group, log_ends)
+    connection = None
+    if bootstrap_server is not None:
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+    source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
     default = list(ASSIGNORS) if compare else [source.assignor or "range"]
     names = [check_name(name) for name in dict.fromkeys(assignors or default)]
     if len(names) > 1:
@@ -177,6 +202,7 @@ def _read_source(
     topics: list[str],
     input_file: str | None,
     log_dirs: list[str],
+    connection: "ConnectionOptions | None",
     group: str | None,
     log_ends: Path | None,
 ) -> _Source:
@@ -184,18 +210,24 @@ def _read_source(
 
     given = [
         flag
-        for flag, value in (("--members", members), ("--input", input_file), ("--log-dir", log_dirs))
+        for flag, value in (
+            ("--members", members),
+            ("--input", input_file),
+            ("--log-dir", log_dirs),
+            ("--bootstrap-server", connection),
+        )
         if value
     ]
     if len(given) != 1:
         raise InputError(
-            "give the group one way: --members and --topic, --input FILE, or --log-dir PATH and --group"
-            + (f"; not {' and '.join(given)}" if given else "")
+            "give the group one way: --members and --topic, --input FILE, or --log-dir PATH or"
+            " --bootstrap-server and --group" + (f"; not {' and '.join(given)}" if given else "")
         )
-    if (group is None) != (not log_dirs):
-        raise InputError("--log-dir and --group belong together")
-    if log_ends and not log_dirs:
-        raise InputError("--log-ends goes with --log-dir")
+    recorded = bool(log_dirs or connection)
+    if (group is None) == recorded:
+        raise InputError("--group belongs together with --log-dir or --bootstrap-server")
+    if log_ends and not recorded:
+        raise InputError("--log-ends goes with --log-dir or --bootstrap-server")
     if input_file is not None:
         from kgroup.cli.assign_file import read_plan
 
@@ -208,7 +240,14 @@ def _read_source(
     from kgroup.cli.assign_log import read_logged_group
 
     assert group is not None
-    logged = read_logged_group(log_dirs, group, log_ends, named)
+    if connection is None:
+        logged = read_logged_group(log_dirs, group, log_ends, named)
+    else:
+        from kgroup.cli.live import live_log
+
+        with live_log(connection, group=group) as live:
+            listing = live.cluster.log_listing()
+            logged = read_logged_group([live.folder], group, log_ends, named, listing)
     return _Source(logged.plan, logged.assignor, logged.notes)
 
 

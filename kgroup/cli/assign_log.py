@@ -35,17 +35,23 @@ class LoggedGroup:
 
 
 def read_logged_group(
-    paths: Sequence[str], group: str, log_ends_file: Path | None, given: Sequence[Topic]
+    paths: Sequence[str],
+    group: str,
+    log_ends_file: Path | None,
+    given: Sequence[Topic],
+    live: LogListing | None = None,
 ) -> LoggedGroup:
     """Read a group's members, subscriptions and owned partitions from its newest records.
 
-    Partition counts are, in this order, those `given`, those of the file (as for lag-report), and those
-    of the folders and checkpoints beside the log. Raises SourceError if the group is not there or its
-    members cannot be read, and InputError for a subscribed topic whose partitions nobody knows.
+    Partition counts are, in this order, those `given`, those of the file (as for lag-report), those of the
+    `live` cluster that the log was copied from, and those of the folders and checkpoints beside the log.
+    Raises SourceError if the group is not there or its members cannot be read, and InputError for a
+    subscribed topic whose partitions nobody knows.
     """
     sources = one_replica_each(open_sources(paths))
     living, damage = _living(sources, group)
     listings = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    listings += [live] if live is not None else []
     reader = LogDirEndsReader(sources.log_dirs)
     beside = reader.read(())
     listings += [beside.segments, beside.checkpoints]
@@ -53,7 +59,8 @@ def read_logged_group(
     own = [entry for entry in _entries(living) if keys.group_of(entry.key) == group]
     found = _classic(own, group) or _modern(own, names)
     if found is None:
-        raise SourceError(f"{', '.join(paths)}: no group '{group}' with members is in this log")
+        where = "" if live is not None else f"{', '.join(paths)}: "
+        raise SourceError(f"{where}no group '{group}' with members is in this log")
     topics = _topics(found.plan, listings, given)
     plan = replace(found.plan, topics=tuple(topics))
     return replace(found, plan=plan, notes=(*found.notes, *damage, *reader.problems))

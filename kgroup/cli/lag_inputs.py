@@ -5,6 +5,7 @@ The same for a local scan and for one that Spark did: both end in a `Newest`.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -22,6 +23,7 @@ from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.partition import LogDir
 from kgroup.protocol.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
+from kgroup.protocol.log_ends import LogListing
 
 if TYPE_CHECKING:
     from kgroup.log.scan import Newest
@@ -61,14 +63,20 @@ class LagInputs:
 
 
 def gather(
-    newest: "Newest", log_dirs: Sequence[LogDir], log_ends_file: Path | None, wanted: Callable[[str], bool]
+    newest: "Newest",
+    log_dirs: Sequence[LogDir],
+    log_ends_file: Path | None,
+    wanted: Callable[[str], bool],
+    live: LogListing | None = None,
 ) -> LagInputs:
     """Put together what a report on the groups that are `wanted` (by group id) needs.
 
-    Log ends are asked for, in order of precedence: the file that the user gave, segments, checkpoints.
+    Log ends are asked for, in order of precedence: the file that the user gave, what a `live` cluster said,
+    segments, checkpoints.
     Raises InputError or SourceError for that file.
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    said += [live] if live is not None else []
     reader = LogDirEndsReader(log_dirs)
     commits = living_commits(newest.commits, wanted)
     names = {
@@ -176,10 +184,15 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
                 leader_epoch=epoch if epoch >= 0 else None,
                 metadata=metadata or "",
                 commit_timestamp=time,
-                topic_id=UUID(bytes=topic_id) if topic_id and any(topic_id) else None,
+                topic_id=_topic_id(topic_id),
                 offsets_partition=place,
                 log_offset=log_offset,
             )
+
+
+@lru_cache(maxsize=4096)  # a report has few topics, and a commit for each group of each partition
+def _topic_id(raw: bytes | None) -> UUID | None:
+    return UUID(bytes=raw) if raw and any(raw) else None
 
 
 def pending_commits(newest: "Newest") -> set[PartitionOfGroup]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from kgroup.net.admin import Cluster
 from kgroup.net.consumer import copy_offsets_topic
 from kgroup.net.properties import ConnectionOptions
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +31,17 @@ class LiveLog:
 
 
 @contextmanager
-def live_log(connection: ConnectionOptions, partitions: Collection[int] | None = None) -> Iterator[LiveLog]:
-    """Connect and copy the offsets topic, or only these partitions of it; all is gone afterwards.
+def live_log(
+    connection: ConnectionOptions, partitions: Collection[int] | None = None, *, group: str | None = None
+) -> Iterator[LiveLog]:
+    """Connect and copy the offsets topic; the copy is gone afterwards.
 
+    Only `partitions` of it, or only the one that keeps `group`, if given.
     Raises SourceError if the cluster cannot be reached or read.
     """
     with Cluster(connection) as cluster, TemporaryDirectory(prefix="kgroup-") as folder:
+        if group is not None:
+            offsets_topic = cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)
+            partitions = [partition_for(group, len(offsets_topic.leaders))] if offsets_topic else None
         ends = copy_offsets_topic(cluster, Path(folder), partitions)
         yield LiveLog(folder=folder, cluster=cluster, ends=ends)
