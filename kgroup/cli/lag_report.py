@@ -158,9 +158,9 @@ def lag_report(
         connection = connection_options(bootstrap_server, command_config, client_properties)
     with _opened(paths or [], connection) as (sources, live):
         if spark:
-        newest = _scan_on_spark(sources, master, spark_conf or [], quiet)
-    else:
-        newest = _scan(sources, quiet)
+            newest = _scan_on_spark(sources, master, spark_conf or [], quiet)
+        else:
+            newest = _scan(sources, quiet)
         inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups), live)
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
@@ -197,9 +197,7 @@ def _opened(
 def _scan(sources: "Sources", quiet: bool) -> "Newest":
     from kgroup.log.scan import merge, newest, split
 
-    parts = [
-        part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)
-    ]
+    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     read = []
     with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
         for _, slices in groupby(parts, key=lambda part: part.offsets_partition):
