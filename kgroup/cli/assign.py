@@ -172,6 +172,10 @@ def assign(
         connection = connection_options(bootstrap_server, command_config, client_properties)
     source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
     default = list(ASSIGNORS) if compare else [source.assignor or "range"]
+    if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
+        raise InputError(
+            f"group '{group}' uses the assignor '{source.assignor}', not one of Kafka's: say --assignor"
+        )
     names = [check_name(name) for name in dict.fromkeys(assignors or default)]
     if len(names) > 1:
         compare = True

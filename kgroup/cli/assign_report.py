@@ -164,7 +164,7 @@ def print_rounds(rounds: Sequence[Round], *, headers: bool) -> None:
     for played in rounds:
         if played.number > 1:
             print()
-        print(f"round {played.number}, {_event(played)}: {_summary(played)}")
+        print(f"round {played.number}, {played.assignor}, {_event(played)}: {_summary(played)}")
         if played.assignment is not None:
             emit(member_rows(played), MEMBER_TABLE, OutputOptions(headers=headers))
 
@@ -177,10 +177,11 @@ def print_comparison(rounds: Sequence[Round], *, headers: bool) -> None:
             print()
         print(f"{printable(together[0].what)}:")
         emit(map(score_table_row, together), SCORE_TABLE, OutputOptions(headers=headers))
-        print()
         last_of_each = {played.assignor: played for played in together if played.assignment is not None}
         columns, rows = side_by_side(list(last_of_each.values()))
-        emit(rows, columns, OutputOptions(headers=headers))
+        if rows:
+            print()
+            emit(rows, columns, OutputOptions(headers=headers))
 
 
 def _event(played: Round) -> str:
