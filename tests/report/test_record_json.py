@@ -9,9 +9,8 @@ from kgroup.log.partition import SegmentFile
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.report.record_json import damage_json, record_json
 
-SEGMENT = SegmentFile(
-    path="logs/__consumer_offsets-7/00000000000000000000.log", topic=None, partition=7, base_offset=0
-)
+PATH = "logs/__consumer_offsets-7/00000000000000000000.log"
+SEGMENT = SegmentFile(path=PATH, topic="__consumer_offsets", partition=7, base_offset=0)
 TOPIC_ID = UUID("4d93bd36-5789-47d8-a2cd-a0bec49fb6bd")
 COMMIT_KEY = bytes.fromhex("0001 0001 67 0001 74 00000003")
 
