@@ -157,10 +157,7 @@ def lag_report(
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     with _opened(paths or [], connection) as (sources, live):
-        if spark:
-            newest = _scan_on_spark(sources, master, spark_conf or [], quiet)
-        else:
-            newest = _scan(sources, quiet)
+        newest = _scan_on_spark(sources, master, spark_conf or [], quiet) if spark else _scan(sources, quiet)
         inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups), live)
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
