@@ -1,9 +1,6 @@
 """The live reader on what a real broker has on disk, sent as brokers send it: whole batches, and cut."""
 
-from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,62 +9,8 @@ from kgroup.log.entries import read_decoded
 from kgroup.log.segment import read_segment
 from kgroup.log.sources import open_sources
 from kgroup.net import consumer
-from kgroup.net.admin import Topic
 from kgroup.net.consumer import copy_offsets_topic, follow, whole_batches
-from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
-
-LIVES = Path(__file__).parents[2] / "fixtures/4.3.1/lives"
-SEGMENTS = {
-    int(folder.name.rpartition("-")[2]): folder / f"{0:020}.log"
-    for folder in sorted(LIVES.glob("__consumer_offsets-*"))
-}
-OFFSET_OUT_OF_RANGE, NOT_LEADER = 1, 6
-
-
-@dataclass
-class BrokerWithFiles:
-    """Answers as a cluster of one broker that holds these segments and sends `at_most` bytes a partition."""
-
-    segments: dict[int, Path]
-    at_most: int = 1 << 20
-    errors: list[int] = field(default_factory=list)
-    name: str = "test:9092"
-    cleaned_at_the_end: int = 0
-
-    def topics(self, names):
-        return {
-            name: Topic(name=name, topic_id=None, leaders=dict.fromkeys(self.segments, 1)) for name in names
-        }
-
-    def log_listing(self, names):
-        logs = [
-            PartitionLog(
-                topic=names[0],
-                partition=partition,
-                source=LogEndSource.LIVE,
-                log_start_offset=0,
-                log_end_offset=list(read_segment(path))[-1].last_offset + 1 + self.cleaned_at_the_end,
-            )
-            for partition, path in self.segments.items()
-        ]
-        return LogListing(logs=tuple(logs))
-
-    def ask(self, request, node_id):
-        (topic,) = request.topics
-        answers = [self._answer(asked) for asked in topic.partitions]
-        return SimpleNamespace(responses=[SimpleNamespace(partitions=answers)])
-
-    def _answer(self, asked):
-        error = self.errors.pop(0) if self.errors else 0
-        sent = b""
-        if not error:
-            path = self.segments[asked.partition]
-            batches = [batch for batch in read_segment(path) if batch.last_offset >= asked.fetch_offset]
-            if batches:
-                first = batches[0]
-                # KIP-74: the first batch is sent whole, however large.
-                sent = path.read_bytes()[first.position :][: max(first.size, self.at_most)]
-        return SimpleNamespace(partition_index=asked.partition, error_code=error, records=sent)
+from tests.net.broker_with_files import LIVES, NOT_LEADER, OFFSET_OUT_OF_RANGE, SEGMENTS, BrokerWithFiles
 
 
 def records_in(sources):
@@ -84,7 +27,7 @@ def on_disk(partitions=tuple(SEGMENTS)):
 
 @pytest.mark.parametrize("at_most", [1, 700, 1 << 20])
 def test_a_copy_of_the_live_topic_is_the_files_byte_for_byte(tmp_path, at_most):
-    ends = copy_offsets_topic(BrokerWithFiles(SEGMENTS, at_most=at_most), tmp_path)
+    ends = copy_offsets_topic(BrokerWithFiles(at_most=at_most), tmp_path)
     for partition, path in SEGMENTS.items():
         copied = tmp_path / f"__consumer_offsets-{partition}" / path.name
         assert copied.read_bytes() == path.read_bytes()
@@ -103,7 +46,7 @@ def test_a_log_whose_last_records_the_cleaner_took_is_copied_to_its_end(tmp_path
 
 def test_only_the_partitions_asked_for_are_copied(tmp_path):
     wanted = sorted(SEGMENTS)[:2]
-    copy_offsets_topic(BrokerWithFiles(SEGMENTS), tmp_path, wanted)
+    copy_offsets_topic(BrokerWithFiles(), tmp_path, wanted)
     assert records_in(open_sources([tmp_path])) == on_disk(wanted)
 
 
@@ -130,26 +73,26 @@ def test_following_from_inside_a_batch_starts_there():
 
 def test_a_leader_that_moves_is_asked_again(monkeypatch, tmp_path):
     monkeypatch.setattr(consumer.time, "sleep", lambda seconds: None)
-    copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER, NOT_LEADER]), tmp_path)
+    copy_offsets_topic(BrokerWithFiles(errors=[NOT_LEADER, NOT_LEADER]), tmp_path)
     assert records_in(open_sources([tmp_path])) == on_disk()
 
 
 def test_a_leader_that_never_answers_is_given_up(monkeypatch, tmp_path):
     monkeypatch.setattr(consumer.time, "sleep", lambda seconds: None)
     with pytest.raises(SourceError, match="its leader sends nothing"):
-        copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[NOT_LEADER] * 1000), tmp_path)
+        copy_offsets_topic(BrokerWithFiles(errors=[NOT_LEADER] * 1000), tmp_path)
 
 
 def test_a_log_that_is_cut_while_it_is_read_is_an_error(tmp_path):
     with pytest.raises(SourceError, match="OFFSET_OUT_OF_RANGE"):
-        copy_offsets_topic(BrokerWithFiles(SEGMENTS, errors=[OFFSET_OUT_OF_RANGE]), tmp_path)
+        copy_offsets_topic(BrokerWithFiles(errors=[OFFSET_OUT_OF_RANGE]), tmp_path)
 
 
 def test_a_cluster_without_the_topic_and_a_partition_that_is_not_there_are_named(tmp_path):
     with pytest.raises(SourceError, match="there is no topic __consumer_offsets"):
         copy_offsets_topic(BrokerWithFiles({}), tmp_path)
     with pytest.raises(SourceError, match="and no 77"):
-        copy_offsets_topic(BrokerWithFiles(SEGMENTS), tmp_path, [77])
+        copy_offsets_topic(BrokerWithFiles(), tmp_path, [77])
 
 
 @pytest.mark.parametrize("capture", ["0.10.1.1/codec-gzip", "1.1.1/format-0.9", "4.3.1/lives"])
