@@ -19,7 +19,7 @@ from kgroup.errors import KgroupError
 from kgroup.report.table import printable
 
 COMMANDS: Final = {
-    "assign": "Say who gets which partition, by any of Kafka's assignors.",
+    "assign": "Say which member gets which partition.",
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",

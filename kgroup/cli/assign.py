@@ -147,7 +147,7 @@ def assign(
         typer.Option("--strict", help="Exit with status 3 if an answer is flawed, or Kafka would give none."),
     ] = False,
 ) -> None:
-    """Say who gets which partition, by any of Kafka's assignors.
+    """Say which member gets which partition.
 
     The answers are those that Kafka 4.3.1's own assignors compute, flaws included: an answer that gives a
     partition to nobody, to two members or to one that does not want it is shown and said to be flawed.
