@@ -42,7 +42,7 @@ def run_rounds(plan: GroupPlan, assignor: str, steps: Sequence[str]) -> Iterator
     """
     number = 0
     for event, step in enumerate(("", *steps)):
-        if step:
+        if event:
             plan = apply_step(plan, step)
         for follow_ups in range(_FOLLOW_UPS_MAX):
             number += 1
