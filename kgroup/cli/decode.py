@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kgroup.cli.decode_filter import Filter
-    from kgroup.cli.decode_source import EntrySource
+    from kgroup.cli.decode_source import EntrySource, FileSource
     from kgroup.log.batch import Damage
     from kgroup.log.entries import ReadRecord
     from kgroup.report.entry_json import TopicNames
@@ -214,17 +214,18 @@ def decode(
     options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
     problems = Problems()
     if bootstrap_server is None:
-        source, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
-        _show(source, names, wanted, latest, options, problems)
+        files, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
+        with files:
+            _show(files, names, wanted, latest, options, problems)
     else:
         from kgroup.cli.decode_source import LiveSource
         from kgroup.cli.live import live_log
 
         connection = connection_options(bootstrap_server, command_config, client_properties)
         with live_log(connection, partitions) as live:
-            source, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
+            files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
             names |= live.topic_names()
-            _show(LiveSource(source, live, follow=follow), names, wanted, latest, options, problems)
+            _show(LiveSource(files, live, follow=follow), names, wanted, latest, options, problems)
     problems.summarize(strict)
 
 
@@ -235,7 +236,7 @@ def _open_files(
     wanted: "Filter",
     latest: bool,
     quiet: bool,
-) -> "tuple[EntrySource, dict[UUID, str]]":
+) -> "tuple[FileSource, dict[UUID, str]]":
     """The records to read, and the names of topic ids."""
     from kgroup.cli.decode_source import FileSource, only_offsets, only_partitions, topic_names
     from kgroup.log.sources import one_replica_each, open_sources

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 from uuid import UUID
 
 from kgroup.errors import KgroupError, SourceError
@@ -33,13 +33,23 @@ class EntrySource(Protocol):
 
 
 class FileSource:
-    """Segment files and standard input. Raises SourceError where one cannot be read."""
+    """Segment files and standard input. Raises SourceError where one cannot be read.
+
+    A context manager: what came on standard input is kept, to be read again, until it ends.
+    """
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         has_stdin = any(segment.path == STDIN for segment in sources)
         self._stdin = SpooledStream(sys.stdin.buffer) if has_stdin else None
         self._outcomes = TransactionOutcomes(sources, self._stdin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stdin is not None:
+            self._stdin.close()
 
     def read(self) -> Iterator[ReadRecord | Damage]:
         """See EntrySource."""

@@ -10,14 +10,18 @@ _CHUNK_BYTES = 256 * 1024
 class SpooledStream:
     """Bytes that come only once, as standard input does, for several readers that each begin at the start.
 
-    What has come is kept in a temporary file, and no more is taken than the foremost reader wants.
+    What has come is kept in a temporary file until `close`, and no more is taken than the foremost
+    reader wants.
     """
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
-        # Lives as long as this object; an unnamed file leaves nothing behind.
-        self._kept = tempfile.TemporaryFile()  # noqa: SIM115
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115  see close
         self._size = 0
+
+    def close(self) -> None:
+        """Forget what has come; nobody can read it any more."""
+        self._kept.close()
 
     def open(self) -> BinaryIO:
         """A reader of its own, at the start."""
