@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan_gather import strings_at, topic_ids_at
+from kgroup.log.scan_gather import numbers, strings_at, topic_ids_at
 from kgroup.log.scan_keys import (
     GROUP,
     GROUP_TAG,
@@ -93,34 +93,37 @@ def commits_of(
     chosen = np.flatnonzero(rows[KIND, : block.count] <= TOMBSTONE)
     count = len(chosen)
 
-    def numbers(column: int, dtype: type[np.generic] = np.int64) -> NDArray[np.int64]:
+    def of_row(column: int, dtype: type[np.generic] = np.int64) -> NDArray[np.int64]:
         # A copy in any case: the block will be filled again.
         if count == block.count:
             return rows[column, :count].astype(dtype)
         return rows[column].take(chosen).astype(dtype, copy=False)
 
     def of_key(column: int) -> NDArray[np.int64]:
-        return keys.strings[:, column].take(numbers(KEY_ID))
+        return keys.strings[:, column].take(of_row(KEY_ID))
 
-    makers: dict[str, Callable[[], NDArray[np.generic] | pa.Array]] = {
+    values: dict[str, Callable[[], NDArray[np.generic] | pa.Array]] = {
         "offsets_partition": lambda: np.full(count, offsets_partition, np.int32),
-        "log_offset": lambda: numbers(LOG_OFFSET),
-        "record_timestamp": lambda: numbers(RECORD_TIMESTAMP),
-        "producer_id": lambda: numbers(PRODUCER_ID),
+        "log_offset": lambda: of_row(LOG_OFFSET),
+        "record_timestamp": lambda: of_row(RECORD_TIMESTAMP),
+        "producer_id": lambda: of_row(PRODUCER_ID),
         "group": lambda: dictionaries.encode(keys, GROUP_TAG, of_key(GROUP)),
         "topic": lambda: dictionaries.encode(keys, TOPIC_TAG, of_key(TOPIC)),
         "partition": lambda: of_key(PARTITION).astype(np.int32),
-        "tombstone": lambda: numbers(KIND) == TOMBSTONE,
-        "offset": lambda: numbers(OFFSET),
-        "leader_epoch": lambda: numbers(LEADER_EPOCH, np.int32),
-        "metadata": lambda: strings_at(block.buffer, numbers(TEXT_POSITION), numbers(TEXT_SIZE)),
-        "commit_timestamp": lambda: numbers(COMMIT_TIMESTAMP),
-        "expire_timestamp": lambda: numbers(EXPIRE_TIMESTAMP),
-        "topic_id": lambda: topic_ids_at(block.buffer, numbers(TOPIC_ID_POSITION)),
-        "value_version": lambda: numbers(VALUE_VERSION, np.int16),
+        "tombstone": lambda: of_row(KIND) == TOMBSTONE,
+        "offset": lambda: of_row(OFFSET),
+        "leader_epoch": lambda: of_row(LEADER_EPOCH, np.int32),
+        "metadata": lambda: strings_at(block.buffer, of_row(TEXT_POSITION), of_row(TEXT_SIZE)),
+        "commit_timestamp": lambda: of_row(COMMIT_TIMESTAMP),
+        "expire_timestamp": lambda: of_row(EXPIRE_TIMESTAMP),
+        "topic_id": lambda: topic_ids_at(block.buffer, of_row(TOPIC_ID_POSITION)),
+        "value_version": lambda: of_row(VALUE_VERSION, np.int16),
     }
-    arrays = [pa.array(makers[name]()) for name in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))
+    arrays = [values[name]() for name in columns]
+    return pa.RecordBatch.from_arrays(
+        [numbers(array) if isinstance(array, np.ndarray) else array for array in arrays],
+        schema=schema_of(columns),
+    )
 
 
 def _strings(keys: Keys, ids: NDArray[np.int64]) -> pa.StringArray:
@@ -134,4 +137,4 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
 
 
 def _dictionary_array(ids: NDArray[np.int64], dictionary: pa.Array) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(ids.astype(np.int32)), dictionary, safe=False)
+    return pa.DictionaryArray.from_arrays(numbers(ids.astype(np.int32)), dictionary, safe=False)

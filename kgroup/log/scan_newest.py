@@ -6,11 +6,11 @@ from itertools import chain, groupby
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
+from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
 from kgroup.log.scan_reduce import (
@@ -119,20 +119,20 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
     With `per_producer`, per producer id as well. Of rows with the same log offset the first stays.
     """
     rows = rows.unify_dictionaries().combine_chunks()
-    columns = [rows["producer_id"].to_numpy()] if per_producer else []
+    columns = [values_of(rows["producer_id"])] if per_producer else []
     columns += [
-        rows["offsets_partition"].to_numpy(),
+        values_of(rows["offsets_partition"]),
         _ranks(rows["group"]),
         _ranks(rows["topic"]),
-        rows["partition"].to_numpy(),
+        values_of(rows["partition"]),
     ]
     # The last key of a lexsort is the first to sort by. It is stable, so the first of equal rows comes last here.
-    order = np.lexsort((rows["log_offset"].to_numpy()[::-1], *(column[::-1] for column in reversed(columns))))
+    order = np.lexsort((values_of(rows["log_offset"])[::-1], *(column[::-1] for column in reversed(columns))))
     order = len(order) - 1 - order
     last = np.ones(len(order), np.bool_)
     if len(order):
         last[:-1] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
-    return rows.take(pa.array(order[last]))
+    return rows.take(numbers(order[last]))
 
 
 def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
@@ -249,8 +249,10 @@ def _settle(
     for rows in pending:
         producers = zip(rows["offsets_partition"].to_pylist(), rows["producer_id"].to_pylist(), strict=True)
         outcomes = [markers.get(producer) for producer in producers]
-        committed.append(rows.filter(pa.array([m is not None and m.committed for m in outcomes], pa.bool_())))
-        still_pending.append(rows.filter(pa.array([m is None for m in outcomes], pa.bool_())))
+        committed.append(
+            rows.filter(numbers(np.array([m is not None and m.committed for m in outcomes], np.bool_)))
+        )
+        still_pending.append(rows.filter(numbers(np.array([m is None for m in outcomes], np.bool_))))
     return committed, still_pending
 
 
@@ -274,11 +276,13 @@ def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
 
 
 def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Numbers that sort as the strings of a dictionary column with one dictionary."""
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    ranks = np.empty(len(array.dictionary), np.int64)
-    ranks[pc.sort_indices(array.dictionary).to_numpy()] = np.arange(len(ranks))
-    return ranks[array.indices.to_numpy()]
+    """Numbers that sort as the strings of a dictionary column, which has one dictionary."""
+    if not column.num_chunks:
+        return np.empty(0, np.int64)
+    strings = column.chunk(0).dictionary.to_pylist()
+    ranks = np.empty(len(strings), np.int64)
+    ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
+    return ranks[values_of(column)]
 
 
 def _no_rows() -> pa.Table:
