@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgroup.errors import InputError
-from kgroup.log.entries import ReadRecord, read_decoded
-from kgroup.log.sources import open_sources
 from kgroup.protocol.consumer_values import ConsumerGroupMetadataValue
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import ConsumerGroupMetadataKey, GroupMetadataKey, OffsetCommitKey
 from kgroup.protocol.messages import message_class
 from kgroup.protocol.records import decode_entry, encode_entry, record_schema
 from kgroup.protocol.values import GroupMetadataValue, OffsetCommitValue
+from tests.protocol.mutations import mutate, one_record_of_each_kind
 from tests.protocol.values_strategy import entries, required_defaults
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -102,32 +101,6 @@ def test_mutated_records_of_real_brokers_never_raise_and_never_get_lost():
             mutate(rng.choice([key, value, value]), rng)
         mutated = bytes(key), bytes(value)
         assert encode_entry(decode_entry(*mutated)) == mutated
-
-
-def one_record_of_each_kind():
-    """Key and value of the first record of each type and value version in two captures."""
-    found = {}
-    for read in read_decoded(
-        open_sources([FIXTURES / "4.3.1" / "lives", FIXTURES / "3.9.1" / "new-coordinator"])
-    ):
-        if isinstance(read, ReadRecord) and isinstance(read.entry, OffsetsEntry) and read.record.value:
-            found.setdefault(
-                (read.entry.type, read.entry.value_version), (read.record.key, read.record.value)
-            )
-    return list(found.values())
-
-
-def mutate(target, rng):
-    place = rng.randrange(len(target) + 1)
-    match rng.randrange(4):
-        case 0 if place < len(target):
-            target[place] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
-        case 1:
-            del target[place:]
-        case 2:
-            target[place:place] = rng.randbytes(rng.randrange(1, 6))
-        case _:
-            del target[place : place + rng.randrange(1, 4)]
 
 
 @settings(max_examples=300)

@@ -1,4 +1,5 @@
 import json
+from random import Random
 from uuid import UUID
 
 import pytest
@@ -7,7 +8,10 @@ from kgroup.log.batch import Batch, Codec, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord, decode_record
 from kgroup.log.partition import SegmentFile
 from kgroup.log.transactions import TransactionOutcome
+from kgroup.protocol.records import decode_entry
+from kgroup.report.entry_text import entry_text
 from kgroup.report.record_json import damage_json, record_json
+from tests.protocol.mutations import mutate, one_record_of_each_kind
 
 PATH = "logs/__consumer_offsets-7/00000000000000000000.log"
 SEGMENT = SegmentFile(path=PATH, topic="__consumer_offsets", partition=7, base_offset=0)
@@ -80,6 +84,13 @@ def test_tagged_fields_are_there_unless_they_are_at_their_default():
     assert shown(key, tagged)["value"]["topicId"] == "TZO9NleJR9iizaC-xJ-2vQ"
 
 
+def test_classic_metadata_that_is_absent_is_not_shown_and_null_is():
+    key = bytes.fromhex("0005 0001 67 0001 6d")
+    front = bytes.fromhex("0000 00 00 0263 0268 01 00 0000ea60 00")
+    assert "classicMemberMetadata" not in shown(key, front + b"\x00")["value"]
+    assert shown(key, front + bytes.fromhex("01 00 01 00"))["value"]["classicMemberMetadata"] is None
+
+
 def test_what_is_odd_is_noted():
     value = bytes.fromhex("0000 0000000000000009 0000 000000000000000c")
     assert shown(COMMIT_KEY, value + b"xy")["note"] == "2 bytes more than OffsetCommitValue version 0 has"
@@ -132,3 +143,14 @@ def test_damage_has_its_place_and_its_path():
         "error": "noise",
         "path": PATH,
     }
+
+
+def test_whatever_damage_makes_of_a_record_can_be_shown():
+    rng = Random(20261121)
+    records = one_record_of_each_kind()
+    for _ in range(4_000):
+        key, value = (bytearray(part) for part in rng.choice(records))
+        mutate(value, rng)
+        found = shown(bytes(key), bytes(value))
+        assert found["kind"] in ("record", "undecoded")
+        assert entry_text(decode_entry(bytes(key), bytes(value)), {})
