@@ -143,9 +143,9 @@ def int_set_order(numbers: Sequence[int]) -> list[int]:
     """Non-negative integers in the order of `new HashSet(list)`: ascending only below the table's size."""
     if len(numbers) < 2:
         return list(numbers)
-    distinct = list(dict.fromkeys(numbers))
+    ascending = sorted(set(numbers))
     table = table_for_copy(len(numbers))
-    return sorted(distinct) if max(distinct) < table else hash_order(distinct, int, table)
+    return ascending if ascending[-1] < table else hash_order(list(dict.fromkeys(numbers)), int, table)
 
 
 def string_order(keys: Iterable[str], table: int = DEFAULT_TABLE) -> list[str]:

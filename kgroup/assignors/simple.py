@@ -56,7 +56,7 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
         member.member_id: {name: parts for name, parts in member.assigned.items() if name in wanted}
         for member in view.members
     }
-    targets = [partition for name in subscribed for partition in _targets(view, name, assignable)]
+    targets = [pair for name in subscribed for pair in zip(repeat(name), _targets(view, name, assignable))]
     hashes = {name: 31 * code for name, code in view.topic_hashes.items()}
     sharing = Sharing(
         targets=targets,
@@ -76,31 +76,33 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
     if not takers:
         return {}
     assignment = {member.member_id: dict(member.assigned) for member in view.members}
+    hands = list(assignment.values())
+    holders: dict[str, dict[int, list[int]]] = {name: {} for name in takers}
+    for number, member in enumerate(view.members):
+        for name, partitions in member.assigned.items():
+            if name in holders:
+                holders[name][number] = int_set_order(partitions)
     for name, numbers in takers.items():
-        held = {
-            number: [(name, partition) for partition in int_set_order(member.assigned[name])]
-            for number, member in enumerate(view.members)
-            if name in member.assigned
-        }
         sharing = Sharing(
-            targets=_targets(view, name, assignable),
-            takers=numbers,
-            held=held,
-            spreads=lambda partitions: spread_all([number for _, number in partitions]),
+            targets=_targets(view, name, assignable), takers=numbers, held=holders[name], spreads=spread_all
         )
-        _apply(view, sharing, assignment)
+        sharing.share()
+        for number, revoked in sharing.revoked.items():
+            hands[number][name] = [partition for partition in hands[number][name] if partition not in revoked]
+        for number, given in sharing.given.items():
+            hands[number][name] = [*hands[number].get(name, ()), *given]
     return assignment
 
 
-def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> list[TopicPartition]:
+def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> Sequence[int]:
     everything = range(view.topics[name].partitions)
     if assignable is None:
-        return list(zip(repeat(name), everything))
+        return everything
     allowed = set(assignable.get(name, ()))
-    return [(name, number) for number in everything if number in allowed]
+    return [number for number in everything if number in allowed]
 
 
-def _apply(view: CoordinatorView, sharing: Sharing, assignment: Shares) -> None:
+def _apply(view: CoordinatorView, sharing: Sharing[TopicPartition], assignment: Shares) -> None:
     sharing.share()
     for number, partitions in sharing.revoked.items():
         hand = assignment[view.members[number].member_id]
