@@ -103,11 +103,18 @@ class _VersionCodec(Generic[V]):
         )
         self._encode_into: Callable[[Any, Any], None] = struct.compiled_encode_into(version, **options)
         self.shape = _Shape(value_class, struct, version)
+        self._tagged_defaults = [
+            (field.name, field.default) for field in struct.fields.values() if field.tagged_field_q(version)
+        ]
 
     def decode(self, data: bytes) -> Decoded[V]:
         # What kafka-python raises on bytes that are not plainly right; StrictReader then says why.
         try:
             message, end = self._decode_from(data, PREFIX_BYTES)
+            if message.tags is None:
+                # Else kafka-python looks each of them up several times, and slowly.
+                for name, default in self._tagged_defaults:
+                    setattr(message, name, default)
             if end == len(data) and self.encode(message) == data[PREFIX_BYTES:]:
                 return Decoded(value=self.shape.to_value(message), end=end)
         except (StructError, IndexError, OverflowError, ValueError, AssertionError):
