@@ -11,6 +11,7 @@ from kgroup.log.headers import HEADER_BYTES, SMALLEST_BATCH, batch_size, looks_l
 from kgroup.log.window import SegmentWindow
 
 _CHUNK_BYTES: Final = 256 * 1024
+_ZEROS: Final = bytes(_CHUNK_BYTES + HEADER_BYTES)
 
 # Bytes made to look like batches could ask for a CRC over megabytes at every position. Of real logs and of
 # noise a search tries far less than this: so much at once, and so many times the bytes read so far.
@@ -121,12 +122,13 @@ class BatchSearch:
             chunk = self._window.take(position, _CHUNK_BYTES + HEADER_BYTES)
             size = min(len(chunk), _CHUNK_BYTES)
             self._looked_from, self._looked_to = position, position + size
-            self._starts = [position + at for at in possible_starts(chunk, size)]
+            zeros = chunk == _ZEROS[: len(chunk)]
+            self._starts = [] if zeros else [position + at for at in possible_starts(chunk, size)]
         return self._looked_to
 
     def _pass_over(self, position: int, end: int) -> None:
         if self._only_zeros:
-            self._only_zeros = self._window.take(position, end - position).count(0) == end - position
+            self._only_zeros = self._window.take(position, end - position) == _ZEROS[: end - position]
 
     def _try(self, position: int) -> Batch | None:
         header = self._window.take(position, SMALLEST_BATCH)

@@ -234,6 +234,7 @@ def test_memory_does_not_grow_with_the_segment(segment: Path) -> None:
         for _ in range(4):
             file.write(block)
     tracemalloc.start()
+    tracemalloc.reset_peak()
     try:
         healthy = sum(1 for item in read_segment(segment) if isinstance(item, Batch))
         _, peak = tracemalloc.get_traced_memory()
