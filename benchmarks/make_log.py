@@ -278,7 +278,8 @@ def _base64(topic_id: UUID) -> str:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
-def _size(text: str) -> int:
+def parse_size(text: str) -> int:
+    """A size such as 500MB, 1GB or 1GiB, for argparse."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?", text.strip(), re.IGNORECASE)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 500MB, 1GB or 1GiB")
@@ -289,7 +290,7 @@ def _arguments() -> Iterator[tuple[str, dict[str, object]]]:
     codecs = [codec.name.lower() for codec in Codec]
     yield (
         "--size",
-        {"type": _size, "required": True, "help": "of all batches before compression: 500MB, 1GB, 1GiB"},
+        {"type": parse_size, "required": True, "help": "of all batches before compression: 500MB, 1GB, 1GiB"},
     )
     yield "--out", {"type": Path, "required": True, "help": "the log directory to make"}
     yield "--codec", {"choices": codecs, "default": "none", "help": "compress the batches"}
@@ -303,7 +304,7 @@ def _arguments() -> Iterator[tuple[str, dict[str, object]]]:
         "--value-version",
         {"type": int, "choices": (3, 4), "default": 4, "help": "of commits; 4 has topic ids"},
     )
-    yield "--segment-bytes", {"type": _size, "default": 100 * 10**6, "help": "largest segment"}
+    yield "--segment-bytes", {"type": parse_size, "default": 100 * 10**6, "help": "largest segment"}
     yield "--seed", {"type": int, "default": 1, "help": "the same seed gives the same bytes"}
 
 

@@ -102,7 +102,7 @@ def merge(parts: Iterable[Newest]) -> Newest:
         pending.append(part.pending)
         first_markers = {**part.first_markers, **first_markers}
     return Newest(
-        commits=newest_rows(pa.concat_tables(settled, promote_options="none") if settled else _no_rows()),
+        commits=_newest_commits(settled),
         pending=_newest_pending(pending),
         first_markers=first_markers,
         others=_newest_others(chain.from_iterable(part.others for part in parts)),
@@ -111,6 +111,21 @@ def merge(parts: Iterable[Newest]) -> Newest:
         batches=sum(part.batches for part in parts),
         bytes=sum(part.bytes for part in parts),
     )
+
+
+def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
+    """The newest rows of all tables, partition by partition if each table is of one: that takes less memory."""
+    by_partition: dict[int, list[pa.Table]] = {}
+    for table in tables:
+        partitions = values_of(table["offsets_partition"])
+        if not len(partitions):
+            continue
+        if partitions.min() != partitions.max():
+            return newest_rows(pa.concat_tables(tables))
+        by_partition.setdefault(int(partitions[0]), []).append(table)
+    if not by_partition:
+        return _no_rows()
+    return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
 
 
 def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
