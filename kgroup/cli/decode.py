@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,16 +21,14 @@ from kgroup.cli.options import (
     Strict,
     connection_options,
 )
-from kgroup.errors import FindingsError, InputError
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+from kgroup.errors import InputError
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from kgroup.cli.decode_filter import Filter
     from kgroup.cli.decode_source import EntrySource, FileSource
-    from kgroup.log.batch import Damage
-    from kgroup.log.entries import ReadRecord
     from kgroup.report.entry_json import TopicNames
 
 EXAMPLES: Final = (
@@ -212,11 +209,10 @@ def decode(
         tombstones=tombstones,
     )
     options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
-    problems = Problems()
     if bootstrap_server is None:
         files, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
         with files:
-            _show(files, names, wanted, latest, options, problems)
+            _show(files, names, wanted, latest, options, strict)
     else:
         from kgroup.cli.decode_source import LiveSource
         from kgroup.cli.live import live_log
@@ -225,8 +221,7 @@ def decode(
         with live_log(connection, partitions) as live:
             files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
             names |= live.topic_names()
-            _show(LiveSource(files, live, follow=follow), names, wanted, latest, options, problems)
-    problems.summarize(strict)
+            _show(LiveSource(files, live, follow=follow), names, wanted, latest, options, strict)
 
 
 def _open_files(
@@ -260,128 +255,14 @@ def _show(
     wanted: "Filter",
     latest: bool,
     options: OutputOptions,
-    problems: "Problems",
+    strict: bool,
 ) -> None:
+    from kgroup.cli.decode_rows import Problems, rows
+
+    problems = Problems()
     emit(
-        _rows(source, wanted, latest, names, options.format, problems),
+        rows(source, wanted, latest=latest, names=names, output_format=options.format, problems=problems),
         _TABLE_COLUMNS if options.format is OutputFormat.TABLE else _COLUMNS,
         options,
     )
-
-
-@dataclass
-class Problems:
-    """What was damaged or undecodable. Damage is told at once; undecodable records are shown, so counted."""
-
-    damaged: int = 0
-    undecodable: int = 0
-    first_undecodable: str = ""
-
-    def add_damage(self, damage: "Damage") -> None:
-        """Name the place."""
-        self.damaged += 1
-        left_out = f"{_count(damage.size, 'byte')} left out: " if damage.size else ""
-        print(f"kgroup: {damage.segment}: byte {damage.position}: {left_out}{damage.why}", file=sys.stderr)
-
-    def add_undecodable(self, read: "ReadRecord", why: str) -> None:
-        """Count the record."""
-        if not self.undecodable and read.record is not None:
-            self.first_undecodable = f"{read.segment.path}: offset {read.record.offset}: {why}"
-        self.undecodable += 1
-
-    def summarize(self, strict: bool) -> None:
-        """Say how many there were. Raises FindingsError if there were any and `strict` asks for it."""
-        if self.undecodable:
-            records = _count(self.undecodable, "record")
-            first = f"{'the first, ' if self.undecodable > 1 else ''}{self.first_undecodable}"
-            print(f"kgroup: {records} cannot be decoded: {first}", file=sys.stderr)
-        if strict and self.damaged + self.undecodable:
-            places, records = _count(self.damaged, "damaged place"), _count(self.undecodable, "record")
-            raise FindingsError(f"{places}, {records} that cannot be decoded")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _rows(
-    source: "EntrySource",
-    wanted: "Filter",
-    latest: bool,
-    names: "TopicNames",
-    output_format: OutputFormat,
-    problems: Problems,
-) -> Iterator[Row]:
-    from kgroup.log.batch import Damage
-    from kgroup.protocol.entries import Undecodable
-    from kgroup.report.record_json import damage_json
-
-    kept = _offsets_that_count(source, wanted) if latest else None
-    for item in source.read():
-        if isinstance(item, Damage):
-            problems.add_damage(item)
-            if output_format is not OutputFormat.TABLE:
-                yield damage_json(item)
-            continue
-        if isinstance(item.entry, Undecodable):
-            problems.add_undecodable(item, item.entry.why)
-        if wanted.wants(item) and (kept is None or _place(item) in kept):
-            match output_format:
-                case OutputFormat.TABLE:
-                    yield _table_row(source, item, names)
-                case OutputFormat.JSON | OutputFormat.JSONL:
-                    yield _json_row(source, item, names)
-                case _:
-                    yield {**_json_row(source, item, names), "group": _group(item)}
-
-
-def _json_row(source: "EntrySource", read: "ReadRecord", names: "TopicNames") -> Row:
-    from kgroup.report.record_json import record_json
-
-    return record_json(read, transaction=source.outcome(read), topic_names=names)
-
-
-def _table_row(source: "EntrySource", read: "ReadRecord", names: "TopicNames") -> Row:
-    from kgroup.report.entry_text import entry_text
-
-    row: dict[str, object] = {"partition": read.segment.partition}
-    if read.record is None or read.entry is None:
-        batch = read.batch
-        what = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
-        return {**row, "offset": batch.base_offset, "what": what}
-    outcome = source.outcome(read)
-    what = entry_text(read.entry, names)
-    return {
-        **row,
-        "offset": read.record.offset,
-        "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
-        "group": _group(read),
-        "what": f"{what} [{outcome.value}]" if outcome is not None else what,
-    }
-
-
-def _group(read: "ReadRecord") -> str | None:
-    from kgroup.protocol.entries import OffsetsEntry
-    from kgroup.protocol.keys import group_of
-
-    return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None
-
-
-def _offsets_that_count(source: "EntrySource", wanted: "Filter") -> "set[tuple[int, int]]":
-    """Partition and offset of the newest record of each key, where `wanted` ends the log."""
-    from kgroup.group.newest import NewestEntries
-    from kgroup.log.batch import Damage
-    from kgroup.log.entries import to_logged_entry
-
-    newest = NewestEntries()
-    for item in source.read():
-        if isinstance(item, Damage) or item.record is None or item.entry is None:
-            continue
-        if wanted.is_before_end(item):
-            newest.add(to_logged_entry(item.segment.partition, item.batch, item.record, item.entry))
-    kept = {(logged.partition, logged.offset) for logged in newest.commits()}
-    return kept | {(logged.partition, logged.offset) for logged in newest.others()}
-
-
-def _place(read: "ReadRecord") -> tuple[int, int]:
-    return read.segment.partition, -1 if read.record is None else read.record.offset
+    problems.summarize(strict)

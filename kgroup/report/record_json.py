@@ -29,7 +29,7 @@ def record_json(
     """One record, or one batch that the cleaner emptied."""
     front: Json = {
         "partition": read.segment.partition,
-        "segment": PurePath(read.segment.path).name,
+        "segment": _file_name(read.segment.path),
     }
     if read.record is None or read.entry is None:
         return {**front, "kind": "empty-batch", "batch": batch_json(read.batch)}
@@ -51,6 +51,11 @@ def damage_json(damage: Damage) -> Json:
         "error": damage.why,
         "path": damage.segment,
     }
+
+
+@lru_cache(maxsize=2)
+def _file_name(path: str) -> str:
+    return PurePath(path).name
 
 
 # All records of a batch share what is said of it, and they come one after the other.
