@@ -10,7 +10,6 @@ Not covered: nine or more keys in one place of a table of 64 or more. Java then 
 tree, whose order is another one; among keys with useful hashes that does not happen.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -100,7 +99,8 @@ def _could_crowd(spreads: Sequence[int], table: int, limit: int) -> bool:
     # 49 keys need a table of 128, which no crowding makes.
     if not limit < len(spreads) <= 3 * _TREE_TABLE // 4 + 1 or table >= _TREE_TABLE:
         return False
-    return max(Counter([own & (table - 1) for own in spreads]).values()) > limit
+    places = [own & (table - 1) for own in spreads]
+    return len(places) - len(set(places)) >= limit
 
 
 def _is_crowded(others: Iterable[int], own: int, table: int, limit: int) -> bool:
