@@ -10,7 +10,6 @@ Not covered: nine or more keys in one place of a table of 64 or more. Java then 
 tree, whose order is another one; among keys with useful hashes that does not happen.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -100,7 +99,8 @@ def _could_crowd(spreads: Sequence[int], table: int, limit: int) -> bool:
     # 49 keys need a table of 128, which no crowding makes.
     if not limit < len(spreads) <= 3 * _TREE_TABLE // 4 + 1 or table >= _TREE_TABLE:
         return False
-    return max(Counter([own & (table - 1) for own in spreads]).values()) > limit
+    places = [own & (table - 1) for own in spreads]
+    return len(places) - len(set(places)) >= limit
 
 
 def _is_crowded(others: Iterable[int], own: int, table: int, limit: int) -> bool:
@@ -143,9 +143,9 @@ def int_set_order(numbers: Sequence[int]) -> list[int]:
     """Non-negative integers in the order of `new HashSet(list)`: ascending only below the table's size."""
     if len(numbers) < 2:
         return list(numbers)
-    distinct = list(dict.fromkeys(numbers))
+    ascending = sorted(set(numbers))
     table = table_for_copy(len(numbers))
-    return sorted(distinct) if max(distinct) < table else hash_order(distinct, int, table)
+    return ascending if ascending[-1] < table else hash_order(list(dict.fromkeys(numbers)), int, table)
 
 
 def string_order(keys: Iterable[str], table: int = DEFAULT_TABLE) -> list[str]:

@@ -91,6 +91,14 @@ class AssignorError(KgroupError):
         self.java_message = java_message
 
 
+class EndlessError(AssignorError):
+    """Kafka's assignor would move partitions in a circle and never return."""
+
+    def __init__(self) -> None:
+        super().__init__("", None, "its balancing comes back to where it was")
+        self.args = ("Kafka's assignor would never return: its balancing comes back to where it was",)
+
+
 class ClientAssignor(Protocol):
     """An assignor of the classic protocol.
 

@@ -5,11 +5,10 @@ else every topic by itself between its own subscribers.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 
 from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
 from kgroup.assignors.java_order import int_set_order, spread_all
-from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, TopicPartition, group_by_topic
+from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, group_by_topic
 from kgroup.assignors.simple_sharing import Sharing
 
 Assignable = Mapping[str, Sequence[int]] | None
@@ -42,30 +41,47 @@ class SimpleAssignor:
 
 
 def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
+    """All partitions at once, each as one number: its topic's place above 32 bits, and its own id."""
+    names = list(view.topic_hashes)
+    bases = {name: place << _ID_BITS for place, name in enumerate(names)}
+    hashes = [31 * code for code in view.topic_hashes.values()]
     subscribed = view.subscribed(view.members[0])
     wanted = set(subscribed)
-    held: dict[int, list[TopicPartition]] = {}
+    held: dict[int, list[int]] = {}
     for number, member in enumerate(view.members):
-        held[number] = [
-            (name, partition)
-            for name in view.in_map_order(member.assigned)
-            if name in wanted
-            for partition in int_set_order(member.assigned[name])
-        ]
-    assignment = {
+        held[number] = mine = []
+        for name in view.in_map_order(member.assigned):
+            if name in wanted:
+                base = bases[name]
+                mine += [base + partition for partition in int_set_order(member.assigned[name])]
+    sharing = Sharing(
+        targets=[bases[name] + n for name in subscribed for n in _targets(view, name, assignable)],
+        takers=list(range(len(view.members))),
+        held=held,
+        spreads=lambda keys: spread_all([hashes[key >> _ID_BITS] + (key & _ID_MASK) for key in keys]),
+    )
+    sharing.share()
+    assignment: Shares = {
         member.member_id: {name: parts for name, parts in member.assigned.items() if name in wanted}
         for member in view.members
     }
-    targets = [partition for name in subscribed for partition in _targets(view, name, assignable)]
-    hashes = {name: 31 * code for name, code in view.topic_hashes.items()}
-    sharing = Sharing(
-        targets=targets,
-        takers=list(range(len(view.members))),
-        held=held,
-        spreads=lambda partitions: spread_all([hashes[name] + number for name, number in partitions]),
-    )
-    _apply(view, sharing, assignment)
+    hands = list(assignment.values())
+    for number, keys in sharing.revoked.items():
+        for name, revoked in _by_topic(keys, names).items():
+            hands[number][name] = [partition for partition in hands[number][name] if partition not in revoked]
+    for number, keys in sharing.given.items():
+        hand = hands[number]
+        for name, given in _by_topic(keys, names).items():
+            hand[name] = [*hand[name], *given] if name in hand else given
     return assignment
+
+
+_ID_BITS = 32
+_ID_MASK = (1 << _ID_BITS) - 1
+
+
+def _by_topic(keys: Sequence[int], names: Sequence[str]) -> dict[str, list[int]]:
+    return group_by_topic([(names[key >> _ID_BITS], key & _ID_MASK) for key in keys])
 
 
 def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
@@ -76,37 +92,27 @@ def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
     if not takers:
         return {}
     assignment = {member.member_id: dict(member.assigned) for member in view.members}
+    hands = list(assignment.values())
+    holders: dict[str, dict[int, list[int]]] = {name: {} for name in takers}
+    for number, member in enumerate(view.members):
+        for name, partitions in member.assigned.items():
+            if name in holders:
+                holders[name][number] = int_set_order(partitions)
     for name, numbers in takers.items():
-        held = {
-            number: [(name, partition) for partition in int_set_order(member.assigned[name])]
-            for number, member in enumerate(view.members)
-            if name in member.assigned
-        }
         sharing = Sharing(
-            targets=_targets(view, name, assignable),
-            takers=numbers,
-            held=held,
-            spreads=lambda partitions: spread_all([number for _, number in partitions]),
+            targets=_targets(view, name, assignable), takers=numbers, held=holders[name], spreads=spread_all
         )
-        _apply(view, sharing, assignment)
+        sharing.share()
+        for number, revoked in sharing.revoked.items():
+            hands[number][name] = [partition for partition in hands[number][name] if partition not in revoked]
+        for number, given in sharing.given.items():
+            hands[number][name] = [*hands[number].get(name, ()), *given]
     return assignment
 
 
-def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> list[TopicPartition]:
+def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> Sequence[int]:
     everything = range(view.topics[name].partitions)
     if assignable is None:
-        return list(zip(repeat(name), everything))
+        return everything
     allowed = set(assignable.get(name, ()))
-    return [(name, number) for number in everything if number in allowed]
-
-
-def _apply(view: CoordinatorView, sharing: Sharing, assignment: Shares) -> None:
-    sharing.share()
-    for number, partitions in sharing.revoked.items():
-        hand = assignment[view.members[number].member_id]
-        for name, revoked in group_by_topic(partitions).items():
-            hand[name] = [partition for partition in hand[name] if partition not in revoked]
-    for number, partitions in sharing.given.items():
-        hand = assignment[view.members[number].member_id]
-        for name, given in group_by_topic(partitions).items():
-            hand[name] = [*hand[name], *given] if name in hand else given
+    return [number for number in everything if number in allowed]

@@ -3,14 +3,18 @@
 Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
+from typing import Generic, TypeVar
 
 from kgroup.assignors.java_order import JavaHashSet, computed_order, spread_order, table_for
-from kgroup.assignors.model import AssignorError, TopicPartition
+from kgroup.assignors.model import AssignorError
+
+# A partition of the group, or of one topic.
+P = TypeVar("P", bound=Hashable)
 
 
-class Sharing:
+class Sharing(Generic[P]):
     """One round of sharing `targets` between the members `takers`, who are numbers.
 
     Takers come in ascending order. `held` is what members hold now, in Java's order; members that
@@ -21,10 +25,10 @@ class Sharing:
     def __init__(
         self,
         *,
-        targets: list[TopicPartition],
+        targets: Sequence[P],
         takers: list[int],
-        held: Mapping[int, list[TopicPartition]],
-        spreads: Callable[[Sequence[TopicPartition]], list[int]],
+        held: Mapping[int, list[P]],
+        spreads: Callable[[Sequence[P]], list[int]],
     ) -> None:
         self._targets = targets
         self._takers = takers
@@ -35,13 +39,13 @@ class Sharing:
         bounds = [ceil(share * place) for place in range(len(takers) + 1)]
         self._desired = {m: bounds[place + 1] - bounds[place] for place, m in enumerate(takers)}
         self._counts = {number: len(partitions) for number, partitions in held.items()}
-        self._sharers: dict[TopicPartition, list[int]] = {}
+        self._sharers: dict[P, list[int]] = {}
         for number, partitions in held.items():
             for partition in partitions:
                 self._sharers.setdefault(partition, []).append(number)
-        self._lost: dict[TopicPartition, list[int]] = {}
-        self.revoked: dict[int, list[TopicPartition]] = {}
-        self.given: dict[int, list[TopicPartition]] = {}
+        self._lost: dict[P, list[int]] = {}
+        self.revoked: dict[int, list[P]] = {}
+        self.given: dict[int, list[P]] = {}
 
     def share(self) -> None:
         """Take from members with too much, then from partitions with too many members, and give."""
@@ -49,7 +53,7 @@ class Sharing:
         self._revoke_overshared()
         self._give()
 
-    def _revoke(self, number: int, partition: TopicPartition) -> None:
+    def _revoke(self, number: int, partition: P) -> None:
         self._lost.setdefault(partition, []).append(number)
         self._counts[number] -= 1
         self.revoked.setdefault(number, []).append(partition)
@@ -85,7 +89,8 @@ class Sharing:
         room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
         waiting = list(room)[::-1]
         someone_took = False
-        self.given = given = {number: [] for number in room}
+        given: dict[int, list[P]] = {number: [] for number in room}
+        self.given = given
         holding, lost, per_target = self._sharers, self._lost, self._per_target
         unheld = [target for target in self._targets if target not in holding] if holding else self._targets
         for partition in self._in_order([*holding, *unheld]):
@@ -110,11 +115,11 @@ class Sharing:
                 if not room[number]:
                     del room[number]
 
-    def _still_sharing(self, partition: TopicPartition) -> Sequence[int]:
+    def _still_sharing(self, partition: P) -> Sequence[int]:
         lost = self._lost[partition]
         return [number for number in self._sharers[partition] if number not in lost]
 
-    def _in_order(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+    def _in_order(self, partitions: Sequence[P]) -> list[P]:
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
         return computed_order(partitions, self._spreads(partitions), table)

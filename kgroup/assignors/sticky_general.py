@@ -9,7 +9,7 @@ from collections import Counter
 
 from kgroup.assignors.java_order import string_order, string_ranks, table_for
 from kgroup.assignors.leader_view import LeaderView
-from kgroup.assignors.model import Assignment, AssignorError, TopicPartition
+from kgroup.assignors.model import Assignment, AssignorError, EndlessError, TopicPartition
 from kgroup.assignors.sticky_claims import Ownership, left_over
 from kgroup.assignors.sticky_moves import Moves
 from kgroup.assignors.sticky_racks import StickyRacks
@@ -165,7 +165,6 @@ class _Balancer:
         for member_id, partitions in group.held.items():
             for topic, _ in partitions:
                 self._owners[topic][member_id] += 1
-        self._witness: tuple[str, str, str] | None = None
 
     def balance(self, partitions: list[TopicPartition]) -> bool:
         """Go through the partitions, again and again while anything moves. Returns whether anything did.
@@ -173,16 +172,16 @@ class _Balancer:
         Ends: a pass is finite. A move goes from a member to one with at least two fewer, which lowers
         the sum of squared sizes; only the undoing of another member's move may not. So a pass
         could in principle bring back an earlier state, and then Kafka would never return: that is an
-        AssignorError here. There are finitely many states.
+        EndlessError here. There are finitely many states.
         """
         moved = False
-        seen = set()
+        seen = []
         while self._pass(partitions):
             moved = True
-            state = hash((self._moves.state(), frozenset(self._group.owner.items())))
+            state = (self._moves.state(), dict(self._group.owner))
             if state in seen:
-                raise AssignorError("java.lang.Thread.State", None, "its balancing never comes to an end")
-            seen.add(state)
+                raise EndlessError
+            seen.append(state)
         return moved
 
     def _pass(self, partitions: list[TopicPartition]) -> bool:
@@ -239,13 +238,10 @@ class _Balancer:
             return True
         if not self._regular:
             return self._find_balanced_one_by_one()
-        return self._witness_holds() or not self._find_witness()
+        return not self._has_better_taker()
 
-    def _witness_holds(self) -> bool:
-        return False
-
-    def _find_witness(self) -> bool:
-        """Look for a topic with an owner that has at least two more than a taker."""
+    def _has_better_taker(self) -> bool:
+        """Whether some topic has an owner that holds at least two more than a taker that could have more."""
         group = self._group
         sizes = {member_id: len(partitions) for member_id, partitions in group.held.items()}
         hungry = {member_id for member_id, size in sizes.items() if size != group.most[member_id]}

@@ -19,6 +19,8 @@ from kgroup.errors import KgroupError
 from kgroup.report.table import printable
 
 COMMANDS: Final = {
+    "assign": "Say which member gets which partition.",
+    "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
     "serve": "Run Kafka brokers that real clients can use.",

@@ -1,16 +1,28 @@
 """`kgroup find-coordinator`: the offsets partition of a group, and the broker that leads it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import Format, NoHeaders, OutputFile
-from kgroup.errors import InputError
-from kgroup.protocol.group_hash import HashRule, java_hash_code, partition_for
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    connection_options,
+)
+from kgroup.errors import InputError, SourceError
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+
+if TYPE_CHECKING:
+    from kgroup.net.admin import Broker, Coordinator
+    from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example("The offsets partition of a group, without any cluster", "kgroup find-coordinator test-group"),
@@ -19,8 +31,12 @@ EXAMPLES: Final = (
         "printf 'orders\\nbilling\\n' | kgroup find-coordinator --partitions 100 -o csv -",
     ),
     Example(
-        "Which of the groups in a captured log share partition 12",
-        "kgroup find-coordinator --reverse 12 --from fixtures/4.3.1/lives",
+        "Which of the groups in a captured log share partition 22, and so a coordinator",
+        "kgroup find-coordinator --reverse 22 --from fixtures/4.3.1/lives",
+    ),
+    Example(
+        "The broker that coordinates a group now, and whether it is the one that the rule says",
+        "kgroup find-coordinator test-group -b localhost:9092",
     ),
 )
 
@@ -31,6 +47,18 @@ _COLUMNS: Final = (
     Column(name="hash", kind=Kind.INTEGER),
 )
 _FOUND_COLUMNS: Final = (Column(name="found_in", kind=Kind.INTEGER),)
+_LIVE_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="partitions", kind=Kind.INTEGER),
+    Column(name="broker", kind=Kind.INTEGER),
+    Column(name="host"),
+    Column(name="port", kind=Kind.INTEGER),
+    Column(name="rack"),
+    Column(name="leader", kind=Kind.INTEGER),
+    Column(name="rule_agrees", kind=Kind.BOOLEAN),
+    Column(name="error"),
+)
 
 
 def find_coordinator(
@@ -71,6 +99,9 @@ def find_coordinator(
         HashRule,
         typer.Option("--rule", metavar="RULE", help="Who places the groups: kafka or redpanda."),
     ] = HashRule.KAFKA,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
     output_format: Format = OutputFormat.TABLE,
     output: OutputFile = None,
     no_headers: NoHeaders = False,
@@ -80,23 +111,40 @@ def find_coordinator(
     A group's commits and membership live on one partition of __consumer_offsets, and the leader of that
     partition is the group's coordinator. Kafka's rule is abs(hashCode(group id)) % partitions, with Java's
     hashCode over UTF-16. Without a cluster the partition is all that can be known.
+
+    With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
+    leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
     """
-    count = partitions or rule.default_partitions
-    if reverse is not None and reverse >= count:
-        raise InputError(
-            f"--reverse {reverse}: the offsets topic has partitions 0 to {count - 1}; see --partitions"
-        )
-    found = _groups_in_logs(sources or [])
-    named = dict.fromkeys(_named_groups(groups or []))
-    if not named and not sources:
-        raise InputError("which groups? Name some, or give - for standard input, or --from PATH")
-    rows = _rows([*named, *(group for group in found if group not in named)], found, count, rule)
-    columns = _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS
     options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    found = _groups_in_logs(sources) if sources else {}
+    named = dict.fromkeys([*_named_groups(groups or []), *found])
+    if bootstrap_server is not None:
+        if partitions is not None:
+            raise InputError(
+                "--partitions is for offline use: with --bootstrap-server the cluster says how many"
+            )
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+        _ask_cluster(list(named), rule, reverse, connection, options)
+        return
+    if not named and not sources:
+        raise InputError(
+            "which groups? Name some, or give - for standard input, --from PATH, or a cluster with -b"
+        )
+    count = partitions or rule.default_partitions
+    _check_reverse(reverse, count)
+    rows = _offline_rows(named, found if sources else None, count, rule)
+    columns = _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS
     emit((row for row in rows if reverse in (None, row["partition"])), columns, options)
 
 
-def _rows(groups: Iterable[str], found: dict[str, int], partitions: int, rule: HashRule) -> Iterator[Row]:
+def _check_reverse(reverse: int | None, count: int) -> None:
+    if reverse is not None and reverse >= count:
+        raise InputError(f"--reverse {reverse}: the offsets topic has partitions 0 to {count - 1}")
+
+
+def _offline_rows(
+    groups: Iterable[str], found: Mapping[str, int] | None, partitions: int, rule: HashRule
+) -> Iterator[Row]:
     for group in groups:
         row: dict[str, object] = {
             "group": group,
@@ -104,9 +152,64 @@ def _rows(groups: Iterable[str], found: dict[str, int], partitions: int, rule: H
             "partitions": partitions,
             "hash": java_hash_code(group) if rule is HashRule.KAFKA else None,
         }
-        if found:
+        if found is not None:
             row["found_in"] = found.get(group)
         yield row
+
+
+def _ask_cluster(
+    groups: list[str],
+    rule: HashRule,
+    reverse: int | None,
+    connection: "ConnectionOptions",
+    options: OutputOptions,
+) -> None:
+    """Print what the cluster says; raises SourceError afterwards if a group has no coordinator."""
+    from kgroup.net.admin import Cluster
+
+    with Cluster(connection) as cluster:
+        groups = groups or cluster.group_ids()
+        topic = cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)
+        leaders = topic.leaders if topic is not None else {}
+        if leaders:
+            _check_reverse(reverse, len(leaders))
+        places = {group: partition_for(group, len(leaders), rule) for group in groups} if leaders else {}
+        wanted = [group for group in groups if reverse in (None, places.get(group))]
+        brokers = cluster.brokers()
+        coordinators = cluster.find_coordinators(wanted)
+    rows = [
+        _live_row(coordinator, places.get(coordinator.group), leaders, brokers)
+        for coordinator in coordinators
+    ]
+    emit(rows, _LIVE_COLUMNS, options)
+    failed = [row for row in rows if row["error"] is not None]
+    if failed:
+        raise SourceError(
+            f"{cluster.name}: no coordinator for {len(failed)} of {len(rows)} groups: {failed[0]['error']}"
+        )
+
+
+def _live_row(
+    coordinator: "Coordinator",
+    partition: int | None,
+    leaders: Mapping[int, int | None],
+    brokers: Mapping[int, "Broker"],
+) -> Row:
+    leader = leaders.get(partition) if partition is not None else None
+    broker = brokers.get(coordinator.node_id) if coordinator.node_id is not None else None
+    known = leader is not None and coordinator.node_id is not None
+    return {
+        "group": coordinator.group,
+        "partition": partition,
+        "partitions": len(leaders) or None,
+        "broker": coordinator.node_id,
+        "host": coordinator.host,
+        "port": coordinator.port,
+        "rack": broker.rack if broker is not None else None,
+        "leader": leader,
+        "rule_agrees": leader == coordinator.node_id if known else None,
+        "error": coordinator.error,
+    }
 
 
 def _named_groups(arguments: Sequence[str]) -> Iterator[str]:
@@ -135,7 +238,24 @@ def _checked(group: bytes, place: str) -> str:
 
 
 def _groups_in_logs(paths: Sequence[str]) -> dict[str, int]:
-    """Every group that a record in these logs names, and the partition it stands in; sorted by group."""
-    if not paths:
-        return {}
-    return {}
+    """Every group that still has state in these logs, and the offsets partition it stands in; by group."""
+    from kgroup.group.newest import NewestEntries
+    from kgroup.log.batch import Damage
+    from kgroup.log.entries import read_entries
+    from kgroup.log.sources import one_replica_each, open_sources
+    from kgroup.protocol.entries import OffsetsEntry
+    from kgroup.protocol.keys import group_of
+
+    newest = NewestEntries()
+    for item in read_entries(one_replica_each(open_sources(paths))):
+        if isinstance(item, Damage):
+            print(f"kgroup: {item.segment} at byte {item.position}: {item.why}", file=sys.stderr)
+        else:
+            newest.add(item)
+    alive = (logged for entries in (newest.commits(), newest.others()) for logged in entries)
+    found = {
+        group_of(logged.entry.key): logged.partition
+        for logged in alive
+        if isinstance(logged.entry, OffsetsEntry)
+    }
+    return dict(sorted(found.items()))

@@ -5,6 +5,7 @@ The same for a local scan and for one that Spark did: both end in a `Newest`.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,10 +18,12 @@ from kgroup.group.lag import Commit, LagRow, lag_rows
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import Group, GroupKind
 from kgroup.group.snapshot import logged_topic_names, read_groups
-from kgroup.log.log_ends import read_log_ends
+from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.partition import LogDir
-from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.entries import OffsetsEntry, Undecodable
+from kgroup.protocol.keys import group_of
+from kgroup.protocol.log_ends import LogListing
 
 if TYPE_CHECKING:
     from kgroup.log.scan import Newest
@@ -60,33 +63,43 @@ class LagInputs:
 
 
 def gather(
-    newest: "Newest", log_dirs: Sequence[LogDir], log_ends_file: Path | None, wanted: Callable[[str], bool]
+    newest: "Newest",
+    log_dirs: Sequence[LogDir],
+    log_ends_file: Path | None,
+    wanted: Callable[[str], bool],
+    live: LogListing | None = None,
 ) -> LagInputs:
     """Put together what a report on the groups that are `wanted` (by group id) needs.
 
-    Log ends are asked for, in order of precedence: the file that the user gave, segments, checkpoints.
+    Log ends are asked for, in order of precedence: the file that the user gave, what a `live` cluster said,
+    segments, checkpoints.
     Raises InputError or SourceError for that file.
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    said += [live] if live is not None else []
+    reader = LogDirEndsReader(log_dirs)
     commits = living_commits(newest.commits, wanted)
-    living = [logged for logged in newest.others if _is_living(logged.entry)]
-    names = {**logged_topic_names(living), **named_topic_ids(commits)}
-    groups = read_groups(living, names)  # to learn what topics they own
-    topics = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    found = read_log_ends(log_dirs, topics | set(names_in(commits, "topic")))
-    ends = LogEnds([*said, found.segments, found.checkpoints])
-    groups = read_groups(living, {**names, **ends.topic_names()})
-    return LagInputs(
-        groups={group_id: group for group_id, group in groups.items() if wanted(group_id)},
-        commits=commits,
-        ends=ends,
-        pending=pending_commits(newest),
-        problems=(*_damage(newest), *found.problems),
+    names = {
+        **logged_topic_names(newest.others),
+        **named_topic_ids(commits),
+        **reader.topic_names(),
+        **LogEnds(said).topic_names(),
+    }
+    of_groups = (
+        logged
+        for logged in newest.others
+        if isinstance(logged.entry, OffsetsEntry) and wanted(group_of(logged.entry.key))
     )
-
-
-def _is_living(entry: OffsetsEntry | Undecodable | TransactionMarker) -> bool:
-    return isinstance(entry, OffsetsEntry) and entry.value is not None
+    groups = read_groups(of_groups, names)
+    owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
+    found = reader.read(owned | set(names_in(commits, "topic")))
+    return LagInputs(
+        groups=groups,
+        commits=commits,
+        ends=LogEnds([*said, found.segments, found.checkpoints]),
+        pending={place for place in pending_commits(newest) if wanted(place[0])},
+        problems=(*_damage(newest), *reader.problems),
+    )
 
 
 def _damage(newest: "Newest") -> Iterator[str]:
@@ -134,12 +147,12 @@ def names_in(commits: pa.Table, column: str) -> list[str]:
 
 def named_topic_ids(commits: pa.Table) -> dict[UUID, str]:
     """Topic id to name, as commits of value version 4 carry both."""
-    pairs = commits.group_by(["topic_id", "topic"]).aggregate([])
-    return {
-        UUID(bytes=row["topic_id"]): row["topic"]
-        for row in pairs.to_pylist()
-        if row["topic_id"] is not None and any(row["topic_id"])
-    }
+    names: dict[UUID, str] = {}
+    for batch in commits.select(["topic_id", "topic"]).to_batches(max_chunksize=_ROWS_AT_ONCE):
+        # Not by Arrow's group_by: loading its engine takes more memory than all the rest of a report.
+        pairs = set(zip(batch["topic_id"].to_pylist(), batch["topic"].to_pylist(), strict=True))
+        names |= {UUID(bytes=raw): str(topic) for raw, topic in pairs if raw is not None and any(raw)}
+    return names
 
 
 def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
@@ -171,10 +184,15 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
                 leader_epoch=epoch if epoch >= 0 else None,
                 metadata=metadata or "",
                 commit_timestamp=time,
-                topic_id=UUID(bytes=topic_id) if topic_id and any(topic_id) else None,
+                topic_id=_topic_id(topic_id),
                 offsets_partition=place,
                 log_offset=log_offset,
             )
+
+
+@lru_cache(maxsize=4096)  # a report has few topics, and a commit for each group of each partition
+def _topic_id(raw: bytes | None) -> UUID | None:
+    return UUID(bytes=raw) if raw and any(raw) else None
 
 
 def pending_commits(newest: "Newest") -> set[PartitionOfGroup]:

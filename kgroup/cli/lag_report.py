@@ -2,14 +2,28 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import Format, NoHeaders, OutputFile, Paths, Quiet, Strict
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    Paths,
+    Quiet,
+    Strict,
+    connection_options,
+)
+from kgroup.cli.progress import activity, byte_progress
 from kgroup.errors import FindingsError, InputError, SourceError
 from kgroup.group.membership import GroupKind
 from kgroup.protocol.topic_id import topic_id_text
@@ -19,6 +33,8 @@ if TYPE_CHECKING:
     from kgroup.cli.lag_inputs import LagInputs
     from kgroup.log.scan import Newest
     from kgroup.log.sources import Sources
+    from kgroup.net.properties import ConnectionOptions
+    from kgroup.protocol.log_ends import LogListing
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -30,6 +46,7 @@ EXAMPLES: Final = (
         "With log ends that a cluster answered, for offsets partitions without their broker",
         "kgroup lag-report fixtures/2.4.1/lives --log-ends fixtures/2.4.1/lives/topics.json",
     ),
+    Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
 
 _LOCAL_MASTER: Final = "local[*]"
@@ -106,6 +123,9 @@ def lag_report(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
         ),
     ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
     output_format: Format = OutputFormat.TABLE,
     output: OutputFile = None,
     no_headers: NoHeaders = False,
@@ -117,27 +137,34 @@ def lag_report(
     Partition by partition, from a broker's files: the newest commits in __consumer_offsets, and the log ends
     of the topics. Of each partition that is, in this order, what --log-ends says, the end of the segments
     in its folder, or the broker's checkpoint of high watermarks. What none of them knows is unknown, not 0.
+    With --bootstrap-server both come from the cluster, the high watermarks after the commits.
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
     """
     from kgroup.cli.lag_inputs import gather
-    from kgroup.log.sources import one_replica_each, open_sources
 
-    if not paths:
+    if not paths and bootstrap_server is None:
         raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments"
+            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
+            " or a cluster with --bootstrap-server"
         )
-    if "-" in paths:
+    if paths and bootstrap_server is not None:
+        raise InputError("give PATHs or --bootstrap-server, not both")
+    if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    sources = one_replica_each(open_sources(paths))
-    newest = _scan_on_spark(sources, master, spark_conf or []) if spark else _scan(sources, quiet)
-    inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups))
+    connection = None
+    if bootstrap_server is not None:
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+    with _opened(paths or [], connection) as (sources, live):
+        newest = _scan_on_spark(sources, master, spark_conf or [], quiet) if spark else _scan(sources, quiet)
+        inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups), live)
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
+    columns = _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS
     emit(
-        _rows(inputs, _matcher(topics), only_lagging),
-        _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS,
+        _rows(inputs, columns, _matcher(topics), only_lagging),
+        columns,
         OutputOptions(format=output_format, path=output, headers=not no_headers),
     )
     for line in () if quiet else _remarks(sources, inputs):
@@ -148,19 +175,42 @@ def lag_report(
         raise FindingsError(f"{len(inputs.problems)} places were damaged or could not be decoded")
 
 
+@contextmanager
+def _opened(
+    paths: Sequence[str], connection: "ConnectionOptions | None"
+) -> Iterator["tuple[Sources, LogListing | None]"]:
+    """The logs to scan, and what the cluster says of all topics where they are a cluster's."""
+    from kgroup.log.sources import one_replica_each, open_sources
+
+    if connection is None:
+        yield one_replica_each(open_sources(paths)), None
+        return
+    from kgroup.cli.live import live_log
+
+    with live_log(connection) as live:
+        yield open_sources([live.folder]), live.cluster.log_listing()
+
+
 def _scan(sources: "Sources", quiet: bool) -> "Newest":
-    from kgroup.log.scan import newest, split
+    from kgroup.log.scan import merge, newest, split
 
-    return newest(
-        part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)
-    )
+    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
+    read = []
+    with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
+        for _, slices in groupby(parts, key=lambda part: part.offsets_partition):
+            read.append(newest(slices))
+            advance(read[-1].bytes)
+    return merge(read)
 
 
-def _scan_on_spark(sources: "Sources", master: str, spark_conf: list[str]) -> "Newest":
+def _scan_on_spark(sources: "Sources", master: str, spark_conf: list[str], quiet: bool) -> "Newest":
     from kgroup.spark import jobs
     from kgroup.spark.session import open_session, parse_conf
 
-    with open_session(master, parse_conf(spark_conf)) as session:
+    with (
+        activity(f"Spark ({master}) is reading", quiet=quiet),
+        open_session(master, parse_conf(spark_conf)) as session,
+    ):
         return jobs.newest(session, sources.segments)
 
 
@@ -171,13 +221,18 @@ def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
     return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _rows(inputs: "LagInputs", wanted_topic: Callable[[str], bool], only_lagging: bool) -> Iterator[Row]:
+def _rows(
+    inputs: "LagInputs", columns: Sequence[Column], wanted_topic: Callable[[str], bool], only_lagging: bool
+) -> Iterator[Row]:
+    names = [column.name for column in columns]
     for row in inputs.rows():
-        if wanted_topic(row.topic) and (not only_lagging or (row.lag or 0) > 0):
-            fields = {column.name: getattr(row, column.name) for column in _COLUMNS}
-            fields["topic_id"] = topic_id_text(row.topic_id) if row.topic_id else None
-            fields["notes"] = [note.value for note in row.notes]
-            yield fields
+        if not wanted_topic(row.topic) or (only_lagging and (row.lag or 0) <= 0):
+            continue
+        fields = {name: getattr(row, name) for name in names}
+        fields["notes"] = [note.value for note in row.notes]
+        if row.topic_id is not None and "topic_id" in fields:
+            fields["topic_id"] = topic_id_text(row.topic_id)
+        yield fields
 
 
 def _remarks(sources: "Sources", inputs: "LagInputs") -> Iterator[str]:

@@ -4,12 +4,16 @@ A command uses them as annotations: `def decode(paths: Paths = None)`.
 Every option has a metavar, so that help never shows a Python type.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgroup.report.emit import OutputFormat
+
+if TYPE_CHECKING:
+    from kgroup.net.properties import ConnectionOptions
 
 # A source is given in the same way everywhere: paths, or a cluster.
 Paths = Annotated[
@@ -64,3 +68,16 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more, on sta
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with status 3 if anything read was damaged or undecodable.")
 ]
+
+
+def connection_options(
+    bootstrap_server: str, command_config: Path | None, client_properties: Sequence[str] | None
+) -> "ConnectionOptions":
+    """What the three options of a live source say, for `kgroup.net.admin.Cluster`."""
+    from kgroup.net.properties import ConnectionOptions
+
+    return ConnectionOptions(
+        bootstrap_servers=bootstrap_server,
+        command_config=command_config,
+        properties=tuple(client_properties or ()),
+    )

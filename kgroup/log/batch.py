@@ -17,6 +17,7 @@ from kgroup.log.compression import Codec, compress, decompress
 from kgroup.log.record import LogRecord, decode_records, encode_records
 
 __all__ = [
+    "HEADER",
     "HEADER_SIZE",
     "NO_TIMESTAMP",
     "Batch",
@@ -30,7 +31,7 @@ __all__ = [
 
 # Offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max timestamp,
 # producer id and epoch, base sequence, count. Length and CRC are of what follows them.
-_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC_FROM: Final = 21
 _LENGTH_FROM: Final = 12
 
@@ -42,7 +43,7 @@ _DELETE_HORIZON_BIT: Final = 0x40
 
 _INT64_MAX: Final = 2**63 - 1
 
-HEADER_SIZE: Final = _HEADER.size
+HEADER_SIZE: Final = HEADER.size
 NO_TIMESTAMP: Final = -1
 
 
@@ -123,7 +124,7 @@ def decode_batch(raw: bytes, position: int = 0) -> Batch:
         producer_epoch,
         base_sequence,
         count,
-    ) = _HEADER.unpack_from(raw)
+    ) = HEADER.unpack_from(raw)
     size = _LENGTH_FROM + length
     if magic != 2:
         raise DecodeError("batch magic", at=16, why=f"{magic} is not 2")
@@ -224,7 +225,7 @@ def encode_batch(
     if payload:
         payload = compress(codec, payload)
     raw = bytearray(
-        _HEADER.pack(
+        HEADER.pack(
             first,
             HEADER_SIZE - _LENGTH_FROM + len(payload),
             leader_epoch,

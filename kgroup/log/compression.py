@@ -141,11 +141,13 @@ def _unpack_snappy_block(block: bytes, payload: bytes, *, limit: int) -> bytes:
 
 
 def _xerial_blocks(payload: bytes) -> Iterator[bytes]:
-    at = len(_XERIAL_HEADER)
+    at = 0
     while at < len(payload):
         # snappy-java reads on through streams that were written one after another, each with its header.
         if payload.startswith(_XERIAL_MAGIC, at):
             at += len(_XERIAL_HEADER)
+            if at > len(payload):
+                raise _bad_payload(Codec.SNAPPY, payload, "the header is cut short")
             continue
         size = int.from_bytes(payload[at : at + 4], "big", signed=True)
         block = payload[at + 4 : at + 4 + max(size, 0)]

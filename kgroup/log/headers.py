@@ -3,6 +3,7 @@
 import struct
 from typing import TYPE_CHECKING, Final
 
+from kgroup.log.batch import HEADER, HEADER_SIZE
 from kgroup.log.window import SegmentWindow
 
 if TYPE_CHECKING:
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
 
 # A message of format 0 without key and value.
 SMALLEST_BATCH: Final = 26
-# A batch header of format 2; the headers of messages are shorter.
-HEADER_BYTES: Final = 61
+# Those of format 2; the headers of messages are shorter.
+HEADER_BYTES: Final = HEADER_SIZE
 
 _LENGTH_FROM: Final = 12
 _CODEC_BITS: Final = 0x07
 _CODEC_MAX: Final = 4
 
-_V2_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _V2_RECORD_MIN: Final = 7
 _V2_UNUSED_ATTRIBUTES: Final = 0xFF00
 
@@ -89,7 +89,7 @@ def _looks_like_v2(header: bytes) -> bool:
         producer_epoch,
         base_sequence,
         count,
-    ) = _V2_HEADER.unpack(header)
+    ) = HEADER.unpack(header)
     room = length + _LENGTH_FROM - HEADER_BYTES
     codec = attributes & _CODEC_BITS
     return (

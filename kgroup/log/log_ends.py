@@ -10,10 +10,11 @@ Two listings, in order of precedence:
 Topic ids are from `partition.metadata` (Kafka 2.8 on).
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+from uuid import UUID
 
 from kgroup.errors import SourceError
 from kgroup.log.checkpoints import TopicPartition
@@ -26,66 +27,73 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirEnds:
-    """What log directories say of log ends: `segments` before `checkpoints`, and what could not be read."""
+    """What log directories say of log ends: `segments` before `checkpoints`."""
 
     segments: LogListing
     checkpoints: LogListing
-    problems: tuple[str, ...]
 
 
-def read_log_ends(log_dirs: Iterable[LogDir], topics: Collection[str]) -> LogDirEnds:
-    """The log ends of all partitions in `log_dirs`; segments are opened for `topics` only.
+class LogDirEndsReader:
+    """Reads topic ids and log ends out of log directories.
 
-    Damaged files are `problems`, and what they would have said is unknown.
+    What is damaged stays unknown, and is in `problems` once it has been met: a line each, with the place.
     """
-    read = _Reading()
-    for log_dir in log_dirs:
-        read.add(log_dir, topics)
-    return LogDirEnds(
-        segments=LogListing(logs=tuple(read.segments)),
-        checkpoints=LogListing(
-            logs=tuple(read.checkpoints), complete=_lists_every_partition(read.checkpoints)
-        ),
-        problems=tuple(read.problems),
-    )
 
-
-class _Reading:
-    def __init__(self) -> None:
-        self.segments: list[PartitionLog] = []
-        self.checkpoints: list[PartitionLog] = []
+    def __init__(self, log_dirs: Iterable[LogDir]) -> None:
         self.problems: list[str] = []
+        self._folders: list[tuple[LogDir, list[PartitionFolder]]] = [
+            (log_dir, [folder for folder in log_dir.partitions if folder.topic and folder.retired is None])
+            for log_dir in log_dirs
+        ]
+        self._topic_ids = [self._read_topic_ids(folders) for _, folders in self._folders]
 
-    def add(self, log_dir: LogDir, topics: Collection[str]) -> None:
-        folders = [folder for folder in log_dir.partitions if folder.topic and folder.retired is None]
-        topic_ids = self._topic_ids(folders)
+    def topic_names(self) -> dict[UUID, str]:
+        """Topic id to name, of every topic that has a folder with its id."""
+        return {
+            topic_id: topic
+            for topic_ids in self._topic_ids
+            for topic, topic_id in sorted(topic_ids.items())
+            if topic_id is not None
+        }
+
+    def read(self, topics: Collection[str]) -> LogDirEnds:
+        """The log ends of all partitions; segments are opened for `topics` only."""
+        segments: list[PartitionLog] = []
+        checkpoints: list[PartitionLog] = []
+        for (log_dir, folders), topic_ids in zip(self._folders, self._topic_ids, strict=True):
+            checkpoints += self._checkpointed(log_dir, topic_ids)
+            segments += (self._log_of(folder, topic_ids, folder.topic in topics) for folder in folders)
+        return LogDirEnds(
+            segments=LogListing(logs=tuple(segments)),
+            checkpoints=LogListing(logs=tuple(checkpoints), complete=_lists_every_partition(checkpoints)),
+        )
+
+    def _checkpointed(self, log_dir: LogDir, topic_ids: Mapping[str, TopicId]) -> Iterator[PartitionLog]:
         log_starts = self._ask(log_dir.log_starts) or {}
         for (topic, partition), high_watermark in (self._ask(log_dir.high_watermarks) or {}).items():
-            self.checkpoints.append(
-                PartitionLog(
-                    topic=topic,
-                    partition=partition,
-                    source=LogEndSource.CHECKPOINT,
-                    log_start_offset=log_starts.get(TopicPartition(topic, partition)),
-                    log_end_offset=high_watermark,
-                    topic_id=topic_ids.get(topic),
-                )
-            )
-        for folder in folders:
-            assert folder.topic is not None
-            wanted = folder.topic in topics
-            self.segments.append(
-                PartitionLog(
-                    topic=folder.topic,
-                    partition=folder.partition,
-                    source=LogEndSource.SEGMENTS,
-                    log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
-                    log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
-                    topic_id=topic_ids.get(folder.topic),
-                )
+            yield PartitionLog(
+                topic=topic,
+                partition=partition,
+                source=LogEndSource.CHECKPOINT,
+                log_start_offset=log_starts.get(TopicPartition(topic, partition)),
+                log_end_offset=high_watermark,
+                topic_id=topic_ids.get(topic),
             )
 
-    def _topic_ids(self, folders: Sequence[PartitionFolder]) -> dict[str, TopicId]:
+    def _log_of(
+        self, folder: PartitionFolder, topic_ids: Mapping[str, TopicId], wanted: bool
+    ) -> PartitionLog:
+        assert folder.topic is not None
+        return PartitionLog(
+            topic=folder.topic,
+            partition=folder.partition,
+            source=LogEndSource.SEGMENTS,
+            log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
+            log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
+            topic_id=topic_ids.get(folder.topic),
+        )
+
+    def _read_topic_ids(self, folders: Sequence[PartitionFolder]) -> dict[str, TopicId]:
         """The id of each topic, from the first of its folders that has one."""
         topic_ids: dict[str, TopicId] = {}
         for folder in folders:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.errors import SourceError
-from kgroup.log.batch import Batch
+from kgroup.log.batch import Batch, Damage
 from kgroup.log.checkpoints import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
@@ -19,7 +19,7 @@ from kgroup.log.checkpoints import (
     read_offset_checkpoint,
     read_topic_id,
 )
-from kgroup.log.index import read_offset_index
+from kgroup.log.index import OffsetEntry, read_offset_index
 from kgroup.log.segment import read_segment
 from kgroup.protocol.entries import TopicId
 
@@ -182,20 +182,27 @@ def _names(folder: Path) -> list[str]:
 
 def _last_batch(segment: SegmentFile) -> Batch | None:
     """The last healthy batch, found from the last index entry on if that fits, else by reading it all."""
+    entry = _last_index_entry(segment)
+    if entry is not None:
+        items = read_segment(segment.path, start=entry.position)
+        first = next(items, None)
+        if isinstance(first, Batch) and first.base_offset <= entry.offset:
+            return _last(items, first)
+    return _last(read_segment(segment.path), None)
+
+
+def _last_index_entry(segment: SegmentFile) -> OffsetEntry | None:
     index_path = Path(segment.path).with_suffix(".index")
-    if segment.base_offset is not None and index_path.is_file():
-        index = read_offset_index(index_path, segment.base_offset)
-        if len(index):
-            entry = index[len(index) - 1]
-            items = read_segment(segment.path, start=entry.position)
-            first = next(items, None)
-            if isinstance(first, Batch) and first.base_offset <= entry.offset:
-                return _last((item for item in items if isinstance(item, Batch)), first)
-    return _last((item for item in read_segment(segment.path) if isinstance(item, Batch)), None)
+    if segment.base_offset is None or not index_path.is_file():
+        return None
+    index = read_offset_index(index_path, segment.base_offset)
+    last = index[len(index) - 1] if len(index) else None
+    return last if last is not None and last.position > 0 else None
 
 
-def _last(batches: Iterable[Batch], default: Batch | None) -> Batch | None:
+def _last(items: Iterable[Batch | Damage], default: Batch | None) -> Batch | None:
     last = default
-    for batch in batches:
-        last = batch
+    for item in items:
+        if isinstance(item, Batch):
+            last = item
     return last

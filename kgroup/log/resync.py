@@ -11,6 +11,7 @@ from kgroup.log.headers import HEADER_BYTES, SMALLEST_BATCH, batch_size, looks_l
 from kgroup.log.window import SegmentWindow
 
 _CHUNK_BYTES: Final = 256 * 1024
+_ZEROS: Final = bytes(_CHUNK_BYTES + HEADER_BYTES)
 
 # Bytes made to look like batches could ask for a CRC over megabytes at every position. Of real logs and of
 # noise a search tries far less than this: so much at once, and so many times the bytes read so far.
@@ -18,14 +19,20 @@ _FREE_TRIAL_BYTES: Final = 256 * 1024 * 1024
 _TRIAL_RATIO: Final = 32
 
 
+# Where bytes are lost from the end of a batch, it may still be whole with the first bytes of the next one,
+# both being zeros as a rule. More than this many are not equal by chance.
+OVERLAP_BYTES: Final = 16
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedDamage:
-    """The `size` damaged bytes that were passed, why they are damaged, and the healthy batch behind them.
+    """The `size` damaged bytes at `position`, why they are damaged, and the healthy batch behind them.
 
     `batch` is None where the segment (or the part of it that is read) ends, or where the next batch begins
     at a position known from the damaged one's length and has yet to be read.
     """
 
+    position: int
     size: int
     why: str
     batch: Batch | None
@@ -45,9 +52,16 @@ class BatchSearch:
         self._starts: list[int] = []
         self._looked_from = self._looked_to = 0
 
-    def pass_damage(self, position: int, why: str) -> PassedDamage:
-        """Go on from `position`, where there is no healthy batch for the reason `why`."""
+    def pass_damage(self, position: int, why: str, *, after_batch: bool) -> PassedDamage:
+        """Go on from `position`, where there is no healthy batch for the reason `why`.
+
+        `after_batch`: a healthy batch ends there.
+        """
         self._untried = 0
+        if after_batch and (overlapping := self._overlapping(position)) is not None:
+            missing = position - overlapping.position
+            why = f"{missing} bytes are missing: the batch before ends inside this one"
+            return PassedDamage(position=overlapping.position, size=0, why=why, batch=overlapping)
         self._only_zeros = self._window.take(position, 1) == b"\0"
         batch_end = self._trusted_end(position)
         ends = [end for end in (batch_end, self._end) if end is not None]
@@ -58,7 +72,14 @@ class BatchSearch:
             why += "; no batch in the whole file"
         if self._untried:
             why += f"; too much in it looks like a batch, {self._untried} places were not tried"
-        return PassedDamage(size=stopped_at - position, why=why, batch=batch)
+        return PassedDamage(position=position, size=stopped_at - position, why=why, batch=batch)
+
+    def _overlapping(self, position: int) -> Batch | None:
+        for start in range(max(self._start, position - OVERLAP_BYTES), position):
+            batch = self._try(start)
+            if batch is not None:
+                return batch
+        return None
 
     def _trusted_end(self, position: int) -> int | None:
         """Where the damaged batch ends, if its header is possible and another follows it, or nothing.
@@ -101,15 +122,19 @@ class BatchSearch:
             chunk = self._window.take(position, _CHUNK_BYTES + HEADER_BYTES)
             size = min(len(chunk), _CHUNK_BYTES)
             self._looked_from, self._looked_to = position, position + size
-            self._starts = [position + at for at in possible_starts(chunk, size)]
+            zeros = chunk == _ZEROS[: len(chunk)]
+            self._starts = [] if zeros else [position + at for at in possible_starts(chunk, size)]
         return self._looked_to
 
     def _pass_over(self, position: int, end: int) -> None:
         if self._only_zeros:
-            self._only_zeros = self._window.take(position, end - position).count(0) == end - position
+            self._only_zeros = self._window.take(position, end - position) == _ZEROS[: end - position]
 
     def _try(self, position: int) -> Batch | None:
-        size = batch_size(self._window.take(position, SMALLEST_BATCH))
+        header = self._window.take(position, SMALLEST_BATCH)
+        if len(header) < SMALLEST_BATCH:
+            return None
+        size = batch_size(header)
         if self._window.size is not None and size > self._window.size - position:
             return None
         if size > MAX_BATCH_BYTES or not looks_like_batch(self._window, position):

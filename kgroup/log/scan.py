@@ -22,7 +22,17 @@ from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schem
 from kgroup.log.scan_keys import key_bytes
 from kgroup.log.scan_newest import FirstMarker, Newest, logged_entry, merge, newest, value_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
-from kgroup.log.scan_rows import Kind
+from kgroup.log.scan_rows import (
+    ABORTED,
+    COMMITTED,
+    DROPPED,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    OFFSET,
+    PRODUCER_ID,
+    TOMBSTONE,
+)
 from kgroup.log.scan_split import split
 from kgroup.protocol.entries import LoggedEntry, TransactionMarker
 from kgroup.protocol.records import decode_entry
@@ -86,24 +96,26 @@ def scan(
                 )
                 damage.clear()
             if damage:
-                nothing = schema_of(wanted).empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema_of(wanted))]
+                nothing = schema_of(wanted).empty_table().to_batches() or [
+                    pa.RecordBatch.from_pylist([], schema_of(wanted))
+                ]
                 yield ScanBlock(slice=part, commits=nothing[0], others=(), damage=tuple(damage))
 
 
 def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[LoggedEntry]:
     rows = block.rows
     judged = dict(block.others)
-    for row in np.flatnonzero(rows.kind[: block.count] > Kind.TOMBSTONE).tolist():
-        kind = rows.kind[row]
-        if kind == Kind.DROPPED:
+    for row in np.flatnonzero(rows[KIND, : block.count] > TOMBSTONE).tolist():
+        kind = rows[KIND, row]
+        if kind == DROPPED:
             entry = judged[row]
-        elif kind in (Kind.COMMITTED, Kind.ABORTED):
+        elif kind in (COMMITTED, ABORTED):
             entry = TransactionMarker(
-                producer_id=int(rows.producer_id[row]),
-                producer_epoch=int(rows.leader_epoch[row]),
-                committed=bool(kind == Kind.COMMITTED),
-                coordinator_epoch=int(rows.offset[row]),
+                producer_id=int(rows[PRODUCER_ID, row]),
+                producer_epoch=int(rows[LEADER_EPOCH, row]),
+                committed=bool(kind == COMMITTED),
+                coordinator_epoch=int(rows[OFFSET, row]),
             )
         else:
-            entry = decode_entry(key_bytes(reader.keys, int(rows.key_id[row])), value_bytes(block, row))
+            entry = decode_entry(key_bytes(reader.keys, int(rows[KEY_ID, row])), value_bytes(block, row))
         yield logged_entry(block, row, partition, entry)

@@ -1,16 +1,42 @@
 """Rows as Arrow columns: the schema of commits, and blocks of rows -> record batches."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan_gather import strings_at, topic_ids_at
-from kgroup.log.scan_keys import Keys, Strings, as_arrow, string_count
+from kgroup.log.scan_gather import numbers, strings_at, topic_ids_at
+from kgroup.log.scan_keys import (
+    GROUP,
+    GROUP_TAG,
+    PARTITION,
+    START,
+    TOPIC,
+    TOPIC_TAG,
+    Keys,
+    group_count,
+    ids_with_tag,
+    topic_count,
+)
 from kgroup.log.scan_reader import RowBlock
-from kgroup.log.scan_rows import Kind
+from kgroup.log.scan_rows import (
+    COMMIT_TIMESTAMP,
+    EXPIRE_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    LOG_OFFSET,
+    OFFSET,
+    PRODUCER_ID,
+    RECORD_TIMESTAMP,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOMBSTONE,
+    TOPIC_ID_POSITION,
+    VALUE_VERSION,
+)
 
 COMMIT_SCHEMA: Final = pa.schema(
     [
@@ -37,8 +63,6 @@ What a record does not say is -1: `leader_epoch`, `expire_timestamp`, and of a t
 `commit_timestamp` and `value_version` as well; its `metadata` is empty. `topic_id` is null where there is none.
 """
 
-Number = TypeVar("Number", bound=np.generic)
-
 # Above this many strings a batch gets a dictionary of its own, of the strings it uses.
 _SHARED_DICTIONARY = 1 << 16
 
@@ -47,17 +71,18 @@ class Dictionaries:
     """The Arrow dictionaries of groups and topics, made again only when there are more of them."""
 
     def __init__(self) -> None:
-        self._made: dict[str, pa.Array] = {}
+        self._made: dict[int, pa.Array] = {}
 
-    def encode(self, name: str, strings: Strings, ids: NDArray[np.int32]) -> pa.DictionaryArray:
-        """The strings with these ids as a column."""
-        if string_count(strings) > _SHARED_DICTIONARY:
-            used, ids = np.unique(ids, return_inverse=True)
-            return _dictionary_array(ids.astype(np.int32), as_arrow(strings, used))
-        dictionary = self._made.get(name)
-        if dictionary is None or len(dictionary) != string_count(strings):
-            dictionary = self._made[name] = as_arrow(strings)
-        return _dictionary_array(ids, dictionary)
+    def encode(self, keys: Keys, tag: int, numbers: NDArray[np.int64]) -> pa.DictionaryArray:
+        """The groups or topics with these numbers as a column."""
+        count = group_count(keys) if tag == GROUP_TAG else topic_count(keys)
+        if count > _SHARED_DICTIONARY:
+            used, places = np.unique(numbers, return_inverse=True)
+            return _dictionary_array(places, _strings(keys, ids_with_tag(keys, tag)[used]))
+        dictionary = self._made.get(tag)
+        if dictionary is None or len(dictionary) != count:
+            dictionary = self._made[tag] = _strings(keys, ids_with_tag(keys, tag))
+        return _dictionary_array(numbers, dictionary)
 
 
 def commits_of(
@@ -65,31 +90,45 @@ def commits_of(
 ) -> pa.RecordBatch:
     """The commits and tombstones of a block, in log order; only the given columns of COMMIT_SCHEMA."""
     rows = block.rows
-    chosen = np.flatnonzero(rows.kind[: block.count] <= Kind.TOMBSTONE)
+    chosen = np.flatnonzero(rows[KIND, : block.count] <= TOMBSTONE)
+    count = len(chosen)
 
-    def taken(column: NDArray[Number]) -> NDArray[Number]:
-        # A copy either way: the block's arrays will be filled again.
-        return column[: block.count].copy() if len(chosen) == block.count else column[chosen]
+    def of_row(column: int, dtype: type[np.generic] = np.int64) -> NDArray[np.int64]:
+        # A copy in any case: the block will be filled again.
+        if count == block.count:
+            return rows[column, :count].astype(dtype)
+        return rows[column].take(chosen).astype(dtype, copy=False)
 
-    key_ids = taken(rows.key_id)
-    makers: dict[str, Callable[[], pa.Array]] = {
-        "offsets_partition": lambda: pa.array(np.full(len(chosen), offsets_partition, np.int32)),
-        "log_offset": lambda: pa.array(taken(rows.log_offset)),
-        "record_timestamp": lambda: pa.array(taken(rows.record_timestamp)),
-        "producer_id": lambda: pa.array(taken(rows.producer_id)),
-        "group": lambda: dictionaries.encode("group", keys.groups, keys.group_ids[key_ids]),
-        "topic": lambda: dictionaries.encode("topic", keys.topics, keys.topic_ids[key_ids]),
-        "partition": lambda: pa.array(keys.partitions[key_ids]),
-        "tombstone": lambda: pa.array(taken(rows.kind) == Kind.TOMBSTONE),
-        "offset": lambda: pa.array(taken(rows.offset)),
-        "leader_epoch": lambda: pa.array(taken(rows.leader_epoch)),
-        "metadata": lambda: strings_at(block.buffer, taken(rows.text_position), taken(rows.text_size)),
-        "commit_timestamp": lambda: pa.array(taken(rows.commit_timestamp)),
-        "expire_timestamp": lambda: pa.array(taken(rows.expire_timestamp)),
-        "topic_id": lambda: topic_ids_at(block.buffer, taken(rows.topic_id_position)),
-        "value_version": lambda: pa.array(taken(rows.value_version)),
+    def of_key(column: int) -> NDArray[np.int64]:
+        return keys.strings[:, column].take(of_row(KEY_ID))
+
+    values: dict[str, Callable[[], NDArray[np.generic] | pa.Array]] = {
+        "offsets_partition": lambda: np.full(count, offsets_partition, np.int32),
+        "log_offset": lambda: of_row(LOG_OFFSET),
+        "record_timestamp": lambda: of_row(RECORD_TIMESTAMP),
+        "producer_id": lambda: of_row(PRODUCER_ID),
+        "group": lambda: dictionaries.encode(keys, GROUP_TAG, of_key(GROUP)),
+        "topic": lambda: dictionaries.encode(keys, TOPIC_TAG, of_key(TOPIC)),
+        "partition": lambda: of_key(PARTITION).astype(np.int32),
+        "tombstone": lambda: of_row(KIND) == TOMBSTONE,
+        "offset": lambda: of_row(OFFSET),
+        "leader_epoch": lambda: of_row(LEADER_EPOCH, np.int32),
+        "metadata": lambda: strings_at(block.buffer, of_row(TEXT_POSITION), of_row(TEXT_SIZE)),
+        "commit_timestamp": lambda: of_row(COMMIT_TIMESTAMP),
+        "expire_timestamp": lambda: of_row(EXPIRE_TIMESTAMP),
+        "topic_id": lambda: topic_ids_at(block.buffer, of_row(TOPIC_ID_POSITION)),
+        "value_version": lambda: of_row(VALUE_VERSION, np.int16),
     }
-    return pa.RecordBatch.from_arrays([makers[name]() for name in columns], schema=schema_of(columns))
+    arrays = [values[name]() for name in columns]
+    return pa.RecordBatch.from_arrays(
+        [numbers(array) if isinstance(array, np.ndarray) else array for array in arrays],
+        schema=schema_of(columns),
+    )
+
+
+def _strings(keys: Keys, ids: NDArray[np.int64]) -> pa.StringArray:
+    starts = keys.strings[ids, START]
+    return strings_at(keys.arena, starts, keys.strings[ids + 1, START] - starts)
 
 
 def schema_of(columns: Sequence[str]) -> pa.Schema:
@@ -97,5 +136,5 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
     return pa.schema([COMMIT_SCHEMA.field(name) for name in columns])
 
 
-def _dictionary_array(ids: NDArray[np.int32], dictionary: pa.Array) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(ids), dictionary, safe=False)
+def _dictionary_array(ids: NDArray[np.int64], dictionary: pa.Array) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(numbers(ids.astype(np.int32)), dictionary, safe=False)

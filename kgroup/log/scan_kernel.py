@@ -22,8 +22,33 @@ from kgroup.log.scan_bytes import (
 )
 from kgroup.log.scan_compile import helper, kernel
 from kgroup.log.scan_crc import crc32c
-from kgroup.log.scan_keys import NO_ROOM, Keys, key_id
-from kgroup.log.scan_rows import Kind, Rows
+from kgroup.log.scan_keys import GROUP, NO_ROOM, Keys, key_id
+from kgroup.log.scan_rows import (
+    ABORTED,
+    BATCH_LEADER_EPOCH,
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    COMMITTED,
+    EXPIRE_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    LOG_OFFSET,
+    ODD,
+    ODD_KEY_POSITION,
+    ODD_KEY_SIZE,
+    OFFSET,
+    OTHER,
+    OTHER_TOMBSTONE,
+    PRODUCER_ID,
+    RECORD_TIMESTAMP,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOMBSTONE,
+    TOPIC_ID_POSITION,
+    VALUE_VERSION,
+    Rows,
+)
 
 HEADER_SIZE = 61
 """Bytes in front of a v2 batch's records."""
@@ -51,14 +76,6 @@ _COMPRESSED = int(Stop.COMPRESSED)
 _ODD = int(Stop.ODD)
 _OFFSETS_BACK = int(Stop.OFFSETS_BACK)
 _TAKEN = 6
-
-_COMMIT = int(Kind.COMMIT)
-_TOMBSTONE = int(Kind.TOMBSTONE)
-_COMMITTED = int(Kind.COMMITTED)
-_ABORTED = int(Kind.ABORTED)
-_OTHER = int(Kind.OTHER)
-_OTHER_TOMBSTONE = int(Kind.OTHER_TOMBSTONE)
-_ODD_RECORD = int(Kind.ODD)
 
 _CODEC = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -98,7 +115,7 @@ def read_batches(
             return stop, position, row, batches, newest_offset
         size = OVERHEAD + int32_at(buffer, position + 8)
         count = int32_at(buffer, position + 57)
-        if row + count > len(rows.kind):
+        if row + count > rows.shape[1]:
             return _ROWS_FULL, position, row, batches, newest_offset
         if int16_at(buffer, position + 21) & _CONTROL:
             stop = _read_marker(buffer, position, position + size, rows, row)
@@ -162,10 +179,10 @@ def read_listed(
     number), and how many rows there are now.
     """
     while index < len(listed):
-        rows.log_offset[row] = listed[index, 0]
-        rows.record_timestamp[row] = listed[index, 1]
-        rows.producer_id[row] = listed[index, 2]
-        rows.batch_leader_epoch[row] = listed[index, 3]
+        rows[LOG_OFFSET, row] = listed[index, 0]
+        rows[RECORD_TIMESTAMP, row] = listed[index, 1]
+        rows[PRODUCER_ID, row] = listed[index, 2]
+        rows[BATCH_LEADER_EPOCH, row] = listed[index, 3]
         if not read_record(
             buffer, listed[index, 4], listed[index, 5], listed[index, 6], listed[index, 7], rows, row, keys
         ):
@@ -240,12 +257,12 @@ def _read_records(buffer: Bytes, batch: int, end: int, rows: Rows, row: int, key
         # Nobody puts headers into the offsets topic; the plain path knows how to skip them.
         if headers != 0 or position != record_end:
             return _ODD
-        rows.log_offset[row] = base_offset + offset_delta
-        rows.record_timestamp[row] = (
+        rows[LOG_OFFSET, row] = base_offset + offset_delta
+        rows[RECORD_TIMESTAMP, row] = (
             max_timestamp if attributes & _LOG_APPEND_TIME else base_timestamp + timestamp_delta
         )
-        rows.producer_id[row] = producer_id
-        rows.batch_leader_epoch[row] = leader_epoch
+        rows[PRODUCER_ID, row] = producer_id
+        rows[BATCH_LEADER_EPOCH, row] = leader_epoch
         if not read_record(buffer, key, key_size, value, value_size, rows, row, keys):
             return _KEYS_FULL
         row += 1
@@ -260,29 +277,29 @@ def read_record(
     found = key_id(keys, buffer, key, key_size)
     if found == NO_ROOM:
         return False
-    rows.key_id[row] = found
-    rows.text_position[row] = value
-    rows.text_size[row] = value_size
-    rows.topic_id_position[row] = -1
-    if found >= 0 and keys.group_ids[found] < 0:
-        rows.kind[row] = _OTHER if value_size >= 0 else _OTHER_TOMBSTONE
+    rows[KEY_ID, row] = found
+    rows[TEXT_POSITION, row] = value
+    rows[TEXT_SIZE, row] = value_size
+    rows[TOPIC_ID_POSITION, row] = -1
+    if found >= 0 and keys.strings[found, GROUP] < 0:
+        rows[KIND, row] = OTHER if value_size >= 0 else OTHER_TOMBSTONE
     elif found >= 0 and value_size < 0:
-        rows.kind[row] = _TOMBSTONE
-        rows.offset[row] = -1
-        rows.leader_epoch[row] = -1
-        rows.commit_timestamp[row] = -1
-        rows.expire_timestamp[row] = -1
-        rows.value_version[row] = -1
-        rows.text_size[row] = 0
+        rows[KIND, row] = TOMBSTONE
+        rows[OFFSET, row] = -1
+        rows[LEADER_EPOCH, row] = -1
+        rows[COMMIT_TIMESTAMP, row] = -1
+        rows[EXPIRE_TIMESTAMP, row] = -1
+        rows[VALUE_VERSION, row] = -1
+        rows[TEXT_SIZE, row] = 0
     elif found >= 0 and _read_commit(buffer, int16_at(buffer, key), value, value + value_size, rows, row):
-        rows.kind[row] = _COMMIT
+        rows[KIND, row] = COMMIT
     else:
-        rows.kind[row] = _ODD_RECORD
-        rows.offset[row] = key
-        rows.commit_timestamp[row] = key_size
-        rows.text_position[row] = value
-        rows.text_size[row] = value_size
-        rows.topic_id_position[row] = -1
+        rows[KIND, row] = ODD
+        rows[ODD_KEY_POSITION, row] = key
+        rows[ODD_KEY_SIZE, row] = key_size
+        rows[TEXT_POSITION, row] = value
+        rows[TEXT_SIZE, row] = value_size
+        rows[TOPIC_ID_POSITION, row] = -1
     return True
 
 
@@ -294,8 +311,8 @@ def _read_commit(buffer: Bytes, key_version: int, position: int, end: int, rows:
     version = int16_at(buffer, position)
     if version < 0 or version > 4 or (key_version == 0 and version > 0):
         return False
-    rows.value_version[row] = version
-    rows.offset[row] = int64_at(buffer, position + 2)
+    rows[VALUE_VERSION, row] = version
+    rows[OFFSET, row] = int64_at(buffer, position + 2)
     position += 10
     leader_epoch = -1
     if version >= 3:
@@ -303,7 +320,7 @@ def _read_commit(buffer: Bytes, key_version: int, position: int, end: int, rows:
             return False
         leader_epoch = int32_at(buffer, position)
         position += 4
-    rows.leader_epoch[row] = leader_epoch
+    rows[LEADER_EPOCH, row] = leader_epoch
     if version == 4:
         size, position = unsigned_varint_at(buffer, position, end)
         size -= 1
@@ -314,19 +331,24 @@ def _read_commit(buffer: Bytes, key_version: int, position: int, end: int, rows:
             return False
         size = int16_at(buffer, position)
         position += 2
-    if size < 0 or size > _STRING_MAX_BYTES or position + size + 8 > end or not is_utf8(buffer, position, position + size):
+    if (
+        size < 0
+        or size > _STRING_MAX_BYTES
+        or position + size + 8 > end
+        or not is_utf8(buffer, position, position + size)
+    ):
         return False
-    rows.text_position[row] = position
-    rows.text_size[row] = size
+    rows[TEXT_POSITION, row] = position
+    rows[TEXT_SIZE, row] = size
     position += size
-    rows.commit_timestamp[row] = int64_at(buffer, position)
+    rows[COMMIT_TIMESTAMP, row] = int64_at(buffer, position)
     position += 8
     expire_timestamp = -1
     if version == 1:
         if position + 8 > end:
             return False
         expire_timestamp = int64_at(buffer, position)
-    rows.expire_timestamp[row] = expire_timestamp
+    rows[EXPIRE_TIMESTAMP, row] = expire_timestamp
     return version < 4 or _read_topic_id(buffer, position, end, rows, row)
 
 
@@ -346,7 +368,7 @@ def _read_topic_id(buffer: Bytes, position: int, end: int, rows: Rows, row: int)
         return False
     # The zero id says that there is none.
     if int64_at(buffer, position) or int64_at(buffer, position + 8):
-        rows.topic_id_position[row] = position
+        rows[TOPIC_ID_POSITION, row] = position
     return True
 
 
@@ -375,21 +397,21 @@ def _read_marker(buffer: Bytes, batch: int, end: int, rows: Rows, row: int) -> i
     outcome = int16_at(buffer, key + 2)
     if headers != 0 or position != end or outcome < 0 or outcome > 1:
         return _ODD
-    rows.kind[row] = _COMMITTED if outcome == 1 else _ABORTED
-    rows.key_id[row] = -1
-    rows.log_offset[row] = int64_at(buffer, batch)
+    rows[KIND, row] = COMMITTED if outcome == 1 else ABORTED
+    rows[KEY_ID, row] = -1
+    rows[LOG_OFFSET, row] = int64_at(buffer, batch)
     append_time = int16_at(buffer, batch + 21) & _LOG_APPEND_TIME
-    rows.record_timestamp[row] = (
+    rows[RECORD_TIMESTAMP, row] = (
         int64_at(buffer, batch + 35) if append_time else int64_at(buffer, batch + 27) + timestamp_delta
     )
-    rows.producer_id[row] = int64_at(buffer, batch + 43)
-    rows.batch_leader_epoch[row] = int32_at(buffer, batch + 12)
-    rows.offset[row] = int32_at(buffer, value + 2)
-    rows.leader_epoch[row] = int16_at(buffer, batch + 51)
-    rows.commit_timestamp[row] = -1
-    rows.expire_timestamp[row] = -1
-    rows.value_version[row] = -1
-    rows.text_position[row] = value
-    rows.text_size[row] = 0
-    rows.topic_id_position[row] = -1
+    rows[PRODUCER_ID, row] = int64_at(buffer, batch + 43)
+    rows[BATCH_LEADER_EPOCH, row] = int32_at(buffer, batch + 12)
+    rows[OFFSET, row] = int32_at(buffer, value + 2)
+    rows[LEADER_EPOCH, row] = int16_at(buffer, batch + 51)
+    rows[COMMIT_TIMESTAMP, row] = -1
+    rows[EXPIRE_TIMESTAMP, row] = -1
+    rows[VALUE_VERSION, row] = -1
+    rows[TEXT_POSITION, row] = value
+    rows[TEXT_SIZE, row] = 0
+    rows[TOPIC_ID_POSITION, row] = -1
     return _TAKEN

@@ -5,137 +5,107 @@ id. The tables have a fixed size inside a kernel: a kernel that finds one full s
 doubles it (`grown`) and calls the kernel again.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.log.scan_bytes import Bytes, int16_at, int32_at, is_utf8, word_at
-from kgroup.log.scan_compile import helper, kernel
+from kgroup.log.scan_compile import helper, kernel, outlined
 
-NOT_FOUND = -1
-NO_ROOM = -2
-COMMIT_TAG = 1
-"""Tag of commit keys of both versions: 0 and 1 name the same state when the rest is equal."""
+NOT_FOUND: Final = -1
+NO_ROOM: Final = -2
+
+# Tags: the same bytes under two tags are two strings. That of a key is its record type.
+COMMIT_TAG: Final = 1  # also of keys of type 0: both name the same state when the rest is equal
+GROUP_TAG: Final = -1
+TOPIC_TAG: Final = -2
+
+# Columns of `Keys.strings`.
+START: Final = 0
+TAG: Final = 1
+GROUP: Final = 2  # of a commit key and of a group: the group's number; else -1
+TOPIC: Final = 3  # of a commit key and of a topic: the topic's number; else -1
+PARTITION: Final = 4
+_COLUMNS: Final = 5
+
+# Places in `Keys.counts`.
+_STRINGS: Final = 0
+_USED: Final = 1  # bytes of the arena
+_WANTED: Final = 2  # bytes of the string that found no room
+_GROUPS: Final = 3
+_TOPICS: Final = 4
 
 _MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio
 _ARENA_SLACK = 8
 
 
-class Strings(NamedTuple):
-    """Distinct byte strings in the order they were met; id i is arena[starts[i]:starts[i + 1]].
+class Keys(NamedTuple):
+    """Distinct keys, and the groups and topics in them, in the order they were met: the index is the id.
 
-    `slots` holds (hash << 32 | id), -1 where empty. `counts` is [strings, arena bytes used, bytes wanted
-    by the string that found no room]. A string is told apart by its tag, too.
+    `slots` is the hash table, (hash << 32 | id) or -1. String i is arena[start of i:start of i + 1]: of a key what
+    follows its record type, of groups and topics their UTF-8.
     """
 
     slots: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    tags: NDArray[np.int16]
+    strings: NDArray[np.int64]
     arena: Bytes
     counts: NDArray[np.int64]
 
 
-class Keys(NamedTuple):
-    """The keys of one offsets partition; per key its group, topic and partition (-1, -1, 0: no commit)."""
-
-    strings: Strings
-    groups: Strings
-    topics: Strings
-    group_ids: NDArray[np.int32]
-    topic_ids: NDArray[np.int32]
-    partitions: NDArray[np.int32]
-
-
-def new_keys(capacity: int = 1024) -> Keys:
-    """Empty tables with room for `capacity` (a power of two) keys before they grow."""
+def new_keys(capacity: int = 4096) -> Keys:
+    """Empty tables with room for `capacity` (a power of two) strings before they grow."""
+    strings = np.empty((capacity + 1, _COLUMNS), np.int64)
+    strings[0, START] = 0
     return Keys(
-        strings=_new_strings(capacity),
-        groups=_new_strings(256),
-        topics=_new_strings(256),
-        group_ids=np.empty(capacity, np.int32),
-        topic_ids=np.empty(capacity, np.int32),
-        partitions=np.empty(capacity, np.int32),
+        slots=np.full(2 * capacity, -1, np.int64),
+        strings=strings,
+        arena=np.empty(32 * capacity, np.uint8),
+        counts=np.zeros(5, np.int64),
     )
 
 
 def grown(keys: Keys) -> Keys:
-    """The same keys under the same ids, in tables where the key that found no room has room."""
-    strings = _grown_strings(keys.strings)
-    more = len(strings.tags) - len(keys.group_ids)
-    return Keys(
-        strings=strings,
-        groups=_grown_strings(keys.groups),
-        topics=_grown_strings(keys.topics),
-        group_ids=_extended(keys.group_ids, more),
-        topic_ids=_extended(keys.topic_ids, more),
-        partitions=_extended(keys.partitions, more),
-    )
-
-
-def key_bytes(keys: Keys, key_id: int) -> bytes:
-    """The key as it was logged, but for commits of key version 0, which come out as version 1."""
-    strings = keys.strings
-    tag = int(strings.tags[key_id])
-    return tag.to_bytes(2, "big") + strings.arena[strings.starts[key_id] : strings.starts[key_id + 1]].tobytes()
-
-
-def string_count(strings: Strings) -> int:
-    """How many distinct strings there are."""
-    return int(strings.counts[0])
-
-
-def as_arrow(strings: Strings, ids: NDArray[np.int32] | None = None) -> pa.StringArray:
-    """The strings of all ids, or of the given ones, which must be UTF-8."""
-    if ids is None:
-        count = string_count(strings)
-        used = int(strings.starts[count])
-        if used <= np.iinfo(np.int32).max:
-            offsets = strings.starts[: count + 1].astype(np.int32)
-            data = strings.arena[:used].copy()
-            return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
-        ids = np.arange(count, dtype=np.int32)
-    arena, starts = strings.arena, strings.starts
-    return pa.array([arena[starts[i] : starts[i + 1]].tobytes().decode() for i in ids], pa.string())
-
-
-def _new_strings(capacity: int) -> Strings:
-    return Strings(
-        slots=np.full(2 * capacity, -1, np.int64),
-        starts=np.zeros(capacity + 1, np.int64),
-        tags=np.empty(capacity, np.int16),
-        arena=np.empty(32 * capacity, np.uint8),
-        counts=np.zeros(3, np.int64),
-    )
-
-
-def _grown_strings(strings: Strings) -> Strings:
-    count, used, wanted = (int(number) for number in strings.counts)
-    capacity, arena = len(strings.tags), strings.arena
-    if count < capacity and used + wanted + _ARENA_SLACK <= len(arena):
-        return strings
+    """The same strings under the same ids, in tables where the one that found no room has room."""
+    count, used, wanted = (int(keys.counts[place]) for place in (_STRINGS, _USED, _WANTED))
+    arena, strings, slots = keys.arena, keys.strings, keys.slots
     if used + wanted + _ARENA_SLACK > len(arena):
-        arena = _extended(arena, max(len(arena), wanted + _ARENA_SLACK))
-    more = capacity if count == capacity else 0
-    larger = Strings(
-        slots=np.full(2 * (capacity + more), -1, np.int64) if more else strings.slots,
-        starts=_extended(strings.starts, more),
-        tags=_extended(strings.tags, more),
-        arena=arena,
-        counts=strings.counts,
-    )
-    if more:
+        arena = np.empty(2 * len(arena) + wanted + _ARENA_SLACK, np.uint8)
+        arena[:used] = keys.arena[:used]
+    if count + 1 == len(strings):
+        strings = np.empty((2 * count + 1, _COLUMNS), np.int64)
+        strings[: count + 1] = keys.strings
+        slots = np.full(2 * len(slots), -1, np.int64)
+    larger = Keys(slots, strings, arena, keys.counts)
+    if slots is not keys.slots:
         _fill_slots(larger)
     return larger
 
 
-def _extended(array: NDArray[np.generic], more: int) -> NDArray[np.generic]:
-    if not more:
-        return array
-    longer = np.empty(len(array) + more, array.dtype)
-    longer[: len(array)] = array
-    return longer
+def capacity(keys: Keys) -> int:
+    """No id is as high as this, until the tables grow."""
+    return len(keys.strings)
+
+
+def key_bytes(keys: Keys, key_id: int) -> bytes:
+    """The key as it was logged, but for commits of key type 0, which come out as type 1."""
+    start, end = int(keys.strings[key_id, START]), int(keys.strings[key_id + 1, START])
+    return int(keys.strings[key_id, TAG]).to_bytes(2, "big") + keys.arena[start:end].tobytes()
+
+
+def ids_with_tag(keys: Keys, tag: int) -> NDArray[np.int64]:
+    """The ids of all strings with a tag. Of groups and of topics, they are in the order of their numbers."""
+    return np.flatnonzero(keys.strings[: keys.counts[_STRINGS], TAG] == tag)
+
+
+def group_count(keys: Keys) -> int:
+    """How many groups there are."""
+    return int(keys.counts[_GROUPS])
+
+
+def topic_count(keys: Keys) -> int:
+    """How many topics there are."""
+    return int(keys.counts[_TOPICS])
 
 
 @helper
@@ -178,41 +148,44 @@ def same_bytes(left: Bytes, left_position: int, right: Bytes, right_position: in
 
 
 @helper
-def find(strings: Strings, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
+def find(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
     """The id of the string, or NOT_FOUND."""
-    mask = len(strings.slots) - 1
+    mask = len(keys.slots) - 1
     slot = hashed & mask
     while True:
-        entry = strings.slots[slot]
+        entry = keys.slots[slot]
         if entry < 0:
             return NOT_FOUND
         if entry >> 32 == hashed:
             found = entry & 0xFFFFFFFF
-            start = strings.starts[found]
+            start = keys.strings[found, START]
             if (
-                strings.starts[found + 1] - start == size
-                and strings.tags[found] == tag
-                and same_bytes(strings.arena, start, buffer, position, size)
+                keys.strings[found + 1, START] - start == size
+                and keys.strings[found, TAG] == tag
+                and same_bytes(keys.arena, start, buffer, position, size)
             ):
                 return found
         slot = (slot + 1) & mask
 
 
 @helper
-def add(strings: Strings, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
+def _add(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
     """Add a string that is not there yet and return its id, or NO_ROOM."""
-    count = strings.counts[0]
-    used = strings.counts[1]
-    strings.counts[2] = size
-    if count == len(strings.tags) or used + size + _ARENA_SLACK > len(strings.arena):
+    count = keys.counts[_STRINGS]
+    used = keys.counts[_USED]
+    if count + 1 == len(keys.strings) or used + size + _ARENA_SLACK > len(keys.arena):
+        keys.counts[_WANTED] = size
         return NO_ROOM
     for i in range(size):
-        strings.arena[used + i] = buffer[position + i]
-    strings.tags[count] = tag
-    strings.starts[count + 1] = used + size
-    strings.counts[0] = count + 1
-    strings.counts[1] = used + size
-    _place(strings, hashed, count)
+        keys.arena[used + i] = buffer[position + i]
+    keys.strings[count, TAG] = tag
+    keys.strings[count, GROUP] = -1
+    keys.strings[count, TOPIC] = -1
+    keys.strings[count, PARTITION] = 0
+    keys.strings[count + 1, START] = used + size
+    keys.counts[_STRINGS] = count + 1
+    keys.counts[_USED] = used + size
+    _place(keys, hashed, count)
     return count
 
 
@@ -246,7 +219,7 @@ def key_id(keys: Keys, buffer: Bytes, position: int, size: int) -> int:
     position += 2
     size -= 2
     hashed = string_hash(buffer, position, size, tag)
-    found = find(keys.strings, buffer, position, size, tag, hashed)
+    found = find(keys, buffer, position, size, tag, hashed)
     if found >= 0:
         return found
     return _new_key(keys, buffer, position, size, tag, hashed)
@@ -258,7 +231,8 @@ def intern_key(keys: Keys, buffer: Bytes, position: int, size: int) -> int:
     return key_id(keys, buffer, position, size)
 
 
-@helper
+# Keys are new so rarely that this is better kept out of the loop over records.
+@outlined
 def _new_key(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
     group = topic = -1
     partition = 0
@@ -266,40 +240,47 @@ def _new_key(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hash
         group_size, topic_size = commit_key_strings(buffer, position, position + size)
         if group_size < 0:
             return NOT_FOUND
-        group = _string_id(keys.groups, buffer, position + 2, group_size)
-        topic = _string_id(keys.topics, buffer, position + 4 + group_size, topic_size)
+        group = _number(keys, buffer, position + 2, group_size, GROUP_TAG)
+        topic = _number(keys, buffer, position + 4 + group_size, topic_size, TOPIC_TAG)
         if group < 0 or topic < 0:
             return NO_ROOM
         partition = int32_at(buffer, position + size - 4)
-    added = add(keys.strings, buffer, position, size, tag, hashed)
+    added = _add(keys, buffer, position, size, tag, hashed)
     if added >= 0:
-        keys.group_ids[added] = group
-        keys.topic_ids[added] = topic
-        keys.partitions[added] = partition
+        keys.strings[added, GROUP] = group
+        keys.strings[added, TOPIC] = topic
+        keys.strings[added, PARTITION] = partition
     return added
 
 
-@helper
-def _string_id(strings: Strings, buffer: Bytes, position: int, size: int) -> int:
-    hashed = string_hash(buffer, position, size, 0)
-    found = find(strings, buffer, position, size, 0, hashed)
-    if found >= 0:
-        return found
-    return add(strings, buffer, position, size, 0, hashed)
+@outlined
+def _number(keys: Keys, buffer: Bytes, position: int, size: int, tag: int) -> int:
+    """The number of a group or a topic among its like, or NO_ROOM."""
+    column = GROUP if tag == GROUP_TAG else TOPIC
+    hashed = string_hash(buffer, position, size, tag)
+    found = find(keys, buffer, position, size, tag, hashed)
+    if found < 0:
+        found = _add(keys, buffer, position, size, tag, hashed)
+        if found < 0:
+            return NO_ROOM
+        place = _GROUPS if tag == GROUP_TAG else _TOPICS
+        keys.strings[found, column] = keys.counts[place]
+        keys.counts[place] += 1
+    return keys.strings[found, column]
 
 
 @helper
-def _place(strings: Strings, hashed: int, string_id: int) -> None:
-    mask = len(strings.slots) - 1
+def _place(keys: Keys, hashed: int, string_id: int) -> None:
+    mask = len(keys.slots) - 1
     slot = hashed & mask
-    while strings.slots[slot] >= 0:
+    while keys.slots[slot] >= 0:
         slot = (slot + 1) & mask
-    strings.slots[slot] = hashed << 32 | string_id
+    keys.slots[slot] = hashed << 32 | string_id
 
 
 @kernel
-def _fill_slots(strings: Strings) -> None:
-    for i in range(strings.counts[0]):
-        start = strings.starts[i]
-        size = strings.starts[i + 1] - start
-        _place(strings, string_hash(strings.arena, start, size, strings.tags[i]), i)
+def _fill_slots(keys: Keys) -> None:
+    for i in range(keys.counts[_STRINGS]):
+        start = keys.strings[i, START]
+        size = keys.strings[i + 1, START] - start
+        _place(keys, string_hash(keys.arena, start, size, keys.strings[i, TAG]), i)

@@ -6,16 +6,37 @@ from itertools import chain, groupby
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kgroup.log.batch import Damage
-from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries
-from kgroup.log.scan_gather import strings_at, topic_ids
-from kgroup.log.scan_keys import Keys, key_bytes
+from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
+from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_keys import Keys, capacity, key_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
-from kgroup.log.scan_reduce import Cell, Reduction, new_reduction, newest_cells, reduce, waiting_cells
-from kgroup.log.scan_rows import Kind
+from kgroup.log.scan_reduce import (
+    FIRST_MARKER,
+    FIRST_MARKER_OFFSET,
+    ID,
+    Reduction,
+    first_markers,
+    new_reduction,
+    newest_cells,
+    reduce,
+    waiting_cells,
+)
+from kgroup.log.scan_rows import (
+    BATCH_LEADER_EPOCH,
+    COMMITTED,
+    KEY_ID,
+    KIND,
+    LOG_OFFSET,
+    OTHER,
+    PRODUCER_ID,
+    RECORD_TIMESTAMP,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOMBSTONE,
+)
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.protocol.records import decode_entry
 
@@ -81,7 +102,7 @@ def merge(parts: Iterable[Newest]) -> Newest:
         pending.append(part.pending)
         first_markers = {**part.first_markers, **first_markers}
     return Newest(
-        commits=newest_rows(pa.concat_tables(settled, promote_options="none") if settled else _no_rows()),
+        commits=_newest_commits(settled),
         pending=_newest_pending(pending),
         first_markers=first_markers,
         others=_newest_others(chain.from_iterable(part.others for part in parts)),
@@ -92,26 +113,41 @@ def merge(parts: Iterable[Newest]) -> Newest:
     )
 
 
+def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
+    """The newest rows of all tables, partition by partition if each table is of one: that takes less memory."""
+    by_partition: dict[int, list[pa.Table]] = {}
+    for table in tables:
+        partitions = values_of(table["offsets_partition"])
+        if not len(partitions):
+            continue
+        if partitions.min() != partitions.max():
+            return newest_rows(pa.concat_tables(tables))
+        by_partition.setdefault(int(partitions[0]), []).append(table)
+    if not by_partition:
+        return _no_rows()
+    return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
+
+
 def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
     """The row with the highest log offset per offsets partition, group, topic and partition, sorted by these.
 
     With `per_producer`, per producer id as well. Of rows with the same log offset the first stays.
     """
     rows = rows.unify_dictionaries().combine_chunks()
-    columns = [rows["producer_id"].to_numpy()] if per_producer else []
+    columns = [values_of(rows["producer_id"])] if per_producer else []
     columns += [
-        rows["offsets_partition"].to_numpy(),
+        values_of(rows["offsets_partition"]),
         _ranks(rows["group"]),
         _ranks(rows["topic"]),
-        rows["partition"].to_numpy(),
+        values_of(rows["partition"]),
     ]
     # The last key of a lexsort is the first to sort by. It is stable, so the first of equal rows comes last here.
-    order = np.lexsort((rows["log_offset"].to_numpy()[::-1], *(column[::-1] for column in reversed(columns))))
+    order = np.lexsort((values_of(rows["log_offset"])[::-1], *(column[::-1] for column in reversed(columns))))
     order = len(order) - 1 - order
     last = np.ones(len(order), np.bool_)
     if len(order):
         last[:-1] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
-    return rows.take(pa.array(order[last]))
+    return rows.take(numbers(order[last]))
 
 
 def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
@@ -128,13 +164,13 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
         for row, entry in item.others:
             key = entry.key if isinstance(entry, Undecodable) else None
             undecodable[key] = logged_entry(item, row, partition, entry)
-        state = reduce(state, item.rows, item.count, item.buffer, len(reader.keys.group_ids))
-    others = _others(reader, state, partition)
+        state = reduce(state, item.rows, item.count, item.buffer, capacity(reader.keys))
+    others = _others(state, reader.keys, partition)
     hidden = _hidden_by_undecodable(reader.keys, others)
     if hidden:
         others += _newest_decodable(reader, slices, partition, hidden)
     return Newest(
-        commits=_table(state, _commit_cells(state), reader.keys, partition),
+        commits=_table(state, newest_cells(state), reader.keys, partition),
         pending=_table(state, waiting_cells(state), reader.keys, partition),
         first_markers=_first_markers(state, partition),
         others=tuple(others) + tuple(undecodable.values()),
@@ -148,85 +184,42 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
 def logged_entry(block: RowBlock, row: int, partition: int, entry: OffsetsEntry | Undecodable) -> LoggedEntry:
     """The entry with its place in the log."""
     rows = block.rows
-    leader_epoch, producer_id = int(rows.batch_leader_epoch[row]), int(rows.producer_id[row])
+    leader_epoch, producer_id = int(rows[BATCH_LEADER_EPOCH, row]), int(rows[PRODUCER_ID, row])
     return LoggedEntry(
         partition=partition,
-        offset=int(rows.log_offset[row]),
-        timestamp_ms=int(rows.record_timestamp[row]),
+        offset=int(rows[LOG_OFFSET, row]),
+        timestamp_ms=int(rows[RECORD_TIMESTAMP, row]),
         leader_epoch=leader_epoch if leader_epoch >= 0 else None,
         producer_id=producer_id if producer_id >= 0 else None,
         entry=entry,
     )
 
 
-def _commit_cells(state: Reduction) -> NDArray[np.int32]:
-    cells = newest_cells(state)
-    return cells[state.cells[cells, Cell.KIND] <= Kind.TOMBSTONE]
-
-
-def _table(state: Reduction, chosen: NDArray[np.int32], keys: Keys, partition: int) -> pa.Table:
-    cells = state.cells[chosen]
-    key_ids = cells[:, Cell.KEY]
-    dictionaries = Dictionaries()
-    ids = np.ascontiguousarray(cells[:, Cell.TOPIC_ID : Cell.TOPIC_ID + 2])
-    columns = {
-        "offsets_partition": np.full(len(cells), partition, np.int32),
-        "log_offset": cells[:, Cell.LOG_OFFSET],
-        "record_timestamp": cells[:, Cell.RECORD_TIMESTAMP],
-        "producer_id": cells[:, Cell.PRODUCER_ID],
-        "group": dictionaries.encode("group", keys.groups, keys.group_ids[key_ids]),
-        "topic": dictionaries.encode("topic", keys.topics, keys.topic_ids[key_ids]),
-        "partition": keys.partitions[key_ids],
-        "tombstone": cells[:, Cell.KIND] == Kind.TOMBSTONE,
-        "offset": cells[:, Cell.OFFSET],
-        "leader_epoch": cells[:, Cell.LEADER_EPOCH].astype(np.int32),
-        "metadata": strings_at(
-            state.text,
-            np.ascontiguousarray(cells[:, Cell.TEXT_START]),
-            cells[:, Cell.TEXT_SIZE].astype(np.int32),
-        ),
-        "commit_timestamp": cells[:, Cell.COMMIT_TIMESTAMP],
-        "expire_timestamp": cells[:, Cell.EXPIRE_TIMESTAMP],
-        "topic_id": topic_ids(ids.view(np.uint8), ids.any(axis=1)),
-        "value_version": cells[:, Cell.VALUE_VERSION].astype(np.int16),
-    }
-    arrays = [pa.array(columns[name]) if isinstance(columns[name], np.ndarray) else columns[name] for name in COMMIT_SCHEMA.names]
-    return pa.Table.from_arrays(arrays, schema=COMMIT_SCHEMA)
+def _table(state: Reduction, chosen: NDArray[np.int64], keys: Keys, partition: int) -> pa.Table:
+    """The commits and tombstones among the chosen cells."""
+    block = RowBlock(np.ascontiguousarray(state.cells[chosen].T), len(chosen), state.text)
+    batch = commits_of(block, keys, partition, COMMIT_SCHEMA.names, Dictionaries())
+    return pa.Table.from_batches([batch])
 
 
 def _first_markers(state: Reduction, partition: int) -> dict[tuple[int, int], FirstMarker]:
-    count = int(state.counts[3])
     return {
-        (partition, int(state.producers[i])): FirstMarker(
-            committed=bool(state.first_marker[i] == Kind.COMMITTED), log_offset=int(state.first_marker_offset[i])
+        (partition, producer[ID]): FirstMarker(
+            committed=producer[FIRST_MARKER] == COMMITTED, log_offset=producer[FIRST_MARKER_OFFSET]
         )
-        for i in np.flatnonzero(state.first_marker[:count] >= 0).tolist()
+        for producer in first_markers(state).tolist()
     }
 
 
-def _others(reader: RowReader, state: Reduction, partition: int) -> list[LoggedEntry]:
+def _others(state: Reduction, keys: Keys, partition: int) -> list[LoggedEntry]:
     """The newest record of each key that is no commit's, decoded."""
-    entries = []
-    for cell in newest_cells(state).tolist():
-        numbers = state.cells[cell]
-        if numbers[Cell.KIND] <= Kind.TOMBSTONE:
-            continue
-        start, size = int(numbers[Cell.TEXT_START]), int(numbers[Cell.TEXT_SIZE])
-        value = None
-        if numbers[Cell.KIND] == Kind.OTHER:
-            value = state.text[start : start + size].tobytes()
-        leader_epoch, producer_id = int(numbers[Cell.BATCH_LEADER_EPOCH]), int(numbers[Cell.PRODUCER_ID])
-        entries.append(
-            LoggedEntry(
-                partition=partition,
-                offset=int(numbers[Cell.LOG_OFFSET]),
-                timestamp_ms=int(numbers[Cell.RECORD_TIMESTAMP]),
-                leader_epoch=leader_epoch if leader_epoch >= 0 else None,
-                producer_id=producer_id if producer_id >= 0 else None,
-                entry=decode_entry(key_bytes(reader.keys, int(numbers[Cell.KEY])), value),
-            )
-        )
-    return entries
+    cells = newest_cells(state)
+    cells = cells[state.cells[cells, KIND] > TOMBSTONE]
+    block = RowBlock(np.ascontiguousarray(state.cells[cells].T), len(cells), state.text)
+    return [
+        logged_entry(block, row, partition, decode_entry(key_bytes(keys, key_id), value_bytes(block, row)))
+        for row, key_id in enumerate(block.rows[KEY_ID].tolist())
+    ]
 
 
 def _hidden_by_undecodable(keys: Keys, others: Iterable[LoggedEntry]) -> set[bytes]:
@@ -248,9 +241,9 @@ def _newest_decodable(
     for block in chain.from_iterable(reader.read(part) for part in slices):
         if isinstance(block, Damage):
             continue
-        for row in np.flatnonzero(block.rows.kind[: block.count] == Kind.OTHER).tolist():
-            key = key_bytes(reader.keys, int(block.rows.key_id[row]))
-            if key in wanted and (key not in found or block.rows.log_offset[row] > found[key].offset):
+        for row in np.flatnonzero(block.rows[KIND, : block.count] == OTHER).tolist():
+            key = key_bytes(reader.keys, int(block.rows[KEY_ID, row]))
+            if key in wanted and (key not in found or block.rows[LOG_OFFSET, row] > found[key].offset):
                 entry = decode_entry(key, value_bytes(block, row))
                 if isinstance(entry, OffsetsEntry):
                     found[key] = logged_entry(block, row, partition, entry)
@@ -259,7 +252,7 @@ def _newest_decodable(
 
 def value_bytes(block: RowBlock, row: int) -> bytes | None:
     """The value of a row that is no commit, None for a tombstone."""
-    start, size = int(block.rows.text_position[row]), int(block.rows.text_size[row])
+    start, size = int(block.rows[TEXT_POSITION, row]), int(block.rows[TEXT_SIZE, row])
     return None if size < 0 else block.buffer[start : start + size].tobytes()
 
 
@@ -271,8 +264,10 @@ def _settle(
     for rows in pending:
         producers = zip(rows["offsets_partition"].to_pylist(), rows["producer_id"].to_pylist(), strict=True)
         outcomes = [markers.get(producer) for producer in producers]
-        committed.append(rows.filter(pa.array([m is not None and m.committed for m in outcomes], pa.bool_())))
-        still_pending.append(rows.filter(pa.array([m is None for m in outcomes], pa.bool_())))
+        committed.append(
+            rows.filter(numbers(np.array([m is not None and m.committed for m in outcomes], np.bool_)))
+        )
+        still_pending.append(rows.filter(numbers(np.array([m is None for m in outcomes], np.bool_))))
     return committed, still_pending
 
 
@@ -286,18 +281,23 @@ def _newest_pending(pending: Sequence[pa.Table]) -> pa.Table:
 def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
     kept: dict[tuple[int, object], LoggedEntry] = {}
     for logged in entries:
-        key = (logged.partition, logged.entry.key if not isinstance(logged.entry, TransactionMarker) else None)
+        key = (
+            logged.partition,
+            logged.entry.key if not isinstance(logged.entry, TransactionMarker) else None,
+        )
         if key not in kept or logged.offset > kept[key].offset:
             kept[key] = logged
     return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
 
 
 def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Numbers that sort as the strings of a dictionary column with one dictionary."""
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    ranks = np.empty(len(array.dictionary), np.int64)
-    ranks[pc.sort_indices(array.dictionary).to_numpy()] = np.arange(len(ranks))
-    return ranks[array.indices.to_numpy()]
+    """Numbers that sort as the strings of a dictionary column, which has one dictionary."""
+    if not column.num_chunks:
+        return np.empty(0, np.int64)
+    strings = column.chunk(0).dictionary.to_pylist()
+    ranks = np.empty(len(strings), np.int64)
+    ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
+    return ranks[values_of(column)]
 
 
 def _no_rows() -> pa.Table:

@@ -12,7 +12,25 @@ import numpy as np
 from kgroup.log.scan_bytes import Bytes
 from kgroup.log.scan_kernel import BUFFER_SLACK
 from kgroup.log.scan_keys import NO_ROOM, Keys, grown, intern_key
-from kgroup.log.scan_rows import Kind, Rows
+from kgroup.log.scan_rows import (
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    DROPPED,
+    EXPIRE_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    ODD,
+    ODD_KEY_POSITION,
+    ODD_KEY_SIZE,
+    OFFSET,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOMBSTONE,
+    TOPIC_ID_POSITION,
+    VALUE_VERSION,
+    Rows,
+)
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import OffsetCommitKey
 from kgroup.protocol.records import decode_entry
@@ -34,14 +52,14 @@ def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
     """Decode the odd rows; no row among the first `count` is odd afterwards."""
     others: list[tuple[int, OffsetsEntry | Undecodable]] = []
     text = bytearray()
-    for row in np.flatnonzero(rows.kind[:count] == Kind.ODD).tolist():
+    for row in np.flatnonzero(rows[KIND, :count] == ODD).tolist():
         entry = decode_entry(*_record(rows, row, buffer))
         key = _commit_key(entry)
         if key is None:
-            rows.kind[row] = Kind.DROPPED
+            rows[KIND, row] = DROPPED
             others.append((row, entry))
             continue
-        keys, rows.key_id[row] = _interned(keys, key)
+        keys, rows[KEY_ID, row] = _interned(keys, key)
         assert isinstance(entry, OffsetsEntry)
         if isinstance(entry.value, OffsetCommitValue):
             _write_commit(rows, row, entry.value, entry.value_version or 0, len(buffer) + len(text))
@@ -54,8 +72,8 @@ def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
 
 
 def _record(rows: Rows, row: int, buffer: Bytes) -> tuple[bytes | None, bytes | None]:
-    key = int(rows.offset[row]), int(rows.commit_timestamp[row])
-    value = int(rows.text_position[row]), int(rows.text_size[row])
+    key = int(rows[ODD_KEY_POSITION, row]), int(rows[ODD_KEY_SIZE, row])
+    value = int(rows[TEXT_POSITION, row]), int(rows[TEXT_SIZE, row])
     return _bytes_at(buffer, *key), _bytes_at(buffer, *value)
 
 
@@ -89,15 +107,15 @@ def _interned(keys: Keys, key: bytes) -> tuple[Keys, int]:
 
 def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int, text_position: int) -> None:
     metadata = commit.metadata.encode()
-    rows.kind[row] = Kind.COMMIT
-    rows.offset[row] = commit.offset
-    rows.leader_epoch[row] = commit.leader_epoch
-    rows.commit_timestamp[row] = commit.commit_timestamp
-    rows.expire_timestamp[row] = commit.expire_timestamp
-    rows.value_version[row] = version
-    rows.text_position[row] = text_position
-    rows.text_size[row] = len(metadata)
-    rows.topic_id_position[row] = -1 if commit.topic_id is None else text_position + len(metadata)
+    rows[KIND, row] = COMMIT
+    rows[OFFSET, row] = commit.offset
+    rows[LEADER_EPOCH, row] = commit.leader_epoch
+    rows[COMMIT_TIMESTAMP, row] = commit.commit_timestamp
+    rows[EXPIRE_TIMESTAMP, row] = commit.expire_timestamp
+    rows[VALUE_VERSION, row] = version
+    rows[TEXT_POSITION, row] = text_position
+    rows[TEXT_SIZE, row] = len(metadata)
+    rows[TOPIC_ID_POSITION, row] = -1 if commit.topic_id is None else text_position + len(metadata)
 
 
 def _text(commit: OffsetCommitValue) -> bytes:
@@ -105,11 +123,11 @@ def _text(commit: OffsetCommitValue) -> bytes:
 
 
 def _write_tombstone(rows: Rows, row: int) -> None:
-    rows.kind[row] = Kind.TOMBSTONE
-    rows.offset[row] = -1
-    rows.leader_epoch[row] = -1
-    rows.commit_timestamp[row] = -1
-    rows.expire_timestamp[row] = -1
-    rows.value_version[row] = -1
-    rows.text_size[row] = 0
-    rows.topic_id_position[row] = -1
+    rows[KIND, row] = TOMBSTONE
+    rows[OFFSET, row] = -1
+    rows[LEADER_EPOCH, row] = -1
+    rows[COMMIT_TIMESTAMP, row] = -1
+    rows[EXPIRE_TIMESTAMP, row] = -1
+    rows[VALUE_VERSION, row] = -1
+    rows[TEXT_SIZE, row] = 0
+    rows[TOPIC_ID_POSITION, row] = -1

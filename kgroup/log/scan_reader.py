@@ -21,7 +21,12 @@ from kgroup.log.scan_bytes import Bytes
 from kgroup.log.scan_kernel import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
 from kgroup.log.scan_keys import Keys, grown, new_keys
 from kgroup.log.scan_odd import judge_odd
-from kgroup.log.scan_rows import Kind, Rows, new_rows
+from kgroup.log.scan_rows import (
+    KIND,
+    ODD,
+    Rows,
+    new_rows,
+)
 from kgroup.log.scan_unpack import Listed, Unpacked
 from kgroup.log.scan_window import Window
 from kgroup.log.segment import read_records, read_segment
@@ -186,7 +191,7 @@ class RowReader:
             self.batches += 1
             for record in item[1]:
                 listed.append(batch, record)
-                if listed.is_full(len(self._rows.kind)):
+                if listed.is_full(self._rows.shape[1]):
                     yield from self._flush(listed)
 
     def _flush(self, listed: Listed) -> Iterator[RowBlock]:
@@ -203,11 +208,13 @@ class RowReader:
         listed.clear()
 
     def _block(self, count: int, buffer: Bytes, others: Others = ()) -> RowBlock:
-        if not (self._rows.kind[:count] == Kind.ODD).any():
+        if not (self._rows[KIND, :count] == ODD).any():
             return RowBlock(self._rows, count, buffer, others)
         judged = judge_odd(self._rows, count, buffer, self.keys)
         self.keys = judged.keys
-        return RowBlock(self._rows, count, judged.buffer, tuple(sorted(others + judged.others, key=itemgetter(0))))
+        return RowBlock(
+            self._rows, count, judged.buffer, tuple(sorted(others + judged.others, key=itemgetter(0)))
+        )
 
     def _offsets_back(self, part: Slice, position: int, base_offset: int) -> Damage:
         why = f"offsets go back: {base_offset} after {self._newest_offset}"

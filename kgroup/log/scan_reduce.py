@@ -10,60 +10,60 @@ wait. A marker moves cells from one to the other without copying them.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.log.scan_bytes import Bytes, word_at
+from kgroup.log.scan_bytes import Bytes
 from kgroup.log.scan_compile import helper, kernel
-from kgroup.log.scan_rows import Kind, Rows
+from kgroup.log.scan_rows import (
+    ABORTED,
+    COMMIT,
+    COMMITTED,
+    KEY_ID,
+    KIND,
+    LOG_OFFSET,
+    ODD,
+    OTHER,
+    OTHER_TOMBSTONE,
+    PRODUCER_ID,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOMBSTONE,
+    TOPIC_ID_POSITION,
+    Rows,
+)
 
+# Columns of `Reduction.cells`: those of a block of rows, then these two. A cell is two cache lines.
+TEXT_ROOM: Final = 14  # bytes reserved at TEXT_POSITION, also while the cell is free (its KEY_ID is -1 then)
+NEXT: Final = 15  # cell in the same list, -1 at the end
+_COLUMNS: Final = 16
+_ROW_COLUMNS: Final = 14
 
-class Cell(IntEnum):
-    """Columns of `Reduction.cells`. One row is two cache lines."""
+# Columns of `Reduction.keys`.
+NEWEST: Final = 0  # the cell that counts, -1 without one
+SEEN: Final = 1  # the last walk through a producer's list that came upon the key
+LAST_ROW: Final = 2  # in the block, of the rows that count at once
+_KEY_COLUMNS: Final = 3
 
-    KEY = 0  # -1: the cell is free
-    KIND = 1
-    LOG_OFFSET = 2
-    RECORD_TIMESTAMP = 3
-    PRODUCER_ID = 4
-    BATCH_LEADER_EPOCH = 5
-    OFFSET = 6
-    LEADER_EPOCH = 7
-    COMMIT_TIMESTAMP = 8
-    EXPIRE_TIMESTAMP = 9
-    VALUE_VERSION = 10
-    TEXT_START = 11
-    TEXT_SIZE = 12
-    TEXT_ROOM = 13  # bytes reserved at TEXT_START, kept when the cell is free
-    TOPIC_ID = 14  # the first half's bytes; the second half is in the next column
-    NEXT = 16
+# Columns of `Reduction.producers`.
+ID: Final = 0
+WAITING: Final = 1  # the first cell of the list, the newest
+FIRST_MARKER: Final = 2  # the kind of the first marker seen, -1 without one
+FIRST_MARKER_OFFSET: Final = 3
+_PRODUCER_COLUMNS: Final = 4
 
+# Places in `Reduction.counts`.
+_CELLS_USED: Final = 0
+_FREE_CELL: Final = 1  # the first of the list of free cells, or -1
+_TEXT_USED: Final = 2
+_PRODUCERS_USED: Final = 3
+_WALKS: Final = 4
+_COUNTS: Final = 5
 
-_COLUMNS = 17
-_TOPIC_ID_COLUMN = int(Cell.TOPIC_ID)
-_KEY = int(Cell.KEY)
-_KIND = int(Cell.KIND)
-_LOG_OFFSET = int(Cell.LOG_OFFSET)
-_RECORD_TIMESTAMP = int(Cell.RECORD_TIMESTAMP)
-_PRODUCER_ID = int(Cell.PRODUCER_ID)
-_BATCH_LEADER_EPOCH = int(Cell.BATCH_LEADER_EPOCH)
-_OFFSET = int(Cell.OFFSET)
-_LEADER_EPOCH = int(Cell.LEADER_EPOCH)
-_COMMIT_TIMESTAMP = int(Cell.COMMIT_TIMESTAMP)
-_EXPIRE_TIMESTAMP = int(Cell.EXPIRE_TIMESTAMP)
-_VALUE_VERSION = int(Cell.VALUE_VERSION)
-_TEXT_START = int(Cell.TEXT_START)
-_TEXT_SIZE = int(Cell.TEXT_SIZE)
-_TEXT_ROOM = int(Cell.TEXT_ROOM)
-_NEXT = int(Cell.NEXT)
-
-_COMMIT = int(Kind.COMMIT)
-_COMMITTED = int(Kind.COMMITTED)
-_ABORTED = int(Kind.ABORTED)
-_ODD = int(Kind.ODD)
-_DROPPED = int(Kind.DROPPED)
+_TOPIC_ID_BYTES: Final = 16
+_LEAST_ROOM: Final = 8
 
 
 class Need(IntEnum):
@@ -82,72 +82,76 @@ _PRODUCERS = int(Need.PRODUCERS)
 
 
 class Reduction(NamedTuple):
-    """The state between blocks. `counts` is [cells used, first free cell or -1, text used, producers, walks].
+    """The state between blocks. `keys` has a row per key id; `text` is where metadata and values of cells lie.
 
-    Per key id, `newest` is the cell that counts, -1 without one, and `seen` the number of the last walk
-    through a producer's list that came upon the key. Per producer: its id, the head of its list of waiting cells
-    (newest first), the kind of the first marker seen of it (-1: none) and that marker's log offset.
+    A topic id lies behind the metadata of its commit, within its room.
     """
 
     cells: NDArray[np.int64]
     text: Bytes
-    newest: NDArray[np.int32]
-    seen: NDArray[np.int64]
-    producer_slots: NDArray[np.int32]
+    keys: NDArray[np.int64]
+    producer_slots: NDArray[np.int64]
     producers: NDArray[np.int64]
-    waiting: NDArray[np.int32]
-    first_marker: NDArray[np.int8]
-    first_marker_offset: NDArray[np.int64]
     counts: NDArray[np.int64]
 
 
 def new_reduction(cells: int = 1024, producers: int = 256) -> Reduction:
-    """An empty state; its sizes must be powers of two."""
+    """An empty state; `producers` must be a power of two."""
+    counts = np.zeros(_COUNTS, np.int64)
+    counts[_FREE_CELL] = -1
     return Reduction(
-        cells=np.zeros((cells, _COLUMNS), np.int64),
-        text=np.empty(16 * cells, np.uint8),
-        newest=np.full(cells, -1, np.int32),
-        seen=np.zeros(cells, np.int64),
-        producer_slots=np.full(2 * producers, -1, np.int32),
-        producers=np.empty(producers, np.int64),
-        waiting=np.empty(producers, np.int32),
-        first_marker=np.empty(producers, np.int8),
-        first_marker_offset=np.empty(producers, np.int64),
-        counts=np.array([0, -1, 0, 0, 0], np.int64),
+        cells=np.empty((cells, _COLUMNS), np.int64),
+        text=np.empty(32 * cells, np.uint8),
+        keys=_no_keys(cells),
+        producer_slots=np.full(2 * producers, -1, np.int64),
+        producers=np.empty((producers, _PRODUCER_COLUMNS), np.int64),
+        counts=counts,
     )
 
 
 def reduce(state: Reduction, rows: Rows, count: int, buffer: Bytes, key_capacity: int) -> Reduction:
     """Take in `count` rows, none of them odd, and return the state, with larger arrays where it took them."""
-    if len(state.newest) < key_capacity:
-        newest = np.full(key_capacity, -1, np.int32)
-        newest[: len(state.newest)] = state.newest
-        seen = np.zeros(key_capacity, np.int64)
-        seen[: len(state.seen)] = state.seen
-        state = state._replace(newest=newest, seen=seen)
+    if len(state.keys) < key_capacity:
+        keys = _no_keys(key_capacity)
+        keys[: len(state.keys)] = state.keys
+        state = state._replace(keys=keys)
     row = 0
+    skip_to_last = _note_last_rows(state, rows, count)
     while True:
-        need, row = _reduce(state, rows, row, count, buffer)
+        need, row = _reduce(state, rows, row, count, buffer, skip_to_last)
         if need == Need.NOTHING:
             return state
         if need == Need.CELLS:
             state = _with_free_cells(state)
         elif need == Need.TEXT:
-            state = _with_free_text(state, int(rows.text_size[row]))
+            state = _with_free_text(state, int(rows[TEXT_SIZE, row]) + _TOPIC_ID_BYTES)
         else:
             state = _with_free_producers(state)
 
 
-def newest_cells(state: Reduction) -> NDArray[np.int32]:
+def newest_cells(state: Reduction) -> NDArray[np.int64]:
     """The cells that count, in the order of their keys' ids."""
-    return state.newest[state.newest >= 0]
+    cells = state.keys[:, NEWEST]
+    return cells[cells >= 0]
 
 
-def waiting_cells(state: Reduction) -> NDArray[np.int32]:
-    """The cells whose transaction is open, newest per producer and key only."""
+def waiting_cells(state: Reduction) -> NDArray[np.int64]:
+    """The cells whose transaction is open, the newest per producer and key."""
     _drop_superseded(state)
-    waiting = np.empty(int(state.counts[0]), np.int32)
+    waiting = np.empty(int(state.counts[_CELLS_USED]), np.int64)
     return waiting[: _list_waiting(state, waiting)]
+
+
+def first_markers(state: Reduction) -> NDArray[np.int64]:
+    """The producers with a marker, in the columns of `Reduction.producers`."""
+    producers = state.producers[: state.counts[_PRODUCERS_USED]]
+    return producers[producers[:, FIRST_MARKER] >= 0]
+
+
+def _no_keys(capacity: int) -> NDArray[np.int64]:
+    keys = np.zeros((capacity, _KEY_COLUMNS), np.int64)
+    keys[:, NEWEST] = -1
+    return keys
 
 
 def _with_free_cells(state: Reduction) -> Reduction:
@@ -155,16 +159,17 @@ def _with_free_cells(state: Reduction) -> Reduction:
     capacity = len(state.cells)
     if _drop_superseded(state) > capacity // 4:
         return state
-    cells = np.zeros((2 * capacity, _COLUMNS), np.int64)
+    cells = np.empty((2 * capacity, _COLUMNS), np.int64)
     cells[:capacity] = state.cells
     return state._replace(cells=cells)
 
 
 def _with_free_text(state: Reduction, wanted: int) -> Reduction:
-    used = int(state.counts[0])
-    live = int(state.cells[:used, _TEXT_SIZE][state.cells[:used, _KEY] >= 0].sum())
-    size = max(len(state.text), 1024)
-    while size < 2 * live + _room(wanted):
+    cells = state.cells[: state.counts[_CELLS_USED]]
+    used = cells[cells[:, KEY_ID] >= 0]
+    live = int(used[:, TEXT_SIZE].clip(0).sum()) + _TOPIC_ID_BYTES * len(used)
+    size = len(state.text)
+    while size < 2 * (live + wanted) + _LEAST_ROOM:
         size *= 2
     text = np.empty(size, np.uint8)
     _repack_text(state, text)
@@ -173,13 +178,9 @@ def _with_free_text(state: Reduction, wanted: int) -> Reduction:
 
 def _with_free_producers(state: Reduction) -> Reduction:
     capacity = len(state.producers)
-    larger = state._replace(
-        producer_slots=np.full(4 * capacity, -1, np.int32),
-        producers=np.resize(state.producers, 2 * capacity),
-        waiting=np.resize(state.waiting, 2 * capacity),
-        first_marker=np.resize(state.first_marker, 2 * capacity),
-        first_marker_offset=np.resize(state.first_marker_offset, 2 * capacity),
-    )
+    producers = np.empty((2 * capacity, _PRODUCER_COLUMNS), np.int64)
+    producers[:capacity] = state.producers
+    larger = state._replace(producers=producers, producer_slots=np.full(4 * capacity, -1, np.int64))
     _fill_producer_slots(larger)
     return larger
 
@@ -187,22 +188,41 @@ def _with_free_producers(state: Reduction) -> Reduction:
 @helper
 def _room(size: int) -> int:
     """How much text space to reserve for `size` bytes: a little more, since the next text often grows."""
-    return size + (size >> 2) + 8
+    return size + (size >> 2) + _LEAST_ROOM if size else 0
 
 
 @kernel
-def _reduce(state: Reduction, rows: Rows, row: int, count: int, buffer: Bytes) -> tuple[int, int]:
+def _note_last_rows(state: Reduction, rows: Rows, count: int) -> bool:
+    """Note the last row per key among those that count at once; False if offsets go back within the block."""
+    newest_offset = -1
+    rising = True
+    for row in range(count):
+        rising &= rows[LOG_OFFSET, row] > newest_offset
+        newest_offset = rows[LOG_OFFSET, row]
+        kind = rows[KIND, row]
+        if (
+            kind == TOMBSTONE
+            or kind == OTHER
+            or kind == OTHER_TOMBSTONE
+            or (kind == COMMIT and rows[PRODUCER_ID, row] < 0)
+        ):
+            state.keys[rows[KEY_ID, row], LAST_ROW] = row
+    return rising
+
+
+@kernel
+def _reduce(
+    state: Reduction, rows: Rows, row: int, count: int, buffer: Bytes, skip_to_last: bool
+) -> tuple[int, int]:
+    """Take in the rows from `row` on; return what it ran out of (`Need`), and at which row."""
     while row < count:
-        kind = rows.kind[row]
-        if kind == _ODD or kind == _DROPPED:
-            row += 1
-            continue
+        kind = rows[KIND, row]
         need = _NOTHING
-        if kind == _COMMITTED or kind == _ABORTED:
+        if kind == COMMITTED or kind == ABORTED:
             need = _end_transaction(state, rows, row)
-        elif kind == _COMMIT and rows.producer_id[row] >= 0:
+        elif kind == COMMIT and rows[PRODUCER_ID, row] >= 0:
             need = _wait(state, rows, row, buffer)
-        else:
+        elif kind < ODD and not (skip_to_last and state.keys[rows[KEY_ID, row], LAST_ROW] != row):
             need = _put(state, rows, row, buffer)
         if need != _NOTHING:
             return need, row
@@ -212,8 +232,8 @@ def _reduce(state: Reduction, rows: Rows, row: int, count: int, buffer: Bytes) -
 
 @helper
 def _put(state: Reduction, rows: Rows, row: int, buffer: Bytes) -> int:
-    key = rows.key_id[row]
-    cell = state.newest[key]
+    key = rows[KEY_ID, row]
+    cell = state.keys[key, NEWEST]
     if cell < 0:
         cell = _free_cell(state)
         if cell < 0:
@@ -221,16 +241,16 @@ def _put(state: Reduction, rows: Rows, row: int, buffer: Bytes) -> int:
         if not _fill(state, cell, rows, row, buffer):
             _free(state, cell)
             return _TEXT
-        state.newest[key] = cell
+        state.keys[key, NEWEST] = cell
         return _NOTHING
-    if state.cells[cell, _LOG_OFFSET] >= rows.log_offset[row]:
+    if state.cells[cell, LOG_OFFSET] >= rows[LOG_OFFSET, row]:
         return _NOTHING
     return _NOTHING if _fill(state, cell, rows, row, buffer) else _TEXT
 
 
 @helper
 def _wait(state: Reduction, rows: Rows, row: int, buffer: Bytes) -> int:
-    producer = _producer(state, rows.producer_id[row])
+    producer = _producer(state, rows[PRODUCER_ID, row])
     if producer < 0:
         return _PRODUCERS
     cell = _free_cell(state)
@@ -239,36 +259,36 @@ def _wait(state: Reduction, rows: Rows, row: int, buffer: Bytes) -> int:
     if not _fill(state, cell, rows, row, buffer):
         _free(state, cell)
         return _TEXT
-    state.cells[cell, _NEXT] = state.waiting[producer]
-    state.waiting[producer] = cell
+    state.cells[cell, NEXT] = state.producers[producer, WAITING]
+    state.producers[producer, WAITING] = cell
     return _NOTHING
 
 
 @helper
 def _end_transaction(state: Reduction, rows: Rows, row: int) -> int:
-    producer = _producer(state, rows.producer_id[row])
+    producer = _producer(state, rows[PRODUCER_ID, row])
     if producer < 0:
         return _PRODUCERS
-    if state.first_marker[producer] < 0:
-        state.first_marker[producer] = rows.kind[row]
-        state.first_marker_offset[producer] = rows.log_offset[row]
-    committed = rows.kind[row] == _COMMITTED
-    cell = state.waiting[producer]
-    state.waiting[producer] = -1
+    if state.producers[producer, FIRST_MARKER] < 0:
+        state.producers[producer, FIRST_MARKER] = rows[KIND, row]
+        state.producers[producer, FIRST_MARKER_OFFSET] = rows[LOG_OFFSET, row]
+    committed = rows[KIND, row] == COMMITTED
+    cell = state.producers[producer, WAITING]
+    state.producers[producer, WAITING] = -1
     walk = _next_walk(state)
     while cell >= 0:
-        following = state.cells[cell, _NEXT]
-        key = state.cells[cell, _KEY]
-        counting = state.newest[key]
+        following = state.cells[cell, NEXT]
+        key = state.cells[cell, KEY_ID]
+        counting = state.keys[key, NEWEST]
         # Of several commits of a key in one transaction only the last one is there for Kafka.
         if (
             committed
-            and state.seen[key] != walk
-            and (counting < 0 or state.cells[counting, _LOG_OFFSET] < state.cells[cell, _LOG_OFFSET])
+            and state.keys[key, SEEN] != walk
+            and (counting < 0 or state.cells[counting, LOG_OFFSET] < state.cells[cell, LOG_OFFSET])
         ):
-            state.newest[key] = cell
+            state.keys[key, NEWEST] = cell
             cell = counting
-        state.seen[key] = walk
+        state.keys[key, SEEN] = walk
         if cell >= 0:
             _free(state, cell)
         cell = following
@@ -277,62 +297,57 @@ def _end_transaction(state: Reduction, rows: Rows, row: int) -> int:
 
 @helper
 def _next_walk(state: Reduction) -> int:
-    state.counts[4] += 1
-    return state.counts[4]
+    state.counts[_WALKS] += 1
+    return state.counts[_WALKS]
 
 
 @helper
 def _free_cell(state: Reduction) -> int:
-    cell = state.counts[1]
+    cell = state.counts[_FREE_CELL]
     if cell >= 0:
-        state.counts[1] = state.cells[cell, _NEXT]
+        state.counts[_FREE_CELL] = state.cells[cell, NEXT]
         return cell
-    cell = state.counts[0]
+    cell = state.counts[_CELLS_USED]
     if cell == len(state.cells):
         return -1
-    state.counts[0] = cell + 1
+    state.counts[_CELLS_USED] = cell + 1
+    state.cells[cell, TEXT_POSITION] = 0
+    state.cells[cell, TEXT_ROOM] = 0
     return cell
 
 
 @helper
 def _free(state: Reduction, cell: int) -> None:
-    state.cells[cell, _KEY] = -1
-    state.cells[cell, _NEXT] = state.counts[1]
-    state.counts[1] = cell
+    state.cells[cell, KEY_ID] = -1
+    state.cells[cell, NEXT] = state.counts[_FREE_CELL]
+    state.counts[_FREE_CELL] = cell
 
 
 @helper
 def _fill(state: Reduction, cell: int, rows: Rows, row: int, buffer: Bytes) -> bool:
     """Copy the row into the cell; False, with the cell as it was, if there is no room for its text."""
     cells = state.cells
-    size = rows.text_size[row]
-    if size > cells[cell, _TEXT_ROOM]:
+    text_size = max(rows[TEXT_SIZE, row], 0)
+    topic_id = rows[TOPIC_ID_POSITION, row]
+    size = text_size + (_TOPIC_ID_BYTES if topic_id >= 0 else 0)
+    start = cells[cell, TEXT_POSITION]
+    if size > cells[cell, TEXT_ROOM]:
         room = _room(size)
-        used = state.counts[2]
-        if used + room > len(state.text):
+        start = state.counts[_TEXT_USED]
+        if start + room > len(state.text):
             return False
-        cells[cell, _TEXT_START] = used
-        cells[cell, _TEXT_ROOM] = room
-        state.counts[2] = used + room
-    start = cells[cell, _TEXT_START]
-    position = rows.text_position[row]
-    for i in range(size):
+        cells[cell, TEXT_ROOM] = room
+        state.counts[_TEXT_USED] = start + room
+    for column in range(_ROW_COLUMNS):
+        cells[cell, column] = rows[column, row]
+    cells[cell, TEXT_POSITION] = start
+    position = rows[TEXT_POSITION, row]
+    for i in range(text_size):
         state.text[start + i] = buffer[position + i]
-    cells[cell, _TEXT_SIZE] = max(size, 0)
-    cells[cell, _KEY] = rows.key_id[row]
-    cells[cell, _KIND] = rows.kind[row]
-    cells[cell, _LOG_OFFSET] = rows.log_offset[row]
-    cells[cell, _RECORD_TIMESTAMP] = rows.record_timestamp[row]
-    cells[cell, _PRODUCER_ID] = rows.producer_id[row]
-    cells[cell, _BATCH_LEADER_EPOCH] = rows.batch_leader_epoch[row]
-    cells[cell, _OFFSET] = rows.offset[row]
-    cells[cell, _LEADER_EPOCH] = rows.leader_epoch[row]
-    cells[cell, _COMMIT_TIMESTAMP] = rows.commit_timestamp[row]
-    cells[cell, _EXPIRE_TIMESTAMP] = rows.expire_timestamp[row]
-    cells[cell, _VALUE_VERSION] = rows.value_version[row]
-    topic_id = rows.topic_id_position[row]
-    cells[cell, _TOPIC_ID_COLUMN] = word_at(buffer, topic_id) if topic_id >= 0 else 0
-    cells[cell, _TOPIC_ID_COLUMN + 1] = word_at(buffer, topic_id + 8) if topic_id >= 0 else 0
+    if topic_id >= 0:
+        cells[cell, TOPIC_ID_POSITION] = start + text_size
+        for i in range(_TOPIC_ID_BYTES):
+            state.text[start + text_size + i] = buffer[topic_id + i]
     return True
 
 
@@ -343,7 +358,7 @@ def _producer_slot(state: Reduction, producer_id: int) -> int:
     slot = (mixed >> 32) & mask
     while True:
         producer = state.producer_slots[slot]
-        if producer < 0 or state.producers[producer] == producer_id:
+        if producer < 0 or state.producers[producer, ID] == producer_id:
             return slot
         slot = (slot + 1) & mask
 
@@ -355,41 +370,41 @@ def _producer(state: Reduction, producer_id: int) -> int:
     producer = state.producer_slots[slot]
     if producer >= 0:
         return producer
-    producer = state.counts[3]
+    producer = state.counts[_PRODUCERS_USED]
     if producer == len(state.producers):
         return -1
-    state.counts[3] = producer + 1
+    state.counts[_PRODUCERS_USED] = producer + 1
     state.producer_slots[slot] = producer
-    state.producers[producer] = producer_id
-    state.waiting[producer] = -1
-    state.first_marker[producer] = -1
-    state.first_marker_offset[producer] = -1
+    state.producers[producer, ID] = producer_id
+    state.producers[producer, WAITING] = -1
+    state.producers[producer, FIRST_MARKER] = -1
+    state.producers[producer, FIRST_MARKER_OFFSET] = -1
     return producer
 
 
 @kernel
 def _fill_producer_slots(state: Reduction) -> None:
-    for producer in range(state.counts[3]):
-        state.producer_slots[_producer_slot(state, state.producers[producer])] = producer
+    for producer in range(state.counts[_PRODUCERS_USED]):
+        state.producer_slots[_producer_slot(state, state.producers[producer, ID])] = producer
 
 
 @kernel
 def _drop_superseded(state: Reduction) -> int:
     """Free every waiting cell that the same producer wrote again later; return how many were freed."""
     dropped = 0
-    for producer in range(state.counts[3]):
+    for producer in range(state.counts[_PRODUCERS_USED]):
         walk = _next_walk(state)
         before = -1
-        cell = state.waiting[producer]
+        cell = state.producers[producer, WAITING]
         while cell >= 0:
-            following = state.cells[cell, _NEXT]
-            key = state.cells[cell, _KEY]
-            if state.seen[key] == walk:
-                state.cells[before, _NEXT] = following
+            following = state.cells[cell, NEXT]
+            key = state.cells[cell, KEY_ID]
+            if state.keys[key, SEEN] == walk:
+                state.cells[before, NEXT] = following
                 _free(state, cell)
                 dropped += 1
             else:
-                state.seen[key] = walk
+                state.keys[key, SEEN] = walk
                 before = cell
             cell = following
     return dropped
@@ -398,12 +413,12 @@ def _drop_superseded(state: Reduction) -> int:
 @kernel
 def _list_waiting(state: Reduction, waiting: NDArray[np.int32]) -> int:
     count = 0
-    for producer in range(state.counts[3]):
-        cell = state.waiting[producer]
+    for producer in range(state.counts[_PRODUCERS_USED]):
+        cell = state.producers[producer, WAITING]
         while cell >= 0:
             waiting[count] = cell
             count += 1
-            cell = state.cells[cell, _NEXT]
+            cell = state.cells[cell, NEXT]
     return count
 
 
@@ -411,12 +426,17 @@ def _list_waiting(state: Reduction, waiting: NDArray[np.int32]) -> int:
 def _repack_text(state: Reduction, text: Bytes) -> None:
     """Copy the text of the cells in use, close together, into `text`."""
     used = 0
-    for cell in range(state.counts[0]):
-        size = state.cells[cell, _TEXT_SIZE] if state.cells[cell, _KEY] >= 0 else 0
-        start = state.cells[cell, _TEXT_START]
+    for cell in range(state.counts[_CELLS_USED]):
+        size = 0
+        start = state.cells[cell, TEXT_POSITION]
+        if state.cells[cell, KEY_ID] >= 0:
+            size = max(state.cells[cell, TEXT_SIZE], 0)
+            if state.cells[cell, TOPIC_ID_POSITION] >= 0:
+                state.cells[cell, TOPIC_ID_POSITION] = used + size
+                size += _TOPIC_ID_BYTES
         for i in range(size):
             text[used + i] = state.text[start + i]
-        state.cells[cell, _TEXT_START] = used
-        state.cells[cell, _TEXT_ROOM] = size
+        state.cells[cell, TEXT_POSITION] = used
+        state.cells[cell, TEXT_ROOM] = size
         used += size
-    state.counts[2] = used
+    state.counts[_TEXT_USED] = used

@@ -10,7 +10,17 @@ from kgroup.log.compression import decompress
 from kgroup.log.entries import decode_marker
 from kgroup.log.scan_bytes import Bytes
 from kgroup.log.scan_kernel import BUFFER_SLACK, HEADER_SIZE, OVERHEAD
-from kgroup.log.scan_rows import Kind, Rows
+from kgroup.log.scan_rows import (
+    ABORTED,
+    COMMITTED,
+    DROPPED,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    OFFSET,
+    PRODUCER_ID,
+    Rows,
+)
 from kgroup.protocol.entries import TransactionMarker, Undecodable
 
 _ATTRIBUTES = slice(21, 23)
@@ -129,14 +139,14 @@ class Listed:
         others = []
         for row, entry in self._control:
             if isinstance(entry, Undecodable):
-                rows.kind[row] = Kind.DROPPED
+                rows[KIND, row] = DROPPED
                 others.append((row, entry))
                 continue
-            rows.kind[row] = Kind.COMMITTED if entry.committed else Kind.ABORTED
-            rows.key_id[row] = -1
-            rows.producer_id[row] = entry.producer_id
-            rows.offset[row] = entry.coordinator_epoch
-            rows.leader_epoch[row] = entry.producer_epoch
+            rows[KIND, row] = COMMITTED if entry.committed else ABORTED
+            rows[KEY_ID, row] = -1
+            rows[PRODUCER_ID, row] = entry.producer_id
+            rows[OFFSET, row] = entry.coordinator_epoch
+            rows[LEADER_EPOCH, row] = entry.producer_epoch
         return tuple(others)
 
     def clear(self) -> None:

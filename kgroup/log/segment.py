@@ -13,7 +13,7 @@ from typing import BinaryIO
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.any_format import batch_at
 from kgroup.log.batch import Batch, Damage, LogRecord
-from kgroup.log.resync import BatchSearch
+from kgroup.log.resync import OVERLAP_BYTES, BatchSearch
 from kgroup.log.window import SegmentWindow
 
 
@@ -70,14 +70,16 @@ def _read(window: SegmentWindow, segment: str, end: int | None) -> Iterator[Batc
     position = window.floor
     search = BatchSearch(window, end)
     newest_offset = -1
+    after_batch = False
     while (end is None or position < end) and window.take(position, 1):
-        window.floor = position
+        window.floor = max(window.floor, position - OVERLAP_BYTES)
         try:
             batch = batch_at(window, position)
         except DecodeError as error:
-            passed = search.pass_damage(position, _reason(error))
-            yield Damage(segment=segment, position=position, size=passed.size, why=passed.why)
-            position += passed.size
+            passed = search.pass_damage(position, _reason(error), after_batch=after_batch)
+            yield Damage(segment=segment, position=passed.position, size=passed.size, why=passed.why)
+            position = passed.position + passed.size
+            after_batch = False
             if passed.batch is None:
                 continue
             batch = passed.batch
@@ -86,6 +88,7 @@ def _read(window: SegmentWindow, segment: str, end: int | None) -> Iterator[Batc
             yield Damage(segment=segment, position=position, size=0, why=why)
         newest_offset = batch.last_offset
         position += batch.size
+        after_batch = True
         yield batch
 
 

@@ -3,14 +3,16 @@
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 
-from kgroup.log.batch import Batch
+from kgroup.log.batch import Batch, Damage
 from kgroup.log.entries import decode_marker
 from kgroup.log.partition import SegmentFile
-from kgroup.log.segment import read_records, read_segment
+from kgroup.log.segment import read_records, read_segment, read_stream
+from kgroup.log.sources import STDIN
+from kgroup.log.spool import SpooledStream
 from kgroup.protocol.entries import TransactionMarker
 
 
@@ -26,10 +28,11 @@ class TransactionOutcomes:
     """Looks ahead for the markers of a partition's transactions, when one of them is first asked for.
 
     A log without transactions is thus read once only, and one with them twice. What is held are nine bytes
-    for each marker.
+    for each marker. `stdin` is needed if one of the segments is standard input.
     """
 
-    def __init__(self, segments: Iterable[SegmentFile]) -> None:
+    def __init__(self, segments: Iterable[SegmentFile], stdin: SpooledStream | None = None) -> None:
+        self._stdin = stdin
         self._segments: defaultdict[Path, list[SegmentFile]] = defaultdict(list)
         for segment in segments:
             self._segments[segment.folder].append(segment)
@@ -41,9 +44,29 @@ class TransactionOutcomes:
             return None
         markers = self._markers.get(segment.folder)
         if markers is None:
-            markers = self._markers[segment.folder] = _read_markers(self._segments[segment.folder])
+            markers = self._markers[segment.folder] = self._read_markers(segment.folder)
         producer = markers.get(batch.producer_id)
         return TransactionOutcome.PENDING if producer is None else producer.first_behind(offset)
+
+    def _read_markers(self, folder: Path) -> "dict[int, _ProducerMarkers]":
+        markers: defaultdict[int, _ProducerMarkers] = defaultdict(_ProducerMarkers)
+        for segment in self._segments[folder]:
+            control = (item for item in self._batches(segment) if isinstance(item, Batch) and item.control)
+            for item in read_records(control, segment.path):
+                if isinstance(item, Damage):
+                    continue  # whoever reads the records reports it
+                batch, records = item
+                for record in records:
+                    marker = decode_marker(batch, record)
+                    if isinstance(marker, TransactionMarker):
+                        markers[marker.producer_id].add(record.offset, committed=marker.committed)
+        return dict(markers)
+
+    def _batches(self, segment: SegmentFile) -> Iterator[Batch | Damage]:
+        if segment.path != STDIN:
+            return read_segment(segment.path)
+        assert self._stdin is not None, "standard input can be read ahead only through a SpooledStream"
+        return read_stream(self._stdin.open(), segment.path)
 
 
 class _ProducerMarkers:
@@ -62,18 +85,3 @@ class _ProducerMarkers:
         if index == len(self._offsets):
             return TransactionOutcome.PENDING
         return TransactionOutcome.COMMITTED if self._committed[index] else TransactionOutcome.ABORTED
-
-
-def _read_markers(segments: Iterable[SegmentFile]) -> dict[int, _ProducerMarkers]:
-    markers: defaultdict[int, _ProducerMarkers] = defaultdict(_ProducerMarkers)
-    for segment in segments:
-        control = (item for item in read_segment(segment.path) if isinstance(item, Batch) and item.control)
-        for item in read_records(control, segment.path):
-            if not isinstance(item, tuple):
-                continue  # damage: whoever reads the records reports it
-            batch, records = item
-            for record in records:
-                marker = decode_marker(batch, record)
-                if isinstance(marker, TransactionMarker):
-                    markers[marker.producer_id].add(record.offset, committed=marker.committed)
-    return dict(markers)

@@ -1,5 +1,6 @@
 """The part of a file or stream that is in memory, for readers that go forward and look ahead."""
 
+from collections.abc import Callable
 from typing import BinaryIO, Final
 
 _READ_BYTES: Final = 1024 * 1024
@@ -16,7 +17,8 @@ class SegmentWindow:
         """`stream` stands at position `start`; `size` is the file's, None for a stream that cannot say."""
         self.floor = start
         self.size = size
-        self._stream = stream
+        # What a pipe has is read at once, rather than waiting for a whole megabyte.
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
         self._buffer = b""
         self._buffer_start = start
 
@@ -42,7 +44,7 @@ class SegmentWindow:
             wanted = max(_READ_BYTES, end - buffer_end)
             if self.size is not None:
                 wanted = min(wanted, self.size - buffer_end)
-            piece = self._stream.read(wanted)
+            piece = self._read(wanted)
             if not piece:
                 # The end of the stream, or of a file that was cut while it was read.
                 self.size = buffer_end

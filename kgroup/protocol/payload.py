@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from operator import attrgetter
 from struct import error as StructError  # noqa: N812  it is an exception class
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
@@ -22,8 +22,7 @@ V = TypeVar("V")
 PREFIX_BYTES = 2  # the int16 in front of a key (its record type) and a value (its version)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded(Generic[V]):
+class Decoded(NamedTuple, Generic[V]):
     """A value and what was odd about its bytes.
 
     `end` is the position behind it, in the bytes it was read from. `canonical` is False if encoding
@@ -104,14 +103,21 @@ class _VersionCodec(Generic[V]):
         )
         self._encode_into: Callable[[Any, Any], None] = struct.compiled_encode_into(version, **options)
         self.shape = _Shape(value_class, struct, version)
+        self._tagged_defaults = [
+            (field.name, field.default) for field in struct.fields.values() if field.tagged_field_q(version)
+        ]
 
     def decode(self, data: bytes) -> Decoded[V]:
         # What kafka-python raises on bytes that are not plainly right; StrictReader then says why.
         try:
             message, end = self._decode_from(data, PREFIX_BYTES)
+            if message.tags is None:
+                # Else kafka-python looks each of them up several times, and slowly.
+                for name, default in self._tagged_defaults:
+                    setattr(message, name, default)
             if end == len(data) and self.encode(message) == data[PREFIX_BYTES:]:
                 return Decoded(value=self.shape.to_value(message), end=end)
-        except (StructError, IndexError, ValueError, AssertionError):
+        except (StructError, IndexError, OverflowError, ValueError, AssertionError):
             pass
         return self._decode_strictly(data)
 
@@ -137,7 +143,7 @@ class _VersionCodec(Generic[V]):
     def encode(self, message: Any) -> bytes:
         buffer = EncodeBuffer(256)
         self._encode_into(message, buffer)
-        return bytes(buffer.result())
+        return bytes(memoryview(buffer.buf)[: buffer.pos])
 
 
 class _Shape(Generic[V]):
@@ -164,7 +170,8 @@ class _Shape(Generic[V]):
 
     def to_value(self, message: Any) -> V:
         """Raises ValueError for a null in a field that cannot be null."""
-        values = dict(zip(self._names, self._getter(message), strict=True))
+        read = self._getter(message)
+        values = dict(zip(self._names, read, strict=True))
         for name, shape in self._nested.items():
             values[name] = _map(values[name], shape.to_value)
         for name in self._arrays:
@@ -172,7 +179,7 @@ class _Shape(Generic[V]):
                 values[name] = tuple(values[name])
                 if None in values[name]:
                     raise ValueError(f"null in {name}")
-        if None in values.values():
+        if None in read:
             for name in self._never_null:
                 if values[name] is None:
                     raise ValueError(f"{name} is null")

@@ -2,9 +2,11 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from functools import lru_cache
 from uuid import UUID
 
 
+@lru_cache(maxsize=4096)  # asked again and again for the few topics of a cluster
 def topic_id_text(topic_id: UUID) -> str:
     """`J1XDR5yUTZCgO1FYr6iBSw`, the form of Kafka's tools and of `partition.metadata`."""
     return urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()

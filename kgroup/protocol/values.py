@@ -21,7 +21,6 @@ from kgroup.protocol.share_values import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 from kgroup.protocol.streams_values import (
-    KeyValue,
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataValue,
     StreamsGroupMetadataValue,
@@ -39,7 +38,6 @@ __all__ = [
     "ConsumerGroupTargetAssignmentMemberValue",
     "ConsumerGroupTargetAssignmentMetadataValue",
     "GroupMetadataValue",
-    "KeyValue",
     "MemberMetadata",
     "OffsetCommitValue",
     "ShareGroupCurrentMemberAssignmentValue",
@@ -112,7 +110,6 @@ Value = (
     | ConsumerGroupTargetAssignmentMemberValue
     | ConsumerGroupTargetAssignmentMetadataValue
     | GroupMetadataValue
-    | KeyValue
     | OffsetCommitValue
     | ShareGroupCurrentMemberAssignmentValue
     | ShareGroupMemberMetadataValue

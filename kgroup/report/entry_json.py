@@ -45,12 +45,8 @@ def value_json(entry: OffsetsEntry, topic_names: TopicNames) -> Json | None:
     match entry.value:
         case GroupMetadataValue():
             _add_member_blobs(entry.value, cast(list[Json], shown["members"]))
-        case ConsumerGroupMemberMetadataValue(classic_member_metadata=classic) if classic is not None:
-            protocols = cast(Json, shown["classicMemberMetadata"])["supportedProtocols"]
-            for protocol, protocol_json in zip(
-                classic.supported_protocols, cast(list[Json], protocols), strict=True
-            ):
-                protocol_json["metadataDecoded"] = subscription_json(protocol.metadata)
+        case ConsumerGroupMemberMetadataValue() if shown.get("classicMemberMetadata") is not None:
+            _add_protocol_blobs(entry.value, cast(Json, shown["classicMemberMetadata"]))
     return shown
 
 
@@ -97,6 +93,13 @@ def _add_member_blobs(value: GroupMetadataValue, members: list[Json]) -> None:
         elif value.protocol_type == "connect":
             shown["subscriptionDecoded"] = _connect_json(member.subscription, worker_state_text)
             shown["assignmentDecoded"] = _connect_json(member.assignment, assignment_text)
+
+
+def _add_protocol_blobs(value: ConsumerGroupMemberMetadataValue, classic: Json) -> None:
+    assert value.classic_member_metadata is not None
+    shown = cast(list[Json], classic["supportedProtocols"])
+    for protocol, protocol_json in zip(value.classic_member_metadata.supported_protocols, shown, strict=True):
+        protocol_json["metadataDecoded"] = subscription_json(protocol.metadata)
 
 
 def _connect_json(data: bytes, text: Callable[[bytes], str]) -> Json:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord
+from kgroup.log.partition import parse_folder_name
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.report.entry_json import Json, TopicNames, key_json, value_json
@@ -28,7 +29,7 @@ def record_json(
     """One record, or one batch that the cleaner emptied."""
     front: Json = {
         "partition": read.segment.partition,
-        "segment": PurePath(read.segment.path).name,
+        "segment": _file_name(read.segment.path),
     }
     if read.record is None or read.entry is None:
         return {**front, "kind": "empty-batch", "batch": batch_json(read.batch)}
@@ -39,10 +40,10 @@ def record_json(
     return shown
 
 
-def damage_json(damage: Damage, partition: int) -> Json:
+def damage_json(damage: Damage) -> Json:
     """Damaged bytes; `path` is the whole path of the segment, as the user gave it."""
     return {
-        "partition": partition,
+        "partition": parse_folder_name(PurePath(damage.segment).parent.name)[1],
         "segment": PurePath(damage.segment).name,
         "kind": "error",
         "position": damage.position,
@@ -50,6 +51,11 @@ def damage_json(damage: Damage, partition: int) -> Json:
         "error": damage.why,
         "path": damage.segment,
     }
+
+
+@lru_cache(maxsize=2)
+def _file_name(path: str) -> str:
+    return PurePath(path).name
 
 
 # All records of a batch share what is said of it, and they come one after the other.

@@ -32,6 +32,9 @@ _DROPPED_OPTIONS: Final = (
     ("--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24),
 )
 
+# The JVM lives for seconds and the work is done in Python: the optimising compiler costs more than it gains.
+_ADDED_OPTION: Final = "-XX:TieredStopAtLevel=1"
+
 _LAUNCHER: Final = """\
 #!/bin/sh
 # Written by kgroup: starts the Java below without those options of Spark's launcher that it does not take.
@@ -42,7 +45,7 @@ for option do
         *) set -- "$@" "$option" ;;
     esac
 done
-exec {program} "$@"
+exec {program} {added} "$@"
 """
 
 
@@ -125,4 +128,6 @@ def _version(program: Path, origin: str) -> int:
 
 def _launcher_script(java: Java) -> str:
     dropped = (shlex.quote(option) for option, since in _DROPPED_OPTIONS if java.version >= since)
-    return _LAUNCHER.format(dropped=" | ".join(dropped), program=shlex.quote(str(java.program.absolute())))
+    return _LAUNCHER.format(
+        dropped=" | ".join(dropped), program=shlex.quote(str(java.program.absolute())), added=_ADDED_OPTION
+    )

@@ -4,17 +4,20 @@ Executors reduce their slices to the newest row per key before anything reaches 
 the Spark path cheap: the JVM never sees the rows of the log, only a few packed results.
 """
 
+import json
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from kgroup.log.scan import Newest, newest
-from kgroup.spark.tasks import Task, pack, slices_from_json
+from kgroup.spark.tasks import Task
+
+if TYPE_CHECKING:
+    from kgroup.log.scan import Newest
 
 SOURCE: Final = "kgroup-newest"
 SCHEMA: Final = StructType(
@@ -28,7 +31,7 @@ SCHEMA: Final = StructType(
 
 
 class NewestDataSource(DataSource):
-    """Options: `slices`, as `slices_to_json` writes them, and `taskBytes`."""
+    """Its one option `tasks` is what `tasks_option` makes."""
 
     @classmethod
     def name(cls) -> str:
@@ -36,40 +39,48 @@ class NewestDataSource(DataSource):
         return SOURCE
 
     def schema(self) -> StructType:
-        """The same for all options."""
+        """The same for all tasks."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader for the slices in the options."""
-        return NewestReader(self.options)
+        """The reader of the tasks in the options."""
+        return NewestReader([Task(task) for task in json.loads(self.options["tasks"])])
 
 
 class NewestReader(DataSourceReader):
     """Yields one row per run."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = options
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One per task; Spark has made the option names lower case."""
-        tasks = pack(slices_from_json(self._options["slices"]), int(self._options["taskbytes"]))
-        return tasks or [Task(())]
+        """The tasks."""
+        return self._tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Scan and reduce the runs of a task. Raises SourceError if a segment cannot be read."""
+        from kgroup.log.scan import newest
+
         assert isinstance(partition, Task)
-        for run in partition.runs:
+        for run in partition.runs():
             yield packed_row(run.offsets_partition, run.number, newest(run.slices))
 
 
-def packed_row(offsets_partition: int, run: int, result: Newest) -> pa.RecordBatch:
+def tasks_option(tasks: Iterable[Task]) -> str:
+    """Tasks as the text of an option."""
+    return json.dumps([task.value for task in tasks])
+
+
+def packed_row(offsets_partition: int, run: int, result: "Newest") -> pa.RecordBatch:
     """A batch of one row."""
     row = {"offsets_partition": offsets_partition, "run": run, "newest": pickle.dumps(result)}
     return pa.RecordBatch.from_pylist([row], to_arrow_schema(SCHEMA))
 
 
-def unpack(packed: bytes) -> Newest:
-    """The result in a row's `newest`. It is a pickle: only of rows that this source made itself."""
+def unpack(packed: bytes) -> "Newest":
+    """The result in a row's `newest`. It is a pickle: only for rows that `kgroup-newest` made."""
+    from kgroup.log.scan import Newest
+
     result = pickle.loads(packed)
     assert isinstance(result, Newest)
     return result

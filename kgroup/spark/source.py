@@ -24,7 +24,6 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kgroup.errors import InputError, SourceError
-from kgroup.log.scan import COMMIT_SCHEMA, scan
 from kgroup.log.sources import STDIN, open_sources
 from kgroup.spark.tasks import TASK_BYTES_MAX, Task, pack, split_segments
 
@@ -66,6 +65,8 @@ class OffsetsDataSource(DataSource):
 
     def schema(self) -> StructType:
         """COMMIT_SCHEMA in types that Spark has: strings for dictionaries, variable binary for fixed."""
+        from kgroup.log.scan import COMMIT_SCHEMA
+
         columns = pa.schema([field.with_type(_spark_type(field.type)) for field in COMMIT_SCHEMA])
         schema: StructType = from_arrow_schema(columns)
         return schema
@@ -79,6 +80,8 @@ class OffsetsReader(DataSourceReader):
     """Yields every commit, as the columnar scan finds them."""
 
     def __init__(self, options: OffsetsOptions, schema: StructType) -> None:
+        from kgroup.log.scan import COMMIT_SCHEMA
+
         unknown = [name for name in schema.names if name not in COMMIT_SCHEMA.names]
         if unknown:
             raise InputError(f"{SOURCE}: no column {unknown[0]}, only {', '.join(COMMIT_SCHEMA.names)}")
@@ -92,9 +95,11 @@ class OffsetsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Scan the slices of a task. Raises SourceError for damage, unless it is to be skipped."""
+        from kgroup.log.scan import scan
+
         assert isinstance(partition, Task)
         schema = to_arrow_schema(self._schema)
-        for run in partition.runs:
+        for run in partition.runs():
             for block in scan(run.slices, columns=schema.names, others=False):
                 if block.damage and self._options.damage is OnDamage.FAIL:
                     damage = block.damage[0]

@@ -1,16 +1,23 @@
-"""What each Spark task reads: slices of segments, cut and packed so that tasks are about the same size."""
+"""What each Spark task reads: slices of segments, cut and packed so that tasks are about the same size.
+
+Spark imports this module in several processes that only plan; the scan, and numba with it, is imported where
+there is something to scan.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from kgroup.log.partition import SegmentFile
-from kgroup.log.scan import Slice, split
+from kgroup.errors import SourceError
+
+if TYPE_CHECKING:
+    from kgroup.log.partition import SegmentFile
+    from kgroup.log.scan import Slice
 
 TASK_BYTES_MAX: Final = 128 * 1024 * 1024
 # Below this, handing a task to a worker costs more than reading its bytes.
@@ -22,7 +29,7 @@ class Run:
     """Slices of one offsets partition that follow each other; runs are numbered in log order."""
 
     number: int
-    slices: tuple[Slice, ...]
+    slices: "tuple[Slice, ...]"
 
     @property
     def offsets_partition(self) -> int:
@@ -31,25 +38,56 @@ class Run:
 
 
 class Task(InputPartition):
-    """The runs that one Spark task reads, in log order."""
+    """The runs that one Spark task reads, in log order, as JSON."""
 
-    def __init__(self, runs: Iterable[Run]) -> None:
-        super().__init__(tuple(runs))
+    @classmethod
+    def of(cls, runs: Iterable[Run]) -> "Task":
+        """Make one of runs."""
+        return cls(
+            json.dumps(
+                [
+                    [run.number, run.offsets_partition, [[str(s.path), s.start, s.end] for s in run.slices]]
+                    for run in runs
+                ]
+            )
+        )
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> list[Run]:
         """The runs; there are none only if there is nothing to read at all."""
-        runs: tuple[Run, ...] = self.value
-        return runs
+        from kgroup.log.scan import Slice
+
+        return [
+            Run(
+                number,
+                tuple(
+                    Slice(path=Path(path), offsets_partition=offsets_partition, start=start, end=end)
+                    for path, start, end in slices
+                ),
+            )
+            for number, offsets_partition, slices in json.loads(self.value)
+        ]
 
 
-def split_segments(segments: Iterable[SegmentFile], task_bytes: int) -> list[Slice]:
+def split_segments(segments: "Iterable[SegmentFile]", task_bytes: int) -> "list[Slice]":
     """Cut segments into slices of about `task_bytes` at most. Raises SourceError if one cannot be read."""
-    return [part for segment in segments for part in split(Path(segment.path), segment.partition, task_bytes)]
+    from kgroup.log.scan import split
+
+    return [part for segment in segments for part in split(segment.path, segment.partition, task_bytes)]
 
 
-def pack(slices: Iterable[Slice], task_bytes: int) -> list[Task]:
-    """Put slices, in log order, into tasks of `task_bytes` or less; a larger slice is a task by itself."""
+def bytes_of(segments: "Iterable[SegmentFile]") -> int:
+    """How large they are together. Raises SourceError if one is not there."""
+    try:
+        return sum(Path(segment.path).stat().st_size for segment in segments)
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror}") from error
+
+
+def pack(slices: "Iterable[Slice]", task_bytes: int) -> list[Task]:
+    """Put slices, in log order, into tasks of `task_bytes` or less; a larger slice is a task by itself.
+
+    There is always one task, as Spark wants one.
+    """
     tasks: list[Task] = []
     number = 0
     for packed in _packed(slices, task_bytes):
@@ -57,8 +95,8 @@ def pack(slices: Iterable[Slice], task_bytes: int) -> list[Task]:
         for _, run in groupby(packed, key=lambda part: part.offsets_partition):
             runs.append(Run(number, tuple(run)))
             number += 1
-        tasks.append(Task(runs))
-    return tasks
+        tasks.append(Task.of(runs))
+    return tasks or [Task.of(())]
 
 
 def task_bytes_for(total_bytes: int, cores: int) -> int:
@@ -66,20 +104,7 @@ def task_bytes_for(total_bytes: int, cores: int) -> int:
     return min(TASK_BYTES_MAX, max(TASK_BYTES_MIN, -(-total_bytes // cores)))
 
 
-def slices_to_json(slices: Iterable[Slice]) -> str:
-    """Slices as the text of a data source's option."""
-    return json.dumps([[str(part.path), part.offsets_partition, part.start, part.end] for part in slices])
-
-
-def slices_from_json(text: str) -> list[Slice]:
-    """The reverse of `slices_to_json`."""
-    return [
-        Slice(path=Path(path), offsets_partition=offsets_partition, start=start, end=end)
-        for path, offsets_partition, start, end in json.loads(text)
-    ]
-
-
-def _packed(slices: Iterable[Slice], task_bytes: int) -> Iterator[Sequence[Slice]]:
+def _packed(slices: "Iterable[Slice]", task_bytes: int) -> "Iterator[Sequence[Slice]]":
     packed: list[Slice] = []
     size = 0
     for part in slices:

@@ -1,7 +1,10 @@
 import csv
 import json
+from pathlib import Path
 
 import pytest
+
+DAMAGED = Path(__file__).parents[2] / "fixtures/damaged"
 
 
 def json_of(ended):
@@ -73,3 +76,29 @@ def test_redpanda_has_a_rule_and_a_default_of_its_own(kgroup):
 def test_csv_quotes_what_needs_it(kgroup):
     ended = kgroup("find-coordinator", 'odd, "group"', "-o", "csv")
     assert next(csv.DictReader(ended.out.splitlines()))["group"] == 'odd, "group"'
+
+
+@pytest.mark.parametrize("version", ["0.10.1.1", "1.1.1", "2.4.1", "3.9.1", "4.3.1"])
+def test_every_group_of_a_real_broker_stands_where_the_rule_says(kgroup, version):
+    rows = json_of(kgroup("find-coordinator", "--from", f"fixtures/{version}/lives", "-o", "json"))
+    assert len(rows) >= 10
+    assert [row for row in rows if row["found_in"] != row["partition"]] == []
+
+
+def test_groups_from_logs_are_sorted_behind_those_named_and_say_where_they_were_found(kgroup):
+    rows = json_of(kgroup("find-coordinator", "nobody", "--from", "fixtures/4.3.1/lives", "-o", "json"))
+    assert (rows[0]["group"], rows[0]["found_in"]) == ("nobody", None)
+    assert [row["group"] for row in rows[1:]] == sorted(row["group"] for row in rows[1:])
+
+
+def test_a_path_without_an_offsets_topic_is_named(kgroup, tmp_path):
+    ended = kgroup("find-coordinator", "--from", str(tmp_path))
+    assert ended.status == 1
+    assert str(tmp_path) in ended.err
+
+
+def test_damage_in_a_log_is_told_and_the_rest_is_read(kgroup):
+    case = json.loads((DAMAGED / "cases.json").read_text())["bit-flip-in-records"]
+    ended = kgroup("find-coordinator", "--from", str(DAMAGED / case["file"]), "-o", "json")
+    assert json_of(ended)
+    assert f"at byte {case['damage_at']}" in ended.err

@@ -14,7 +14,7 @@ SINCE_1_1 = [name for name in NAMES if not name.startswith("0.10")]
 V0_10_1 = [name for name in NAMES if name.startswith("0.10")]
 DIED = {"2.4.1/lives", "4.3.1/odd-members"}  # the tool, on a group whose members nobody can read
 
-# 0.10.1 writes no tombstones when a topic is deleted: its offsets stay in the log, not in the broker's memory.
+# 0.10.1 writes no tombstones for a deleted topic: its offsets stay in the log, not in the broker's memory.
 DELETED_WITHOUT_TOMBSTONES = {
     "0.10.1.1/lives": {
         ("pattern-watcher", "promo-2024", 0),

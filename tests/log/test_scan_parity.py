@@ -16,7 +16,9 @@ from kgroup.protocol.keys import OffsetCommitKey
 from kgroup.protocol.values import OffsetCommitValue
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-CAPTURES = sorted(path.parent for path in FIXTURES.glob("*/*/truth.jsonl") if path.parent.parent.name != "damaged")
+CAPTURES = sorted(
+    path.parent for path in FIXTURES.glob("*/*/truth.jsonl") if path.parent.parent.name != "damaged"
+)
 DAMAGED = sorted(path.parent for path in FIXTURES.glob("damaged/*/truth.jsonl"))
 
 

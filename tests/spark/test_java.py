@@ -95,6 +95,7 @@ def launched_with(java: Java, *options: str) -> list[str]:
     return answer.stdout.splitlines()
 
 
+ADDED = "-XX:TieredStopAtLevel=1"
 SPARKS_OPTIONS = (
     "-cp",
     "a folder/*:b",
@@ -110,6 +111,7 @@ def test_the_launcher_drops_what_java_25_does_not_take_and_nothing_else(tmp_path
     home = java_home(tmp_path / "with space's", """for option do printf '%s\\n' "$option"; done""")
     java = Java(program=home / "bin" / "java", version=25, origin="test")
     assert launched_with(java, *SPARKS_OPTIONS) == [
+        ADDED,
         "-cp",
         "a folder/*:b",
         "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -122,7 +124,7 @@ def test_the_launcher_leaves_java_17_all_but_the_incubator_module(tmp_path: Path
     home = java_home(tmp_path, """for option do printf '%s\\n' "$option"; done""")
     java = Java(program=home / "bin" / "java", version=17, origin="test")
     passed_on = [option for option in SPARKS_OPTIONS if option != "--add-modules=jdk.incubator.vector"]
-    assert launched_with(java, *SPARKS_OPTIONS) == passed_on
+    assert launched_with(java, *SPARKS_OPTIONS) == [ADDED, *passed_on]
 
 
 def test_each_launcher_has_its_own_folder_and_leaves_nothing_behind(tmp_path: Path) -> None:

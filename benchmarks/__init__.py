@@ -1,0 +1,1 @@
+"""One command per figure: `python -m benchmarks.<name>`. Nothing in kgroup imports this package."""

@@ -1,0 +1,321 @@
+"""`kgroup assign`: who would get which partition, by any of Kafka's assignors."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kgroup.cli.example import Example
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    Quiet,
+    connection_options,
+)
+from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.report.emit import OutputFormat, OutputOptions, emit
+
+if TYPE_CHECKING:
+    from kgroup.assignors.model import Topic
+    from kgroup.assignors.plan import GroupPlan
+    from kgroup.assignors.rounds import Round
+    from kgroup.net.properties import ConnectionOptions
+
+EXAMPLES: Final = (
+    Example(
+        "Three members and a topic of six partitions; then one leaves, and another joins",
+        "kgroup assign --members c1,c2,c3 --topic orders:6 --assignor sticky"
+        " --then 'leave c1' --then 'join c4'",
+    ),
+    Example(
+        "All assignors side by side, for 200 members",
+        "kgroup assign --members 200 --topic big:10000 --compare",
+    ),
+    Example(
+        "What the next rebalance of a group in a captured log would do",
+        "kgroup assign --log-dir fixtures/4.3.1/lives --group orders-app --then 'grow orders:12'",
+    ),
+    Example(
+        "What other assignors would do with a live group",
+        "kgroup assign -b localhost:9092 --group orders-app --compare",
+    ),
+    Example(
+        "A group with racks, instance ids and different subscriptions, from a file",
+        "printf 'topics: {orders: 6}\\nmembers: {c1: [orders], c2: {topics: [orders], instance: i2}}\\n'"
+        " | kgroup assign --input - --assignor range -o json",
+    ),
+)
+
+_MEMBERS_MAX: Final = 100_000
+
+
+def assign(
+    members: Annotated[
+        str | None,
+        typer.Option(
+            "--members",
+            metavar="ID,... | N",
+            help="The members in the order in which they join, with all topics; or how many: c1 to cN.",
+            show_default=False,
+        ),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="TOPIC:N",
+            help="A topic and its number of partitions, with --log-dir over what is there; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    input_file: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="A group in JSON or YAML, - for standard input; its form is below.",
+            show_default=False,
+        ),
+    ] = None,
+    log_dirs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--log-dir",
+            metavar="PATH",
+            help="A broker's log directory, or parts of one, that --group is in; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="NAME",
+            help="The group to take from --log-dir or --bootstrap-server.",
+            show_default=False,
+        ),
+    ] = None,
+    log_ends: Annotated[
+        Path | None,
+        typer.Option(
+            "--log-ends",
+            metavar="FILE",
+            help="With --log-dir: partition counts from a file as for lag-report.",
+            show_default=False,
+        ),
+    ] = None,
+    assignors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--assignor",
+            metavar="NAME",
+            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
+            " simple of share groups. By default the log's, else range. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Put assignors side by side, all unless --assignor names some.")
+    ] = False,
+    then: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--then",
+            metavar="STEP",
+            help="A further rebalance after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
+            " or 'grow TOPIC:N'; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+    output_format: Format = OutputFormat.TABLE,
+    output: OutputFile = None,
+    no_headers: NoHeaders = False,
+    quiet: Quiet = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit with status 3 if an answer is flawed, or Kafka would give none."),
+    ] = False,
+) -> None:
+    """Say which member gets which partition.
+
+    The answers are those that Kafka 4.3.1's own assignors compute, flaws included: an answer that gives a
+    partition to nobody, to two members or to one that does not want it is shown and said to be flawed.
+    Several rounds show what moves. Where cooperative-sticky must take a partition from its owner first, the
+    rebalance that hands it out follows as a round of its own.
+
+    Tables show runs of partitions: 0-3,7. CHANGE is gained and lost. PAUSED partitions are not read while
+    the group rebalances: under an eager assignor all that staying members have, else those that move. EACH
+    is the least and the most partitions of one member, NEAR those with a member in a rack of a replica.
+    With --compare, JSON and CSV have a row for each round and assignor, else one for each member.
+
+    A file for --input has topics and members. A topic is a number of partitions, or {partitions: N,
+    id: ID, racks: [[a, b], ...]} with the racks of each partition's replicas. A member is a list of topics,
+    or {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example:
+    {"topics": {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
+    """
+    from kgroup.assignors.registry import ASSIGNORS, check_name
+    from kgroup.assignors.rounds import run_rounds
+
+    connection = None
+    if bootstrap_server is not None:
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+    source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
+    default = list(ASSIGNORS) if compare else [source.assignor or "range"]
+    if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
+        raise InputError(
+            f"group '{group}' uses the assignor '{source.assignor}', not one of Kafka's: say --assignor"
+        )
+    names = [check_name(name) for name in dict.fromkeys(assignors or default)]
+    if len(names) > 1:
+        compare = True
+    played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]
+    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    _show(played, compare, options)
+    for line in () if quiet else [*source.notes, *_remarks(played)]:
+        print(f"kgroup: {line}", file=sys.stderr)
+    failed = next((round_.error for round_ in played if round_.error), None)
+    if failed and not compare:
+        raise failed
+    flawed = sum(bool(round_.flaws or round_.error) for round_ in played)
+    if strict and flawed:
+        raise FindingsError(f"{flawed} of {len(played)} answers are flawed or missing, as Kafka's would be")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A group, the assignor that it is known to use, and what there is to say about where it is from."""
+
+    plan: "GroupPlan"
+    assignor: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _read_source(
+    members: str | None,
+    topics: list[str],
+    input_file: str | None,
+    log_dirs: list[str],
+    connection: "ConnectionOptions | None",
+    group: str | None,
+    log_ends: Path | None,
+) -> _Source:
+    from kgroup.assignors.steps import parse_topic
+
+    given = [
+        flag
+        for flag, value in (
+            ("--members", members),
+            ("--input", input_file),
+            ("--log-dir", log_dirs),
+            ("--bootstrap-server", connection),
+        )
+        if value
+    ]
+    if len(given) != 1:
+        raise InputError(
+            "give the group one way: --members and --topic, --input FILE, or --log-dir PATH or"
+            " --bootstrap-server and --group" + (f"; not {' and '.join(given)}" if given else "")
+        )
+    recorded = bool(log_dirs or connection)
+    if (group is None) == recorded:
+        raise InputError("--group belongs together with --log-dir or --bootstrap-server")
+    if log_ends and not recorded:
+        raise InputError("--log-ends goes with --log-dir or --bootstrap-server")
+    if input_file is not None:
+        from kgroup.cli.assign_file import read_plan
+
+        if topics:
+            raise InputError("--topic: the file of --input has the topics")
+        return _Source(read_plan(input_file))
+    named = _distinct([parse_topic(text) for text in topics])
+    if members is not None:
+        return _Source(_plan_of_flags(members, named))
+    from kgroup.cli.assign_log import read_logged_group
+
+    assert group is not None
+    if connection is None:
+        logged = read_logged_group(log_dirs, group, log_ends, named)
+    else:
+        from kgroup.cli.live import live_log
+
+        with live_log(connection, group=group) as live:
+            listing = live.cluster.log_listing()
+            logged = read_logged_group([live.folder], group, log_ends, named, listing)
+    return _Source(logged.plan, logged.assignor, logged.notes)
+
+
+def _distinct(topics: "list[Topic]") -> "list[Topic]":
+    names = [topic.name for topic in topics]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--topic {name}: given twice")
+    return topics
+
+
+def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
+    from kgroup.assignors.plan import PlanMember, new_plan
+
+    if not topics:
+        raise InputError("--members needs topics: --topic orders:6")
+    if members.isascii() and members.isdigit():
+        if int(members) > _MEMBERS_MAX:
+            raise InputError(f"--members {members}: more than {_MEMBERS_MAX}")
+        ids = [f"c{number}" for number in range(1, int(members) + 1)]
+    else:
+        ids = members.split(",")
+    if not all(ids):
+        raise InputError(f"--members '{members}': an empty member id")
+    if len(set(ids)) < len(ids):
+        twice = next(member_id for member_id in ids if ids.count(member_id) > 1)
+        raise InputError(f"--members: '{twice}' is there twice")
+    names = tuple(topic.name for topic in topics)
+    return new_plan([PlanMember(member_id=member_id, topics=names) for member_id in ids], topics)
+
+
+def _show(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:
+    from kgroup.cli.assign_report import MEMBER_COLUMNS, SCORE_COLUMNS, json_member_rows, score_rows
+
+    if options.format is OutputFormat.TABLE:
+        _show_tables(played, compare, options)
+    elif compare:
+        emit(score_rows(played), SCORE_COLUMNS, options)
+    else:
+        emit(json_member_rows(played), MEMBER_COLUMNS, options)
+
+
+def _show_tables(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:
+    from kgroup.cli.assign_report import print_comparison, print_rounds
+
+    with _printing_to(options.path):
+        (print_comparison if compare else print_rounds)(played, headers=options.headers)
+
+
+@contextmanager
+def _printing_to(path: Path | None) -> Iterator[None]:
+    if path is None:
+        yield
+        return
+    try:
+        stream = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
+    with stream, redirect_stdout(stream):
+        yield
+
+
+def _remarks(played: "Sequence[Round]") -> Iterator[str]:
+    for round_ in played:
+        if round_.flaws:
+            answer = f"{round_.assignor}, round {round_.number}: {', '.join(round_.flaws)}"
+            yield f"{answer}: a flawed answer, and the one that Kafka gives all the same"

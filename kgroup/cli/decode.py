@@ -1,0 +1,268 @@
+"""`kgroup decode`: every record of the offsets topic, from a broker's log files."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kgroup.cli.example import Example
+from kgroup.cli.options import (
+    BootstrapServer,
+    ClientProperties,
+    CommandConfig,
+    Format,
+    NoHeaders,
+    OutputFile,
+    Paths,
+    Quiet,
+    Strict,
+    connection_options,
+)
+from kgroup.errors import InputError
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kgroup.cli.decode_filter import Filter
+    from kgroup.cli.decode_source import EntrySource, FileSource
+    from kgroup.report.entry_json import TopicNames
+
+EXAMPLES: Final = (
+    Example(
+        "The commits of one group, as they happened",
+        "kgroup decode fixtures/4.3.1/lives --group billing-txn --type offset-commit",
+    ),
+    Example(
+        "What a coordinator holds after reading the log: the newest record of every key",
+        "kgroup decode --latest fixtures/3.9.1/compacted -o csv",
+    ),
+    Example(
+        "Everything in a damaged segment, with exit status 3 because it is damaged",
+        "kgroup decode --strict -o jsonl fixtures/damaged/bad-magic/__consumer_offsets-5",
+    ),
+    Example(
+        "What a cluster's groups do, as they do it",
+        "kgroup decode -b localhost:9092 --follow",
+    ),
+)
+
+_COLUMNS: Final = (
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="segment"),
+    Column(name="offset", kind=Kind.INTEGER),
+    Column(name="timestamp", kind=Kind.TIME_MS),
+    Column(name="kind"),
+    Column(name="type"),
+    Column(name="group"),
+    Column(name="keyVersion", kind=Kind.INTEGER),
+    Column(name="valueVersion", kind=Kind.INTEGER),
+    Column(name="key", kind=Kind.NESTED),
+    Column(name="value", kind=Kind.NESTED),
+    Column(name="transaction"),
+    Column(name="note"),
+    Column(name="control"),
+    Column(name="error"),
+    Column(name="keyHex"),
+    Column(name="valueHex"),
+    Column(name="position", kind=Kind.INTEGER),
+    Column(name="bytes", kind=Kind.INTEGER),
+    Column(name="batch", kind=Kind.NESTED),
+)
+_TABLE_COLUMNS: Final = (
+    Column(name="partition", header="P", kind=Kind.INTEGER),
+    Column(name="offset", kind=Kind.INTEGER),
+    Column(name="timestamp", header="TIME", kind=Kind.TIME_MS),
+    Column(name="group"),
+    Column(name="what"),
+)
+
+
+def decode(
+    paths: Paths = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+        ),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="NAME[:N,...]",
+            help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
+        ),
+    ] = None,
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--partition",
+            metavar="N",
+            min=0,
+            help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
+        ),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
+            " control, undecoded or empty-batch; repeatable.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME", help="Before this time.", show_default=False),
+    ] = None,
+    from_offset: Annotated[
+        int | None,
+        typer.Option(
+            "--from-offset", metavar="N", min=0, help="From this offset of the log on.", show_default=False
+        ),
+    ] = None,
+    to_offset: Annotated[
+        int | None,
+        typer.Option(
+            "--to-offset", metavar="N", min=0, help="Up to this offset, it included.", show_default=False
+        ),
+    ] = None,
+    tombstones: Annotated[bool, typer.Option("--tombstones", help="Only deletions.")] = False,
+    latest: Annotated[
+        bool,
+        typer.Option(
+            "--latest",
+            help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
+            " commits of aborted or open transactions. --until and --to-offset say when.",
+        ),
+    ] = False,
+    topics_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--topics-file",
+            metavar="FILE",
+            help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
+            " known without.",
+            show_default=False,
+        ),
+    ] = None,
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="With --bootstrap-server: go on with new records as they are written."),
+    ] = False,
+    output_format: Format = OutputFormat.TABLE,
+    output: OutputFile = None,
+    no_headers: NoHeaders = False,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Show every record of the offsets topic.
+
+    Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
+    groups of the consumer, share and streams protocols; deletions, the outcome of each transactional commit,
+    and what nobody can read, with its bytes. JSON has Kafka's own field names. Damaged places are named on
+    standard error by file and byte, and everything healthy still comes out.
+
+    The records come from a broker's files, or from a cluster with --bootstrap-server, up to what is committed
+    there now. With --follow the cluster's new records come after them, until it is interrupted; how their
+    transactions end is not known then.
+
+    With several conditions a record must meet all of them; of several values for one, any.
+    """
+    from kgroup.cli.decode_filter import Filter, parse_topics, parse_types
+    from kgroup.cli.times import parse_time
+
+    if follow and (latest or bootstrap_server is None):
+        raise InputError("--follow is for --bootstrap-server, and not with --latest")
+    if not paths and bootstrap_server is None:
+        raise InputError(
+            "no PATH given: a segment, a __consumer_offsets folder, a log directory, or - for one;"
+            " or a cluster with --bootstrap-server"
+        )
+    if paths and bootstrap_server is not None:
+        raise InputError("give PATHs or --bootstrap-server, not both")
+    now_ms = int(time.time() * 1000)
+    wanted = Filter(
+        groups=tuple(groups) if groups else None,
+        topics=parse_topics(topics) if topics else None,
+        types=parse_types(types) if types else None,
+        since_ms=parse_time(since, "--since", now_ms) if since else None,
+        until_ms=parse_time(until, "--until", now_ms) if until else None,
+        first_offset=from_offset,
+        last_offset=to_offset,
+        tombstones=tombstones,
+    )
+    options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
+    if bootstrap_server is None:
+        files, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
+        with files:
+            _show(files, names, wanted, latest, options, strict)
+    else:
+        from kgroup.cli.decode_source import LiveSource
+        from kgroup.cli.live import live_log
+
+        connection = connection_options(bootstrap_server, command_config, client_properties)
+        with live_log(connection, partitions) as live:
+            files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
+            names |= live.topic_names()
+            _show(LiveSource(files, live, follow=follow), names, wanted, latest, options, strict)
+
+
+def _open_files(
+    paths: Sequence[str],
+    partitions: Sequence[int] | None,
+    topics_file: Path | None,
+    wanted: "Filter",
+    latest: bool,
+    quiet: bool,
+) -> "tuple[FileSource, dict[UUID, str]]":
+    """The records to read, and the names of topic ids."""
+    from kgroup.cli.decode_source import FileSource, only_offsets, only_partitions, topic_names
+    from kgroup.log.sources import one_replica_each, open_sources
+
+    sources = open_sources(paths)
+    names = topic_names(sources.log_dirs, topics_file)
+    if partitions:
+        sources = only_partitions(sources, partitions)
+    if latest:
+        sources = one_replica_each(sources)
+    for skipped in () if quiet else sources.skipped:
+        print(f"kgroup: {skipped.path}: not read: {skipped.why}", file=sys.stderr)
+    return FileSource(
+        sources if latest else only_offsets(sources, wanted.first_offset, wanted.last_offset)
+    ), names
+
+
+def _show(
+    source: "EntrySource",
+    names: "TopicNames",
+    wanted: "Filter",
+    latest: bool,
+    options: OutputOptions,
+    strict: bool,
+) -> None:
+    from kgroup.cli.decode_rows import Problems, rows
+
+    problems = Problems()
+    emit(
+        rows(source, wanted, latest=latest, names=names, output_format=options.format, problems=problems),
+        _TABLE_COLUMNS if options.format is OutputFormat.TABLE else _COLUMNS,
+        options,
+    )
+    problems.summarize(strict)

@@ -1,0 +1,47 @@
+"""The live source of commands that read logs: a cluster's offsets topic as a log directory for a while."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from kgroup.net.admin import Cluster
+from kgroup.net.consumer import copy_offsets_topic
+from kgroup.net.properties import ConnectionOptions
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveLog:
+    """The copy of a cluster's offsets topic in `folder`, and the cluster to ask for more.
+
+    `ends`: of each partition copied, the offset where the copy ends.
+    """
+
+    folder: str
+    cluster: Cluster
+    ends: dict[int, int]
+
+    def topic_names(self) -> dict[UUID, str]:
+        """Topic id to name, of all topics there are now."""
+        topics = self.cluster.topics().values()
+        return {topic.topic_id: topic.name for topic in topics if topic.topic_id is not None}
+
+
+@contextmanager
+def live_log(
+    connection: ConnectionOptions, partitions: Collection[int] | None = None, *, group: str | None = None
+) -> Iterator[LiveLog]:
+    """Connect and copy the offsets topic; the copy is gone afterwards.
+
+    Only `partitions` of it, or only the one that keeps `group`, if given.
+    Raises SourceError if the cluster cannot be reached or read.
+    """
+    with Cluster(connection) as cluster, TemporaryDirectory(prefix="kgroup-") as folder:
+        if group is not None:
+            offsets_topic = cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)
+            partitions = [partition_for(group, len(offsets_topic.leaders))] if offsets_topic else None
+        ends = copy_offsets_topic(cluster, Path(folder), partitions)
+        yield LiveLog(folder=folder, cluster=cluster, ends=ends)

@@ -1,0 +1,78 @@
+"""A progress bar on standard error, for work of more than a second that somebody watches on a terminal."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE_S = 1.0
+
+
+@contextmanager
+def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of bytes done since the last call.
+
+    Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    bar = _Bar(what, total_bytes)
+    try:
+        yield bar.advance
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def activity(what: str, *, quiet: bool) -> Iterator[None]:
+    """Show that `what` goes on, where there is no telling how far it is."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+class _Bar:
+    """Brings rich in only when the first second is over."""
+
+    def __init__(self, what: str, total_bytes: int) -> None:
+        self._what = what
+        self._total = total_bytes
+        self._done = 0
+        self._began = time.monotonic()
+        self._shown: Progress | None = None
+
+    def advance(self, done: int) -> None:
+        self._done += done
+        if self._shown is None and time.monotonic() - self._began > _PATIENCE_S:
+            self._shown = self._start()
+        if self._shown is not None:
+            self._shown.update(self._shown.task_ids[0], completed=self._done)
+
+    def stop(self) -> None:
+        if self._shown is not None:
+            self._shown.stop()
+
+    def _start(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        shown = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        shown.add_task(self._what, total=self._total)
+        shown.start()
+        return shown

@@ -1,0 +1,381 @@
+"""A live cluster: its brokers, topics, groups and log ends, asked through kafka-python.
+
+What kafka-python answers becomes kgroup's values here, and every failure a SourceError naming the cluster.
+"""
+
+import logging
+import socket
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import UUID
+
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from kgroup.errors import InputError, SourceError
+from kgroup.net.properties import ConnectionOptions, client_config
+from kgroup.protocol.entries import TopicId
+from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+
+CONNECT_TIMEOUT_MS: Final = 5_000
+"""How long to try, unless `request.timeout.ms` says otherwise."""
+
+_KAFKA_LOGGER: Final = logging.getLogger("kafka")
+_TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
+_EARLIEST: Final = -2
+_LATEST: Final = -1
+_NO_LEADER: Final = -1
+_ZERO_UUID: Final = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A node of the cluster as it makes itself known to clients."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """`leaders`: partition -> node id, None while a partition has no leader."""
+
+    name: str
+    topic_id: TopicId
+    leaders: Mapping[int, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """The answer to FindCoordinator for one group: a broker, or why there is none (Kafka's error name)."""
+
+    group: str
+    node_id: int | None
+    host: str | None
+    port: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    """A member of a live classic group; `metadata` and `assignment` are what its protocol type puts there."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """A live classic group, as DescribeGroups answers."""
+
+    group: str
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[MemberDescription, ...]
+
+
+class Cluster:
+    """A connection to a cluster, to be used in a `with` block.
+
+    Opening it raises SourceError if no bootstrap server answers within the time limit, with the reason that
+    the last one gave, and InputError for properties that make no sense. So do all its questions.
+    """
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self.name = options.bootstrap_servers
+        self._servers = _parse_servers(options.bootstrap_servers)
+        self._config = client_config(options.read_properties())
+        self._admin: Any = None
+        self._problems = _LoggedProblems()
+
+    def __enter__(self) -> Self:
+        _check_that_one_listens(self._servers)
+        timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
+        settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
+        servers = [f"{host}:{port}" for host, port in self._servers]
+        self._problems.listen()
+        try:
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=servers, bootstrap_timeout_ms=timeout_ms, **settings
+            )
+        except (kafka_errors.KafkaError, ValueError, ImportError) as error:
+            self._problems.stop_listening()
+            raise self._failure(self._problems.first or error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._admin.close()
+        self._problems.stop_listening()
+
+    def brokers(self) -> dict[int, Broker]:
+        """Every broker by node id."""
+        answer = self._ask(_metadata_request([]))
+        return {
+            broker.node_id: Broker(
+                node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
+            )
+            for broker in answer.brokers
+        }
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, Topic]:
+        """These topics, or all of them; ones that do not exist, or may not be seen, are left out."""
+        answer = self._ask(_metadata_request(names))
+        return {topic.name: _topic(topic) for topic in answer.topics if topic.error_code == 0}
+
+    def find_coordinators(self, groups: Sequence[str]) -> list[Coordinator]:
+        """Ask which broker coordinates each group; answers in the order given.
+
+        One request for all from Kafka 3.0 on (KIP-699), one each before. A cluster that never had a group
+        makes its offsets topic on this question, and answers COORDINATOR_NOT_AVAILABLE meanwhile.
+        """
+        if not groups:
+            return []
+        try:
+            answer = self._ask(
+                FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
+            )
+        except _UnsupportedError:
+            return [
+                _coordinator(group, self._ask(FindCoordinatorRequest(key=group, key_type=0, max_version=3)))
+                for group in groups
+            ]
+        by_group = {coordinator.key: coordinator for coordinator in answer.coordinators}
+        return [_coordinator(group, by_group[group]) for group in groups]
+
+    def group_ids(self) -> list[str]:
+        """Every group that this client may see, of all kinds, sorted."""
+        groups: set[str] = set()
+        for node_id in self.brokers():
+            answer = self._ask(ListGroupsRequest(), node_id)
+            self._raise_for(answer.error_code, f"list groups of broker {node_id}")
+            groups.update(group.group_id for group in answer.groups)
+        return sorted(groups)
+
+    def describe_group(self, group: str) -> GroupDescription:
+        """A classic group with its members; raises SourceError for a group that is not there."""
+        (coordinator,) = self.find_coordinators([group])
+        if coordinator.node_id is None:
+            raise SourceError(f"{self.name}: no coordinator for group {group!r}: {coordinator.error}")
+        (described,) = self._ask(DescribeGroupsRequest(groups=[group]), coordinator.node_id).groups
+        self._raise_for(described.error_code, f"describe group {group!r}")
+        if described.group_state == "Dead":  # brokers before 4.1 answer so for a group that they do not know
+            raise SourceError(f"{self.name}: there is no classic group {group!r}")
+        return GroupDescription(
+            group=group,
+            state=described.group_state,
+            protocol_type=described.protocol_type,
+            protocol=described.protocol_data,
+            members=tuple(
+                MemberDescription(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    metadata=bytes(member.member_metadata or b""),
+                    assignment=bytes(member.member_assignment or b""),
+                )
+                for member in described.members
+            ),
+        )
+
+    def log_listing(self, names: Collection[str] | None = None) -> LogListing:
+        """Log starts and high watermarks of these topics, or of all; `complete` when it is all of them.
+
+        A partition without a leader is listed without its numbers.
+        """
+        topics = self.topics(names)
+        starts = self._list_offsets(topics.values(), _EARLIEST)
+        ends = self._list_offsets(topics.values(), _LATEST)
+        logs = (
+            PartitionLog(
+                topic=topic.name,
+                partition=partition,
+                source=LogEndSource.LIVE,
+                log_start_offset=starts.get((topic.name, partition)),
+                log_end_offset=ends.get((topic.name, partition)),
+                topic_id=topic.topic_id,
+            )
+            for topic in topics.values()
+            for partition in sorted(topic.leaders)
+        )
+        return LogListing(logs=tuple(logs), complete=names is None)
+
+    def ask(self, request: Any, node_id: int) -> Any:
+        """Send a request of kafka-python's to one broker, and return its answer; for `consumer.py`."""
+        return self._ask(request, node_id)
+
+    def _list_offsets(self, topics: Iterable[Topic], timestamp: int) -> dict[tuple[str, int], int]:
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for topic in topics:
+            for partition, leader in topic.leaders.items():
+                if leader is not None:
+                    by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
+        found = {}
+        for leader, partitions in sorted(by_leader.items()):
+            for topic in self._ask(_list_offsets_request(partitions, timestamp), leader).topics:
+                for answer in topic.partitions:
+                    if answer.error_code == 0:
+                        found[topic.name, answer.partition_index] = answer.offset
+        return found
+
+    def _ask(self, request: Any, node_id: int | None = None) -> Any:
+        # kafka-python's public admin methods hide what kgroup needs (raw batches, member bytes, an error for
+        # each group), so requests go through its connection manager.
+        manager = self._admin._manager
+
+        async def send() -> Any:
+            return await manager.send(request, node_id=node_id)
+
+        try:
+            return manager.run(send)
+        except kafka_errors.UnsupportedVersionError as error:
+            raise _UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}") from error
+        except kafka_errors.KafkaError as error:
+            raise self._failure(error) from error
+
+    def _raise_for(self, error_code: int, doing: str) -> None:
+        if error_code:
+            raise SourceError(f"{self.name}: cannot {doing}: {error_name(error_code)}")
+
+    def _failure(self, error: Exception) -> SourceError:
+        hint = _hint(error, str(self._config["security_protocol"]))
+        return SourceError(f"{self.name}: {_reason(error)}{hint}")
+
+
+class _UnsupportedError(SourceError):
+    """The broker does not know a version of this request that can say what is asked."""
+
+
+class _LoggedProblems(logging.Handler):
+    """What kafka-python logs: while connecting it retries, and then raises only that time is up, not why.
+
+    While this listens, nothing of it reaches standard error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first: Exception | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the first exception that a record carries; the later ones are of an attempt cut short."""
+        for argument in record.args if isinstance(record.args, tuple) else ():
+            if self.first is None and isinstance(argument, Exception) and not isinstance(argument, _TIMEOUTS):
+                self.first = argument
+
+    def listen(self) -> None:
+        _KAFKA_LOGGER.propagate = False
+        _KAFKA_LOGGER.addHandler(self)
+
+    def stop_listening(self) -> None:
+        _KAFKA_LOGGER.removeHandler(self)
+        _KAFKA_LOGGER.propagate = True
+
+
+def _hint(error: Exception, protocol: str) -> str:
+    """What to look at, for failures whose own words do not say it."""
+    why = str(error).lower()
+    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
+        return "; is this the listener of a controller?"
+    if "certificate" in why:
+        return "; see ssl.truststore.location and ssl.endpoint.identification.algorithm"
+    if "handshake failed" in why:
+        return f"; security.protocol is {protocol}: has this listener TLS?"
+    if not isinstance(error, kafka_errors.KafkaConnectionError):
+        return ""
+    if protocol.startswith("SASL"):
+        return (
+            f"; security.protocol is {protocol}: are the listener, sasl.mechanism, user and password right?"
+        )
+    return f"; security.protocol is {protocol}: does this listener want another?"
+
+
+def error_name(error_code: int) -> str:
+    """Kafka's name of an error code, like `COORDINATOR_NOT_AVAILABLE`."""
+    error = kafka_errors.for_code(error_code)
+    return str(getattr(error, "message", None) or error.__name__)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.removeprefix("KafkaConnectionError: ").rstrip(".")
+
+
+def _parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
+    servers = []
+    for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
+        host, colon, port = server.rpartition(":")
+        if not colon or "]" in port:
+            host, port = server, "9092"
+        if not port.isdigit() or not 0 < int(port) < 65_536:
+            raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
+        servers.append((host.strip("[]"), int(port)))
+    if not servers:
+        raise InputError("--bootstrap-server: give HOST:PORT, or several with commas between them")
+    return servers
+
+
+def _check_that_one_listens(servers: Sequence[tuple[str, int]]) -> None:
+    """Say at once, and why, that nobody is there; kafka-python would try again until its time is up."""
+    problems = []
+    for host, port in servers:
+        try:
+            with socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_MS / 1000):
+                return
+        except OSError as error:
+            problems.append(f"{host}:{port}: {error.strerror or error}")
+    raise SourceError(f"no broker answers: {'; '.join(problems)}")
+
+
+def _metadata_request(names: Collection[str] | None) -> Any:
+    topics = (
+        None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
+    )
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def _list_offsets_request(partitions: Mapping[str, Sequence[int]], timestamp: int) -> Any:
+    listed = ListOffsetsRequest.ListOffsetsTopic
+    topics = [
+        listed(
+            name=topic,
+            partitions=[
+                listed.ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in indexes
+            ],
+        )
+        for topic, indexes in sorted(partitions.items())
+    ]
+    return ListOffsetsRequest(isolation_level=0, topics=topics, min_version=1)
+
+
+def _topic(answer: Any) -> Topic:
+    topic_id = getattr(answer, "topic_id", None)
+    return Topic(
+        name=answer.name,
+        topic_id=None if topic_id in (None, _ZERO_UUID) else topic_id,
+        leaders={
+            partition.partition_index: None if partition.leader_id == _NO_LEADER else partition.leader_id
+            for partition in answer.partitions
+        },
+    )
+
+
+def _coordinator(group: str, answer: Any) -> Coordinator:
+    if answer.error_code:
+        return Coordinator(
+            group=group, node_id=None, host=None, port=None, error=error_name(answer.error_code)
+        )
+    return Coordinator(group=group, node_id=answer.node_id, host=answer.host, port=answer.port, error=None)

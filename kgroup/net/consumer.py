@@ -1,0 +1,180 @@
+"""The offsets topic of a live cluster, batch by batch as it lies in the log, for the log's own readers.
+
+A consumer of kafka-python's hands out records without their batch, and never a transaction's marker; raw
+fetches keep both.
+"""
+
+import io
+import struct
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kafka.protocol.consumer import FetchRequest
+
+from kgroup.errors import SourceError
+from kgroup.log.batch import Damage
+from kgroup.log.entries import ReadRecord, decode_record
+from kgroup.log.partition import SegmentFile
+from kgroup.log.segment import read_records, read_stream
+from kgroup.net.admin import Cluster, error_name
+from kgroup.protocol.group_hash import OFFSETS_TOPIC
+
+_FETCH_BYTES: Final = 4 * 1024 * 1024
+_WAIT_MS: Final = 500
+_TRIES: Final = 20
+_PAUSE_S: Final = 0.25
+
+# What all formats have in common: offset, length of what follows, 4 bytes, magic.
+_FRAME: Final = struct.Struct(">qi4xb")
+_LAST_OFFSET_DELTA: Final = struct.Struct(">i")
+_LAST_OFFSET_DELTA_AT: Final = 23
+
+
+def copy_offsets_topic(
+    cluster: Cluster, folder: Path, partitions: Collection[int] | None = None
+) -> dict[int, int]:
+    """Write the topic as a log directory into `folder`, each partition up to its high watermark of now.
+
+    Partition folders with one segment each, of the very batches that the leaders sent, so everything that
+    reads a broker's files reads this. `partitions` None is all of them. Returns where each copy ends: the
+    offset to `follow` from. Raises SourceError if the topic or a partition is not there, or cannot be read
+    for some seconds.
+    """
+    positions = {}
+    for partition, (start, end) in _spans(cluster, partitions).items():
+        segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
+        segment.parent.mkdir(parents=True)
+        with segment.open("wb") as file:
+            positions[partition] = _copy(cluster, partition, start, end, file)
+        segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return positions
+
+
+def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO) -> int:
+    position, tries = start, _TRIES
+    while position < end:
+        sent = _fetch(cluster, {partition: position}).get(partition)
+        if sent == b"":
+            return end  # the cleaner took the last records; the high watermark stays
+        size, behind = whole_batches(sent or b"")
+        if sent is not None and behind > position:
+            file.write(memoryview(sent)[:size])
+            position, tries = behind, _TRIES
+            continue
+        if tries == 0:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing"
+            )
+        tries -= 1
+        time.sleep(_PAUSE_S)
+    return position
+
+
+def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
+    """What is written to the partitions from these offsets on, for ever, in the order in which it comes.
+
+    The `segment` of a record names cluster and partition; the `position` of a batch is where it began in what
+    the broker sent. Raises SourceError like `copy_offsets_topic`.
+    """
+    following = dict(positions)
+    while True:
+        for partition, sent in sorted(_fetch(cluster, following).items()):
+            size, behind = whole_batches(sent)
+            yield from _records(cluster, partition, sent[:size], following[partition])
+            following[partition] = max(following[partition], behind)
+
+
+def _spans(cluster: Cluster, partitions: Collection[int] | None) -> dict[int, tuple[int, int]]:
+    """The first offset and the high watermark of each partition, in their order."""
+    logs = {log.partition: log for log in cluster.log_listing([OFFSETS_TOPIC]).logs}
+    if not logs:
+        raise SourceError(f"{cluster.name}: there is no topic {OFFSETS_TOPIC}, or it may not be seen")
+    spans = {}
+    for partition in sorted(logs if partitions is None else partitions):
+        log = logs.get(partition)
+        if log is None:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} has {len(logs)} partitions, and no {partition}"
+            )
+        if log.log_start_offset is None or log.log_end_offset is None:
+            raise SourceError(f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} has no leader")
+        spans[partition] = (log.log_start_offset, log.log_end_offset)
+    return spans
+
+
+def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
+    """What the leaders have from `positions` on; a partition whose leader is moving is left out.
+
+    Who leads is asked anew each time, so that following survives a move.
+    """
+    by_leader: dict[int, list[int]] = {}
+    for partition, leader in cluster.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders.items():
+        if partition in positions and leader is not None:
+            by_leader.setdefault(leader, []).append(partition)
+    fetched = {}
+    for leader, partitions in sorted(by_leader.items()):
+        request = _fetch_request({partition: positions[partition] for partition in sorted(partitions)})
+        for topic in cluster.ask(request, leader).responses:
+            for answer in topic.partitions:
+                error = error_name(answer.error_code) if answer.error_code else None
+                if error in ("OFFSET_OUT_OF_RANGE", "TOPIC_AUTHORIZATION_FAILED"):
+                    where = f"{OFFSETS_TOPIC} partition {answer.partition_index}"
+                    raise SourceError(f"{cluster.name}: {where}: {error}")
+                if error is None:
+                    fetched[answer.partition_index] = bytes(answer.records or b"")
+    return fetched
+
+
+def _fetch_request(positions: Mapping[int, int]) -> Any:
+    topic = FetchRequest.FetchTopic
+    partitions = [
+        topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES)
+        for partition, offset in positions.items()
+    ]
+    return FetchRequest(
+        max_wait_ms=_WAIT_MS,
+        min_bytes=1,
+        max_bytes=_FETCH_BYTES,
+        isolation_level=0,
+        topics=[topic(topic=OFFSETS_TOPIC, partitions=partitions)],
+        max_version=12,  # from 13 on topics go by id
+    )
+
+
+def _records(cluster: Cluster, partition: int, batches: bytes, first: int) -> Iterator[ReadRecord | Damage]:
+    """Decode what was fetched from offset `first` on, whose batch is sent whole, with what is before it."""
+    segment = SegmentFile(
+        path=f"{cluster.name}/{OFFSETS_TOPIC}-{partition}",
+        topic=OFFSETS_TOPIC,
+        partition=partition,
+        base_offset=None,
+    )
+    for item in read_records(read_stream(io.BytesIO(batches), segment.path), segment.path):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        batch, records = item
+        for record in records:
+            if record.offset >= first:
+                yield ReadRecord(
+                    segment=segment, batch=batch, record=record, entry=decode_record(batch, record)
+                )
+
+
+def whole_batches(sent: bytes) -> tuple[int, int]:
+    """Bytes of `sent` up to the last batch that is whole, and the offset after that batch (0 if none is).
+
+    A broker cuts what it sends at a number of bytes, not at a batch.
+    """
+    size = behind = 0
+    while size + _FRAME.size <= len(sent):
+        offset, length, magic = _FRAME.unpack_from(sent, size)
+        end = size + 12 + length
+        if length < _LAST_OFFSET_DELTA_AT or end > len(sent):
+            break
+        if magic >= 2:
+            offset += _LAST_OFFSET_DELTA.unpack_from(sent, size + _LAST_OFFSET_DELTA_AT)[0]
+        size, behind = end, offset + 1
+    return size, behind

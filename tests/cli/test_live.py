@@ -1,0 +1,93 @@
+"""Commands on a live cluster: here one that has the files of a real broker and answers as it would."""
+
+import json
+
+import pytest
+
+from tests.net.broker_with_files import LIVES, BrokerWithFiles
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    broker = BrokerWithFiles()
+    monkeypatch.setattr("kgroup.net.admin.Cluster", lambda connection: broker)
+    monkeypatch.setattr("kgroup.cli.live.Cluster", lambda connection: broker)
+    return broker
+
+
+def rows_of(ended):
+    assert ended.status == 0, ended.err
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def test_decode_of_a_cluster_says_what_decode_of_its_files_says(kgroup, broker):
+    live = rows_of(kgroup("decode", "-b", "test:9092", "-o", "jsonl"))
+    assert live == rows_of(kgroup("decode", str(LIVES), "-o", "jsonl"))
+
+
+def test_decode_reads_only_the_partitions_asked_for(kgroup, broker):
+    partition = next(iter(broker.segments))
+    broker.segments = {partition: broker.segments[partition]}
+    live = rows_of(kgroup("decode", "-b", "test:9092", "--partition", str(partition), "-o", "jsonl"))
+    assert live == rows_of(kgroup("decode", str(LIVES), "--partition", str(partition), "-o", "jsonl"))
+
+
+def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker):
+    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl"))
+    from_files = rows_of(
+        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl")
+    )
+    assert live == from_files
+
+
+def test_assign_takes_a_group_of_a_cluster_as_from_its_files(kgroup, broker):
+    live = rows_of(kgroup("assign", "-b", "test:9092", "--group", "orders-app", "-o", "jsonl"))
+    assert live
+    assert live == rows_of(kgroup("assign", "--log-dir", str(LIVES), "--group", "orders-app", "-o", "jsonl"))
+
+
+@pytest.mark.parametrize("command", ["decode", "lag-report"])
+def test_files_and_a_cluster_at_once_are_refused(kgroup, broker, command):
+    ended = kgroup(command, str(LIVES), "-b", "test:9092")
+    assert (ended.status, ended.out) == (2, "")
+
+
+def test_following_needs_a_cluster(kgroup):
+    assert kgroup("decode", str(LIVES), "--follow").status == 2
+
+
+def test_the_coordinator_of_a_group_with_its_place_and_whether_the_rule_agrees(kgroup, broker):
+    (row,) = rows_of(kgroup("find-coordinator", "test-group", "-b", "test:9092", "-o", "jsonl"))
+    assert row == {
+        "group": "test-group",
+        "partition": 12,
+        "partitions": 50,
+        "broker": 1,
+        "host": "broker-1",
+        "port": 9092,
+        "rack": "a",
+        "leader": 1,
+        "rule_agrees": True,
+        "error": None,
+    }
+
+
+def test_a_coordinator_that_does_not_lead_the_partition_is_told(kgroup, broker):
+    broker.coordinator = 2
+    (row,) = rows_of(kgroup("find-coordinator", "test-group", "-b", "test:9092", "-o", "jsonl"))
+    assert (row["broker"], row["leader"], row["rule_agrees"], row["rack"]) == (2, 1, False, None)
+
+
+def test_without_groups_a_cluster_is_asked_for_all_of_its_own(kgroup, broker):
+    rows = rows_of(kgroup("find-coordinator", "-b", "test:9092", "-o", "jsonl"))
+    assert [row["group"] for row in rows] == ["a", "test-group"]
+    (row,) = rows_of(kgroup("find-coordinator", "--reverse", "12", "-b", "test:9092", "-o", "jsonl"))
+    assert row["group"] == "test-group"
+
+
+def test_a_group_without_a_coordinator_is_shown_and_the_exit_status_is_1(kgroup, broker):
+    broker.coordinator = None
+    ended = kgroup("find-coordinator", "a", "test-group", "-b", "test:9092", "-o", "jsonl")
+    assert ended.status == 1
+    assert [json.loads(line)["error"] for line in ended.out.splitlines()] == ["COORDINATOR_NOT_AVAILABLE"] * 2
+    assert ended.err == "kgroup: test:9092: no coordinator for 2 of 2 groups: COORDINATOR_NOT_AVAILABLE\n"

@@ -1,0 +1,130 @@
+import os
+import socket
+import threading
+
+import pytest
+
+from kgroup.errors import InputError, SourceError
+from kgroup.log.entries import read_decoded
+from kgroup.log.sources import open_sources
+from kgroup.net.admin import Cluster, _parse_servers
+from kgroup.net.consumer import copy_offsets_topic
+from kgroup.net.properties import ConnectionOptions
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
+
+
+def cluster_at(servers, *properties):
+    return Cluster(ConnectionOptions(bootstrap_servers=servers, properties=properties))
+
+
+@pytest.mark.parametrize(
+    ("given", "servers"),
+    [
+        ("localhost", [("localhost", 9092)]),
+        ("a:1, b:2,", [("a", 1), ("b", 2)]),
+        ("[::1]:19092", [("::1", 19092)]),
+        ("[::1]", [("::1", 9092)]),
+    ],
+)
+def test_bootstrap_servers(given, servers):
+    assert _parse_servers(given) == servers
+
+
+@pytest.mark.parametrize("given", ["", ",", "host:port", "host:0", "host:70000", "a:1,b:x"])
+def test_what_is_no_host_and_port_is_refused(given):
+    with pytest.raises(InputError, match="HOST:PORT"):
+        cluster_at(given)
+
+
+def test_a_port_where_nobody_listens_is_named_with_the_reason():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        server = f"127.0.0.1:{unused.getsockname()[1]}"
+        with (
+            pytest.raises(SourceError, match=f"no broker answers: {server}: Connection refused"),
+            cluster_at(server),
+        ):
+            pass
+
+
+@pytest.fixture
+def closing_server():
+    """Somebody who listens and closes every connection, as a listener with other security does."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def close_each():
+        while True:
+            try:
+                listener.accept()[0].close()
+            except OSError:
+                return
+
+    thread = threading.Thread(target=close_each)
+    thread.start()
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_listener_of_another_kind_is_told_with_what_to_look_at(closing_server, protocol, capfd):
+    properties = ("request.timeout.ms=300", f"security.protocol={protocol}")
+    with (
+        pytest.raises(SourceError, match=f"{closing_server}: .*security.protocol is {protocol}"),
+        cluster_at(closing_server, *properties),
+    ):
+        pass
+    assert capfd.readouterr().err == ""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    servers = os.environ.get("KGROUP_TEST_BOOTSTRAP")
+    if servers is None:
+        pytest.skip("KGROUP_TEST_BOOTSTRAP names no broker to ask")
+    with cluster_at(servers) as connected:
+        yield connected
+
+
+@pytest.mark.kafka
+def test_the_coordinator_is_the_leader_of_the_partition_that_the_rule_gives(cluster):
+    groups = [f"kgroup-test-{i}" for i in range(20)]
+    leaders = cluster.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders
+    answers = cluster.find_coordinators(groups)
+    assert [answer.group for answer in answers] == groups
+    for answer in answers:
+        assert answer.error is None
+        assert answer.node_id == leaders[partition_for(answer.group, len(leaders))]
+        broker = cluster.brokers()[answer.node_id]
+        assert (answer.host, answer.port) == (broker.host, broker.port)
+
+
+@pytest.mark.kafka
+def test_every_partition_with_a_leader_has_a_start_and_an_end(cluster):
+    listing = cluster.log_listing()
+    assert listing.complete
+    assert {log.topic for log in listing.logs} == set(cluster.topics())
+    assert all(0 <= log.log_start_offset <= log.log_end_offset for log in listing.logs)
+
+
+@pytest.mark.kafka
+def test_a_topic_that_does_not_exist_is_left_out_and_not_made(cluster):
+    assert cluster.topics(["kgroup-no-such-topic"]) == {}
+    assert "kgroup-no-such-topic" not in cluster.topics()
+
+
+@pytest.mark.kafka
+def test_a_group_that_does_not_exist_is_an_error(cluster):
+    with pytest.raises(SourceError, match="kgroup-no-such-group"):
+        cluster.describe_group("kgroup-no-such-group")
+
+
+@pytest.mark.kafka
+def test_a_copy_of_the_offsets_topic_ends_at_its_high_watermarks(cluster, tmp_path):
+    ends = copy_offsets_topic(cluster, tmp_path)
+    newest = {}
+    for item in read_decoded(open_sources([tmp_path])):
+        assert item.record.offset > newest.get(item.segment.partition, -1)
+        newest[item.segment.partition] = item.record.offset
+    assert newest == {partition: end - 1 for partition, end in ends.items() if end > 0}

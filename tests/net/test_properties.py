@@ -1,0 +1,143 @@
+import ssl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.errors import InputError, KgroupError, SourceError
+from kgroup.net.properties import (
+    ConnectionOptions,
+    client_config,
+    jaas_options,
+    parse_properties,
+    tls_context,
+)
+
+# What java.util.Properties.load reads from these lines, by its documentation.
+JAVA_FILE = """\
+# a comment
+! another
+  security.protocol = SASL_SSL
+sasl.mechanism: PLAIN
+client.id kgroup
+empty=
+bare
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    username="alice" \\
+    password="a=b\\\\"c";
+path=C:\\\\keys
+with\\ space\\=and\\:signs=caf\\u00e9
+last=no line end"""
+
+
+def test_a_file_is_read_as_java_reads_it():
+    assert parse_properties(JAVA_FILE) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "client.id": "kgroup",
+        "empty": "",
+        "bare": "",
+        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="alice" password="a=b\\"c";',
+        "path": "C:\\keys",
+        "with space=and:signs": "café",
+        "last": "no line end",
+    }
+
+
+@given(st.text())
+def test_any_text_is_some_properties(text):
+    assert isinstance(parse_properties(text), dict)
+
+
+def test_single_properties_stand_over_those_of_the_file(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text("client.id=from-file\nsecurity.protocol=SSL\n")
+    options = ConnectionOptions(
+        bootstrap_servers="b:9092", command_config=path, properties=("client.id = given", "x=a=b")
+    )
+    assert options.read_properties() == {"client.id": "given", "security.protocol": "SSL", "x": "a=b"}
+
+
+def test_a_file_that_is_not_utf_8_is_latin_1_as_java_has_it(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_bytes("client.id=café".encode("latin-1"))
+    options = ConnectionOptions(bootstrap_servers="b:9092", command_config=path)
+    assert options.read_properties() == {"client.id": "café"}
+
+
+def test_a_missing_file_and_a_property_without_a_value_are_errors_of_one_line(tmp_path):
+    missing = ConnectionOptions(bootstrap_servers="b", command_config=tmp_path / "none.properties")
+    with pytest.raises(SourceError, match=r"none\.properties: No such file"):
+        missing.read_properties()
+    with pytest.raises(InputError, match=r"-X client\.id: give KEY=VALUE"):
+        ConnectionOptions(bootstrap_servers="b", properties=("client.id",)).read_properties()
+
+
+def test_without_properties_the_connection_is_plain():
+    assert client_config({}) == {"security_protocol": "PLAINTEXT"}
+
+
+def test_names_and_numbers_go_over_and_consumer_settings_do_not_matter():
+    assert client_config({"client.id": "me", "request.timeout.ms": "700", "max.poll.records": "5"}) == {
+        "security_protocol": "PLAINTEXT",
+        "client_id": "me",
+        "request_timeout_ms": 700,
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_user_and_password_are_in_the_jaas_entry(mechanism):
+    config = client_config(
+        {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.jaas.config": 'org.x.LoginModule required username="alice" password="s3;c\\"ret";',
+        }
+    )
+    assert config == {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": 's3;c"ret',
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "options"),
+    [
+        ("", {}),
+        ("M required username=alice password='p w';", {"username": "alice", "password": "p w"}),
+        ('M required username = "a" serviceName="kafka";', {"username": "a", "serviceName": "kafka"}),
+    ],
+)
+def test_jaas_options(entry, options):
+    assert jaas_options(entry) == options
+
+
+@pytest.mark.parametrize(
+    ("properties", "named"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol=TLS"),
+        ({"request.timeout.ms": "soon"}, "request.timeout.ms=soon"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}, "sasl.mechanism=AWS_MSK_IAM"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config has no username"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": __file__}, "ssl.truststore.location"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/none.pem"}, "/none.pem: No such file"),
+        ({"security.protocol": "SSL", "ssl.truststore.certificates": "no"}, "ssl.truststore.certificates"),
+        (
+            {"security.protocol": "SSL", "ssl.keystore.certificate.chain": "no"},
+            "ssl.keystore.certificate.chain",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(properties, named):
+    with pytest.raises(KgroupError, match=named):
+        client_config(properties)
+
+
+def test_tls_checks_the_host_unless_told_not_to():
+    assert tls_context({}).check_hostname
+    anywhere = tls_context({"ssl.endpoint.identification.algorithm": ""})
+    assert not anywhere.check_hostname
+    assert anywhere.verify_mode is ssl.CERT_REQUIRED

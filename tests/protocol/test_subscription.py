@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.errors import DecodeError
+from kgroup.protocol.subscription import (
+    Assignment,
+    NamedTopicPartitions,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from tests.vectors import consumer_protocol
+
+VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "consumer_protocol.jsonl"
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+blobs = st.none() | st.binary(max_size=9)
+numbers = st.integers(-(1 << 31), (1 << 31) - 1)
+
+
+@st.composite
+def named_partitions(draw):
+    by_topic = draw(st.dictionaries(names, st.lists(numbers, min_size=1, max_size=4), max_size=4))
+    ordered = sorted(by_topic.items(), key=lambda item: item[0].encode("utf-16-be"))
+    return tuple(NamedTopicPartitions(topic=topic, partitions=tuple(sorted(all_))) for topic, all_ in ordered)
+
+
+def test_all_bytes_of_kafkas_consumer_protocol():
+    cases = list(consumer_protocol.cases(VECTORS))
+    assert len(cases) == 585
+    assert [case for case in cases if case.failure] == []
+
+
+@given(
+    st.lists(names, max_size=4),
+    st.none() | st.binary(max_size=9),
+    named_partitions(),
+    numbers,
+    st.none() | names,
+)
+def test_a_subscription_comes_back_from_its_bytes(topics, user_data, owned, generation, rack):
+    ordered = tuple(sorted(topics, key=lambda topic: topic.encode("utf-16-be")))
+    subscription = Subscription(
+        topics=ordered, user_data=user_data, owned_partitions=owned, generation_id=generation, rack_id=rack
+    )
+    assert decode_subscription(encode_subscription(subscription)) == subscription
+
+
+@given(named_partitions(), blobs)
+def test_an_assignment_comes_back_from_its_bytes(assigned, user_data):
+    assignment = Assignment(assigned_partitions=assigned, user_data=user_data)
+    assert decode_assignment(encode_assignment(assignment)) == assignment
+
+
+@given(st.binary(max_size=80))
+def test_random_bytes_are_read_or_refused_with_a_position_inside_them(data):
+    for decode in (decode_subscription, decode_assignment):
+        try:
+            decode(data)
+        except DecodeError as error:
+            assert 0 <= error.at <= len(data)
+
+
+def test_an_empty_rack_is_kept_as_it_was_sent_and_means_none():
+    subscription = decode_subscription(bytes.fromhex("00030000000100027430ffffffff00000000000000070000"))
+    assert (subscription.rack_id, subscription.rack) == ("", None)
+
+
+def test_what_a_version_above_3_adds_is_left_over():
+    data = encode_assignment(Assignment(assigned_partitions=()))
+    assignment = decode_assignment(b"\x00\x09" + data[2:] + b"new")
+    assert (assignment.version, assignment.trailing) == (9, b"new")
+
+
+def test_topics_are_sorted_as_java_sorts_strings():
+    # U+1F600 is a surrogate pair, which comes before U+FF5E.
+    encoded = encode_subscription(Subscription(topics=("\uff5e", "\U0001f600")), version=0)
+    assert decode_subscription(encoded).topics == ("\U0001f600", "\uff5e")
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00"])
+def test_bytes_without_a_version_are_refused(data):
+    with pytest.raises(DecodeError, match="version at byte 0"):
+        decode_assignment(data)

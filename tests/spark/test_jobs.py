@@ -1,0 +1,124 @@
+"""Spark leaves of a log exactly what the local scan leaves, however the log is cut up."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kgroup.errors import KgroupError
+from kgroup.log.batch import Batch
+from kgroup.log.scan import Slice, newest, split
+from kgroup.log.segment import read_segment
+from kgroup.log.sources import open_sources
+from kgroup.spark import jobs, newest_source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WHOLE_FILES = 1 << 40
+
+
+def capture_slices() -> Iterator[Slice]:
+    """Every segment of every capture, whole; offsets partitions numbered anew, so that one job takes all."""
+    captures = sorted(path.parent for path in FIXTURES.glob("*/*/truth.jsonl"))
+    for number, capture in enumerate(captures):
+        for segment in open_sources([capture]):
+            for part in split(segment.path, segment.partition, WHOLE_FILES):
+                yield replace(part, offsets_partition=100 * number + part.offsets_partition % 100)
+
+
+@pytest.mark.spark
+def test_spark_equals_local_on_every_capture_and_every_damaged_file(spark: "SparkSession") -> None:
+    slices = list(capture_slices())
+    local = newest(slices)
+    assert len({part.offsets_partition // 100 for part in slices}) > 50
+    assert local.commits.num_rows > 1000
+    assert local.damage
+    assert jobs.newest_of_slices(spark, slices, WHOLE_FILES) == local
+
+
+def transactional_segments() -> list[Path]:
+    """Real segments in which transactions were committed and aborted."""
+    folders = ("1.1.1/lives/__consumer_offsets-48", "3.9.1/compacted/__consumer_offsets-11")
+    segments = [min((FIXTURES / folder).glob("*.log")) for folder in folders]
+    assert all({batch.transactional for batch in batches_of(path)} == {True, False} for path in segments)
+    return segments
+
+
+def batches_of(path: Path) -> list[Batch]:
+    return [item for item in read_segment(path) if isinstance(item, Batch)]
+
+
+def slice_per_batch(path: Path, offsets_partition: int) -> list[Slice]:
+    return [
+        Slice(
+            path=path,
+            offsets_partition=offsets_partition,
+            start=batch.position,
+            end=batch.position + batch.size,
+        )
+        for batch in batches_of(path)
+    ]
+
+
+def cut_at_every_boundary(paths: list[Path]) -> tuple[list[Slice], list[Slice]]:
+    """The front and the back parts of segments that are cut behind each batch; a partition for each cut."""
+    fronts: list[Slice] = []
+    backs: list[Slice] = []
+    for path in paths:
+        for batch in slice_per_batch(path, 0):
+            cut = Slice(path=path, offsets_partition=len(fronts), start=0, end=batch.end)
+            fronts.append(cut)
+            backs.append(replace(cut, start=batch.end, end=path.stat().st_size))
+    return fronts, backs
+
+
+@pytest.mark.spark
+def test_a_transaction_that_is_cut_anywhere_counts_the_same(spark: "SparkSession") -> None:
+    fronts, backs = cut_at_every_boundary(transactional_segments())
+    # With all fronts before all backs each part is a run by itself, and they meet again only in the shuffle.
+    merged = jobs.newest_of_slices(spark, [*fronts, *backs], WHOLE_FILES)
+    whole = newest(replace(front, end=back.end) for front, back in zip(fronts, backs, strict=True))
+    assert merged == whole
+    assert merged.commits.num_rows > len(fronts)
+
+
+@pytest.mark.spark
+def test_a_partition_in_several_tasks_of_several_slices(spark: "SparkSession") -> None:
+    segments = sorted((FIXTURES / "3.9.1/compacted/__consumer_offsets-11").glob("*.log"))
+    slices = [part for path in segments for part in slice_per_batch(path, 11)]
+    task_bytes = sum(part.end - part.start for part in slices) // 5
+    whole = [part for path in segments for part in split(path, 11, WHOLE_FILES)]
+    assert jobs.newest_of_slices(spark, slices, task_bytes) == newest(whole)
+
+
+@pytest.mark.spark
+def test_nothing_to_read_leaves_nothing(spark: "SparkSession") -> None:
+    assert jobs.newest(spark, []) == newest([])
+
+
+@pytest.mark.spark
+def test_a_segment_that_vanishes_is_one_line_with_its_path(spark: "SparkSession") -> None:
+    gone = Slice(path=Path("/nowhere/0.log"), offsets_partition=0, start=0, end=100)
+    with pytest.raises(KgroupError) as raised:
+        jobs.newest_of_slices(spark, [gone], WHOLE_FILES)
+    assert str(raised.value) == "the Spark job failed: /nowhere/0.log: No such file or directory"
+
+
+def test_parts_of_a_partition_are_merged_in_log_order_and_partitions_stay_apart() -> None:
+    segments = sorted((FIXTURES / "3.9.1/compacted/__consumer_offsets-11").glob("*.log"))
+    slices = [
+        part for partition in (11, 12) for path in segments for part in slice_per_batch(path, partition)
+    ]
+    rows = [
+        newest_source.packed_row(part.offsets_partition, run, newest([part]))
+        for run, part in enumerate(slices)
+    ]
+    merged = [batch.to_pylist()[0] for batch in jobs.merge_sorted(iter(rows))]
+    assert [(row["offsets_partition"], row["run"]) for row in merged] == [(11, 0), (12, len(slices) // 2)]
+    for row in merged:
+        whole = [part for path in segments for part in split(path, row["offsets_partition"], WHOLE_FILES)]
+        assert newest_source.unpack(row["newest"]) == newest(whole)
