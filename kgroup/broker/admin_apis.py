@@ -1,4 +1,4 @@
-"""What a node tells about itself and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster and so on."""
+"""What a node tells of itself and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,7 +56,7 @@ def api_versions(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def unsupported_api_versions() -> Any:
-    """The answer, in version 0's form, to an ApiVersions newer than this node: only its own range (KIP-511)."""
+    """The answer, in version 0's form, to a newer ApiVersions than is spoken: its own range (KIP-511)."""
     spoken = api.APIS[api.API_VERSIONS]
     return ApiVersionsResponse(
         version=0,

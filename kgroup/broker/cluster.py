@@ -17,6 +17,8 @@ from kgroup.group.requests import EndTransaction, PartitionsDeleted, ReplyBody, 
 from kgroup.group.step import Reply, Request
 from kgroup.log.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.checkpoints import TopicPartition
+from kgroup.log.cleaner import is_dirty
+from kgroup.log.segment_log import SegmentLog
 from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import partition_for
@@ -382,6 +384,12 @@ class Cluster:
             reply_to = self._reply_to.pop(reply.request_id, None)
             if reply_to is not None:
                 reply_to(reply.body)
+
+    def dirty_logs(self) -> list[SegmentLog]:
+        """Logs of the offsets topic that are worth cleaning."""
+        topic = self.topics.get(OFFSETS_TOPIC)
+        logs = [partition.log for partition in topic.partitions] if topic else []
+        return [log for log in logs if isinstance(log, SegmentLog) and is_dirty(log)]
 
     def checkpoint(self) -> None:
         """Write down how far every log goes, for those who read the files."""

@@ -1,6 +1,6 @@
 """Offset commits to bytes by hand: the one record that a busy broker writes by the thousand.
 
-`encode_entry` of kgroup.protocol gives the same bytes for every entry, ten times slower; a test holds the two equal.
+`encode_entry` of kgroup.protocol gives the same bytes for every entry, slower; a test holds the two equal.
 """
 
 from functools import lru_cache

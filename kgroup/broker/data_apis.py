@@ -208,7 +208,7 @@ def _fetch_one(node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_by
     if data.error_code:
         return data
     end = stable if fetch.read_committed else log.end_offset
-    # Once a request's bytes are used up, the partitions after that get nothing; the first always gets a batch.
+    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
     if end > part.offset and left_bytes > 0:
         data.records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
     if fetch.read_committed:
@@ -237,7 +237,7 @@ def _fetch_error(node: "BrokerNode", version: int, part: FetchPart) -> ErrorCode
 
 def _check_epoch(partition: Partition, leader_epoch: int) -> ErrorCode:
     """What a client believes about the leader (KIP-320); -1: it does not know."""
-    if leader_epoch == -1 or leader_epoch == partition.leader_epoch:
+    if leader_epoch in (-1, partition.leader_epoch):
         return E.NONE
     return E.FENCED_LEADER_EPOCH if leader_epoch < partition.leader_epoch else E.UNKNOWN_LEADER_EPOCH
 

@@ -1,6 +1,6 @@
 """Broker settings by Kafka's property names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -106,8 +106,9 @@ def read_properties(lines: list[str], where: str) -> dict[str, str]:
 
 
 def _split(text: str) -> tuple[str, str, str]:
-    first: Callable[[str], int] = lambda mark: text.find(mark) if mark in text else len(text)
-    return text.partition("=" if first("=") <= first(":") else ":")
+    """At the first `=` or `:`, whichever comes first."""
+    first = next((letter for letter in text if letter in "=:"), "=")
+    return text.partition(first)
 
 
 def _number(name: str, text: str, rule: Property) -> int:

@@ -1,4 +1,4 @@
-"""Topics made, grown, deleted and configured: CreateTopics, CreatePartitions, DeleteTopics, DescribeConfigs."""
+"""Topics: CreateTopics, CreatePartitions, DeleteTopics, and DescribeConfigs of all resources."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,8 +97,9 @@ def delete_topics(node: "BrokerNode", call: Call, now_ms: int) -> None:
         asked = [(each.name, each.topic_id) for each in required(call.body.topics)]
     else:
         asked = [(name, None) for name in required(call.body.topic_names)]
-    for given_name, topic_id in asked:
-        name = given_name if topic_id is None else cluster.topic_names.get(topic_id)
+    for given_name, given_id in asked:
+        topic_id = given_id
+        name = given_name if given_id is None else cluster.topic_names.get(given_id)
         topic = cluster.topics.get(name) if name is not None else None
         if name is None or topic is None:
             error = E.UNKNOWN_TOPIC_ID if topic_id is not None else E.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-"""The transaction coordinator: producer ids, epochs, and who must hear how a transaction ended (KIP-98, KIP-890)."""
+"""The transaction coordinator: producer ids, epochs, and who hears how a transaction ended (KIP-98)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -4,18 +4,17 @@ Bodies are kafka-python's codec's. A response body may be any object that has th
 names as attributes, so kgroup's own dataclasses are written without a copy.
 """
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from struct import Struct
-from struct import error as StructError
 from typing import Any, Final
 
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 from kgroup.errors import KgroupError
 
-_REQUEST_HEADER: Final = Struct(">hhih")
-_RESPONSE_HEADER: Final = Struct(">ii")
+_REQUEST_HEADER: Final = struct.Struct(">hhih")
+_RESPONSE_HEADER: Final = struct.Struct(">ii")
 _API_VERSIONS: Final = 18
 Encode = Callable[[Any, Any], None]
 Decode = Callable[[memoryview, int], tuple[Any, int]]
@@ -68,7 +67,7 @@ class Api:
             self._decoders[version] = decoder
         try:
             body, end = decoder(frame, position)
-        except (StructError, ValueError, IndexError, AssertionError, OverflowError) as error:
+        except (struct.error, ValueError, IndexError, AssertionError, OverflowError) as error:
             raise BadRequestError(f"{self.name} v{version}: {error}") from error
         if end > len(frame):
             raise BadRequestError(f"{self.name} v{version}: cut short by {end - len(frame)} bytes")

@@ -84,15 +84,15 @@ def serve(
         bool,
         typer.Option(
             "--fsync",
-            help="Answer only when records are on the disk itself. Without: in the file, which survives a kill "
-            "of the process but not a loss of power.",
+            help="Answer only when records are on the disk itself. Without: in the file, which survives a "
+            "kill of the process but not a loss of power.",
         ),
     ] = False,
     insecure: Annotated[
         bool,
         typer.Option(
             "--insecure",
-            help="Listen on an address that other machines reach. There is no authentication and no encryption.",
+            help="Listen on an address that other machines reach, without authentication and encryption.",
         ),
     ] = False,
     quiet: Quiet = False,
@@ -100,8 +100,8 @@ def serve(
 ) -> None:
     """Run Kafka brokers that real clients can produce to, join groups at and commit on.
 
-    Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect. Stops on
-    SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
+    Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
+    Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
     """
     host, port = _address(listen, insecure)
     properties = _properties(properties_file, settings or [])

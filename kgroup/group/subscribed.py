@@ -1,8 +1,7 @@
 """Which topics a consumer's subscription names, read as the coordinator reads it: the v0 part only."""
 
+import struct
 from functools import lru_cache
-from struct import error as StructError
-from struct import unpack_from
 
 from kgroup.errors import DecodeError
 
@@ -20,26 +19,26 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     """
     if len(metadata) < 2:
         return None
-    (version,) = unpack_from(">h", metadata)
+    (version,) = struct.unpack_from(">h", metadata)
     if version < 0:
         return None
     topics = []
     position = 2
     try:
-        (count,) = unpack_from(">i", metadata, position)
+        (count,) = struct.unpack_from(">i", metadata, position)
         position += 4
         if count < 0:
             raise DecodeError(f"{_FIELD}.topics", at=2, why=f"an array of {count}")
         for _ in range(count):
-            (length,) = unpack_from(">h", metadata, position)
+            (length,) = struct.unpack_from(">h", metadata, position)
             start, position = position + 2, position + 2 + length
             if length < 0 or position > len(metadata):
                 raise DecodeError(f"{_FIELD}.topics", at=start - 2, why=f"a string of {length} bytes")
             topics.append(str(metadata[start:position], "utf-8"))
-        (length,) = unpack_from(">i", metadata, position)
+        (length,) = struct.unpack_from(">i", metadata, position)
         if length < -1 or position + 4 + max(length, 0) > len(metadata):
             raise DecodeError(f"{_FIELD}.userData", at=position, why=f"{length} bytes")
-    except StructError:
+    except struct.error:
         raise DecodeError(_FIELD, at=position, why="the bytes end early") from None
     except UnicodeDecodeError:
         raise DecodeError(f"{_FIELD}.topics", at=position, why="not UTF-8") from None

@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole: a reader, or the next start after a crash, sees the old or the new one."""
+"""Small files that are replaced as a whole: after a crash, too, there is the old or the new one."""
 
 from pathlib import Path
 from typing import Final

@@ -64,7 +64,7 @@ def read_header(raw: bytes | memoryview, position: int = 0) -> BatchHeader:
 
 
 def check_batch(raw: bytes | memoryview, position: int = 0) -> BatchHeader:
-    """The header of a whole, healthy batch at `position`. Raises DecodeError if it is cut short or its CRC is wrong."""
+    """The header of a whole, healthy batch at `position`. Raises DecodeError for any other."""
     header = read_header(raw, position)
     end = position + header.size
     if end > len(raw):

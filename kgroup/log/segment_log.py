@@ -1,4 +1,4 @@
-"""A partition on disk as Kafka keeps it: segments with `.index` and `.timeindex`, checkpoints, a torn tail cut off."""
+"""A partition on disk as Kafka keeps it: segments, `.index` and `.timeindex`, a torn tail cut off."""
 
 import base64
 import os
@@ -67,6 +67,13 @@ class Segment:
         self.path.with_suffix(".index").write_bytes(encode_offset_index(self.entries, self.base_offset))
         self.path.with_suffix(".timeindex").write_bytes(encode_time_index(self.times, self.base_offset))
 
+    def refresh_indexes(self) -> None:
+        """Write the indexes if they are not this segment's: a crash came between it and them."""
+        index = self.path.with_suffix(".index")
+        wanted = encode_offset_index(self.entries, self.base_offset)
+        if not index.exists() or index.read_bytes() != wanted:
+            self.write_indexes()
+
     def append_to_indexes(self) -> None:
         """Add the newest entries to both files."""
         with self.path.with_suffix(".index").open("ab") as index:
@@ -101,6 +108,7 @@ class SegmentLog:
         self.start_offset = self._segments[0].base_offset
         self.end_offset = self._segments[-1].end_offset
         self.truncated_bytes = self._cut_tail()
+        self.cleaned_to = self.start_offset
 
     # ---- opening ------------------------------------------------------------------------------
 
@@ -110,6 +118,7 @@ class SegmentLog:
         with segment.path.open("rb") as file:
             for position, header in _headers(file.fileno(), segment.path):
                 segment.add(header, position)
+        segment.refresh_indexes()
         return segment
 
     def _cut_tail(self) -> int:
@@ -196,6 +205,35 @@ class SegmentLog:
         for suffix in (".log", ".index", ".timeindex"):
             segment.path.with_suffix(suffix).unlink(missing_ok=True)
 
+    # ---- cleaning -----------------------------------------------------------------------------
+
+    def closed_segments(self) -> list[Segment]:
+        """All segments but the one being written."""
+        return self._segments[:-1]
+
+    def batches_of(self, segment: Segment) -> Iterator[bytes]:
+        """Every batch of one segment."""
+        return self._batches_of(segment, segment.base_offset)
+
+    def replace(self, segment: Segment, batches: list[bytes]) -> None:
+        """Put these batches, which keep their offsets, in the place of a closed segment's."""
+        number = self._segments.index(segment)
+        cleaned = Segment(self._folder, segment.base_offset)
+        draft = cleaned.path.with_suffix(".cleaned")
+        try:
+            with draft.open("wb") as file:
+                for batch in batches:
+                    cleaned.add(read_header(batch), cleaned.size)
+                    file.write(batch)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(cleaned.path)
+            cleaned.end_offset = segment.end_offset
+            cleaned.write_indexes()
+        except OSError as error:
+            raise SourceError(f"{draft}: {error.strerror or error}") from error
+        self._segments[number] = cleaned
+
     # ---- reading ------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
@@ -211,9 +249,16 @@ class SegmentLog:
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""
-        first = max(bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
-        for segment in self._segments[first:]:
+        number = max(self._count_up_to(offset) - 1, 0)
+        while number < len(self._segments):
+            segment = self._segments[number]
             yield from self._batches_of(segment, offset)
+            # Looked up anew: a segment may have been replaced or removed since.
+            number = self._count_up_to(segment.base_offset)
+
+    def _count_up_to(self, offset: int) -> int:
+        """How many segments begin at or before `offset`."""
+        return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
 
     def _batches_of(self, segment: Segment, offset: int) -> Iterator[bytes]:
         position = segment.position_before(offset)

@@ -1,4 +1,4 @@
-"""Logs that can be appended to: what a broker keeps of one partition. In memory here, on disk in `segment_log`."""
+"""Logs that can be appended to, one per partition: in memory here, on disk in `segment_log`."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator

@@ -128,7 +128,7 @@ def state(server: ClusterServer) -> dict[str, Any]:
 
 
 def send_command(path: Path, command: Mapping[str, Any]) -> Any:
-    """Run a command in the `serve` behind this socket. Raises SourceError if it cannot be reached or refuses."""
+    """Run a command in the `serve` behind this socket. Raises SourceError if it is not there or refuses."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         try:
@@ -136,9 +136,10 @@ def send_command(path: Path, command: Mapping[str, Any]) -> Any:
             connection.sendall(json.dumps(command).encode() + b"\n")
             with connection.makefile("rb") as answers:
                 line = answers.readline(_LINE_MAX)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            raise SourceError("no kgroup serve of yours has its first node on that port") from error
         except OSError as error:
-            why = error.strerror or error
-            raise SourceError(f"{path}: {why}; is kgroup serve running there?") from error
+            raise SourceError(f"{path}: {error.strerror or error}") from error
     if not line:
         raise SourceError(f"{path}: no answer")
     answer = json.loads(line)

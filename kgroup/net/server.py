@@ -1,6 +1,8 @@
 """The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,10 +15,14 @@ from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.wire import BadRequestError, Call
 from kgroup.errors import KgroupError, SourceError
+from kgroup.log.cleaner import clean
 
+_ACCEPT_AGAIN_S: Final = 1.0
+_BACKLOG: Final = 2048
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
 _PAUSE_READING_BYTES: Final = 1 << 20
 _CHECKPOINT_S: Final = 5.0
+_CLEANED_BATCHES: Final = 20  # before the loop gets its turn
 _CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
 
 Intercept = Callable[["ClientConnection", Call], bool]
@@ -53,6 +59,8 @@ class ClientConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
         self.server.connections[self.token] = self
+        if not self.server.is_listening:
+            self.close()  # the node died while this connection was being accepted
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client. What it waited for goes on without it."""
@@ -131,27 +139,58 @@ class NodeServer:
         self.host = host
         self.port = port
         self.connections: dict[int, ClientConnection] = {}
-        self._listener: asyncio.Server | None = None
+        self._listener: socket.socket | None = None
+        self._accepting: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
         """Open the socket; a port of 0 becomes the one that the system chose."""
-        loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
-            self._listener = await loop.create_server(
-                lambda: ClientConnection(self, self.cluster_server.new_token()),
-                self.host,
-                self.port,
-                backlog=2048,
-            )
+            self._listener = socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG)
         except OSError as error:
-            raise SourceError(
-                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}"
-            ) from error
-        self.port = self._listener.sockets[0].getsockname()[1]
+            why = os.strerror(error.errno).lower() if error.errno else error
+            raise SourceError(f"cannot listen on {self.host}:{self.port}: {why}") from error
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._listener is not None:
+            asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        # Not asyncio's own server: closed at the wrong moment, it leaves a connection open and unattended.
+        loop = asyncio.get_running_loop()
+        while self._listener is not None:
+            try:
+                accepted, _ = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # No file descriptors left: those who wait may have better luck in a moment.
+                self.cluster_server.warn(f"cannot accept connections: {error.strerror}")
+                loop.remove_reader(self._listener)
+                loop.call_later(_ACCEPT_AGAIN_S, self._watch)
+                return
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._accepting.add(task := loop.create_task(self._welcome(accepted)))
+            task.add_done_callback(self._accepting.discard)
+
+    async def _welcome(self, accepted: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(
+            lambda: ClientConnection(self, self.cluster_server.new_token()), accepted
+        )
+
+    @property
+    def is_listening(self) -> bool:
+        """The node is there for clients."""
+        return self._listener is not None
 
     def hang_up(self) -> None:
         """Close the socket and every connection, as the death of the process would."""
         if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
         for connection in list(self.connections.values()):
@@ -344,9 +383,17 @@ class ClusterServer:
             await asyncio.sleep(_CHECKPOINT_S)
             try:
                 self.cluster.checkpoint()
-            except SourceError as error:
+                await self._clean()
+            except KgroupError as error:
                 self.warn(str(error))
             self._close_idle()
+
+    async def _clean(self) -> None:
+        """Clean the offsets topic's segments a bit at a time, between the requests."""
+        for log in self.cluster.dirty_logs():
+            for number, _ in enumerate(clean(log, self.clock.now_ms())):
+                if number % _CLEANED_BATCHES == 0:
+                    await asyncio.sleep(0)
 
     def _close_idle(self) -> None:
         limit_s = self.cluster.settings.connections_max_idle_ms / 1000

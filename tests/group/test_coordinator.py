@@ -17,7 +17,7 @@ OFFSETS = st.integers(0, 9)
 
 
 class CoordinatorMachine(RuleBasedStateMachine):
-    """Members of all kinds come and go; a coordinator built from the log must know what the live one logged."""
+    """Members of all kinds come and go; a coordinator built from the log knows what the live one logged."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The process dies at random moments while a client commits as fast as it can: no acknowledged commit is lost."""
+"""The process dies at random moments while a client commits: nothing acknowledged is lost."""
 
 import asyncio
 import multiprocessing
