@@ -61,11 +61,15 @@ def rows(
     names: TopicNames,
     output_format: OutputFormat,
     problems: Problems,
+    advance: Callable[[int], None],
 ) -> Iterator[Row]:
-    """The records that are `wanted`, or only the newest of each key, and the damage between them."""
-    kept = _offsets_that_count(source, wanted) if latest else None
+    """The records that are `wanted`, or only the newest of each key, and the damage between them.
+
+    `advance` is told the size of each batch that is behind; with `latest` all are read twice.
+    """
+    kept = _offsets_that_count(source, wanted, advance) if latest else None
     show = _row_maker(output_format)
-    for item in source.read():
+    for item in _read(source, advance):
         if isinstance(item, Damage):
             problems.add_damage(item)
             if output_format is not OutputFormat.TABLE:
@@ -116,11 +120,22 @@ def _group(read: ReadRecord) -> str | None:
     return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None
 
 
-def _offsets_that_count(source: EntrySource, wanted: Filter) -> set[tuple[int, int]]:
+def _read(source: EntrySource, advance: Callable[[int], None]) -> Iterator[ReadRecord | Damage]:
+    batch = None
+    for item in source.read():
+        yield item
+        if isinstance(item, ReadRecord) and item.batch is not batch:
+            batch = item.batch
+            advance(batch.size)
+
+
+def _offsets_that_count(
+    source: EntrySource, wanted: Filter, advance: Callable[[int], None]
+) -> set[tuple[int, int]]:
     """Partition and offset of the newest record of each key, where `wanted` ends the log."""
 
     newest = NewestEntries()
-    for item in source.read():
+    for item in _read(source, advance):
         if isinstance(item, Damage) or item.record is None or item.entry is None:
             continue
         if wanted.is_before_end(item):

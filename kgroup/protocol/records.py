@@ -182,7 +182,7 @@ def _decode_key(key: bytes) -> _DecodedKey | str:
         return f"a key of {len(key)} bytes has no record type"
     number = int.from_bytes(key[:PREFIX_BYTES], signed=True)
     if number in _RETIRED:
-        return f"record type {number} ({_RETIRED[number]}) is retired: no Kafka release reads it"
+        return f"record type {number} ({_RETIRED[number]}) is retired: Kafka has no schema for it any more"
     try:
         record_type = RecordType(number)
     except ValueError:
