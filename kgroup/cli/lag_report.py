@@ -157,8 +157,13 @@ def lag_report(
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     with _opened(paths or [], connection) as (sources, live):
-        newest = _scan_on_spark(sources, master, spark_conf or [], quiet) if spark else _scan(sources, quiet)
-        inputs = gather(newest, sources.log_dirs, log_ends, _matcher(groups), live)
+        inputs = gather(
+            _scan_on_spark(sources, master, spark_conf or [], quiet) if spark else _scan(sources, quiet),
+            sources,
+            log_ends,
+            _matcher(groups),
+            live,
+        )
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
     columns = _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS
@@ -172,7 +177,7 @@ def lag_report(
     for line in inputs.problems:
         print(f"kgroup: {line}", file=sys.stderr)
     if strict and inputs.problems:
-        raise FindingsError(f"{len(inputs.problems)} places were damaged or could not be decoded")
+        raise FindingsError(f"damaged or undecodable places: {len(inputs.problems)}")
 
 
 @contextmanager
@@ -192,8 +197,12 @@ def _opened(
 
 
 def _scan(sources: "Sources", quiet: bool) -> "Newest":
+    import pyarrow as pa
+
     from kgroup.log.scan import merge, newest, split
 
+    # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
+    pa.set_memory_pool(pa.system_memory_pool())
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     read = []
     with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
@@ -239,11 +248,15 @@ def _remarks(sources: "Sources", inputs: "LagInputs") -> Iterator[str]:
     """What the rows do not show and somebody may miss."""
     for skipped in sources.skipped:
         yield f"{skipped.path}: not read: {skipped.why}"
-    for group in inputs.groups_without_rows():
-        why = "its progress is in __share_group_state" if group.kind is GroupKind.SHARE else "no offsets"
-        members = f"{len(group.members)} members" if len(group.members) != 1 else "1 member"
-        notes = [why, *group.notes, *(note for member in group.members for note in member.notes)]
-        yield f"group {group.group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
+    without_rows = {group.group_id for group in inputs.groups_without_rows()}
+    for group_id, group in sorted(inputs.groups.items()):
+        notes = [*group.notes, *(note for member in group.members for note in member.notes)]
+        if group_id in without_rows:
+            share = group.kind is GroupKind.SHARE
+            notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
+        if notes:
+            members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
+            yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
     if inputs.pending:
         yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
     if not inputs.ends.sources() and inputs.commits.num_rows:
