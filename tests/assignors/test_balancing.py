@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kgroup.assignors.leader_view import leader_view
 from kgroup.assignors.model import GroupMember, Topic
 from kgroup.assignors.sticky_claims import Claim, settle
-from kgroup.assignors.sticky_general import _Balancer, _Group
+from kgroup.assignors.sticky_general import Balancer, GeneralGroup
 from kgroup.assignors.sticky_racks import sticky_racks
 
 topic_names = ["t0", "t1", "t2"]
@@ -21,12 +21,12 @@ def test_a_look_at_each_topic_says_the_same_as_one_at_each_partition(data, count
     topics = [Topic(name=name, partitions=count) for name, count in zip(topic_names, counts, strict=True)]
     view = leader_view(members, topics)
     ownership = settle(view, {m.member_id: Claim(partitions=(), generation=None) for m in view.members})
-    group = _Group(view, ownership, sticky_racks(view))
+    group = GeneralGroup(view, ownership, sticky_racks(view))
     for partition in group.everything:
         owner = data.draw(st.sampled_from(group.takers[partition[0]]))
         group.held[owner].append(partition)
         group.owner[partition] = owner
-    balancer = _Balancer(group)
+    balancer = Balancer(group)
     assert balancer._regular
     sizes = sorted(map(len, group.held.values()))
     nearly_even = sizes[0] >= sizes[-1] - 1
