@@ -5,8 +5,6 @@ import io
 import json
 import shlex
 import shutil
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -284,27 +282,3 @@ def test_the_examples_of_the_help_work(kgroup, monkeypatch, example):
     ended = kgroup(*arguments)
     assert ended.status == 0
     assert ended.out
-
-
-@pytest.mark.spark
-def test_spark_reports_the_same(rows):
-    # A process of its own: there is one Spark session in a process, and the command stops it when it is done.
-    spark = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "kgroup",
-            "lag-report",
-            SMALL,
-            "--spark",
-            "--master",
-            "local[1]",
-            "-q",
-            "-o",
-            "json",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(spark.stdout) == rows(SMALL)
