@@ -81,6 +81,15 @@ def _grown_one_by_one(spreads: Sequence[int], table: int) -> int:
     return table
 
 
+def computed_table(keys: Sequence[K], spreads: Callable[[Sequence[K]], list[int]], table: int) -> int:
+    """The table of a map that `computeIfAbsent` has filled with `keys`; a large one goes by the count alone."""
+    if table < _TREE_TABLE:
+        return _computed_table(spreads(keys), table)
+    while 4 * (len(keys) - 1) > 3 * table:
+        table *= 2
+    return table
+
+
 def _computed_table(spreads: Sequence[int], table: int) -> int:
     """The same for a map filled by `computeIfAbsent`: it doubles only when the next key comes."""
     if _could_crowd(spreads, table, _TREE_FROM - 1):
