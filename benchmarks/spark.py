@@ -43,6 +43,7 @@ def main() -> None:
 
         first = spark_job()
         assert (first.records, first.commits.num_rows) == (records, local_job().commits.num_rows)
+        spark_job()  # the JVM compiles more of itself
         for _ in range(arguments.rounds):
             spark = _measure(spark_job, _cpu_seconds_of_all)
             local = _measure(local_job, time.process_time)
@@ -92,7 +93,7 @@ def _cpu_seconds_of_all() -> float:
             line = (folder / "stat").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
-        # Behind the command's name in parentheses: state, parent; user and system time, also of ended children.
+        # Behind the name in parentheses: state, parent; user and system time, also of ended children.
         fields = line.rpartition(")")[2].split()
         parents[int(folder.name)] = int(fields[1])
         spent[int(folder.name)] = sum(map(int, fields[11:15])) / TICKS_PER_SECOND
