@@ -7,7 +7,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
 from typing import Generic, TypeVar
 
-from kgroup.assignors.java_order import JavaHashSet, computed_order, computed_table, spread_order, table_for
+from kgroup.assignors.java_order import (
+    JavaHashSet,
+    computed_order_in,
+    computed_table,
+    spread_order,
+    table_for,
+)
 from kgroup.assignors.model import AssignorError
 
 # A partition of the group, or of one topic.
@@ -127,7 +133,7 @@ class Sharing(Generic[P]):
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
         table = computed_table(of, self._spreads, table)
-        return computed_order(partitions, self._spreads(partitions), table)
+        return computed_order_in(partitions, self._spreads(partitions), table)
 
 
 def _no_room() -> AssignorError:
