@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kgroup.cli.decode_filter import Filter
-    from kgroup.cli.decode_rows import Problems
+    from kgroup.cli.decode_problems import Problems
     from kgroup.cli.decode_source import EntrySource, FileSource
     from kgroup.report.entry_json import TopicNames
 
@@ -273,7 +273,8 @@ def _show(
     options: OutputOptions,
     advance: "Advance",
 ) -> "Problems":
-    from kgroup.cli.decode_rows import Problems, rows
+    from kgroup.cli.decode_problems import Problems
+    from kgroup.cli.decode_rows import rows
 
     problems = Problems()
     emit(

@@ -1,56 +1,20 @@
-"""The rows that `kgroup decode` shows, in each format, and what it has to say of damage."""
+"""The rows that `kgroup decode` shows, in each format."""
 
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from kgroup.cli.decode_filter import Filter
+from kgroup.cli.decode_problems import Problems
 from kgroup.cli.decode_source import EntrySource
-from kgroup.errors import FindingsError
 from kgroup.group.newest import NewestEntries
 from kgroup.log.batch import Damage
 from kgroup.log.entries import ReadRecord, to_logged_entry
 from kgroup.protocol.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
+from kgroup.protocol.oddities import oddities
 from kgroup.report.emit import OutputFormat, Row
 from kgroup.report.entry_json import TopicNames
 from kgroup.report.entry_text import entry_text
 from kgroup.report.record_json import damage_json, record_json
-
-
-@dataclass
-class Problems:
-    """What was damaged or undecodable. Damage is told at once; undecodable records are shown, so counted."""
-
-    damaged: int = 0
-    undecodable: int = 0
-    first_undecodable: str = ""
-
-    def add_damage(self, damage: Damage) -> None:
-        """Name the place."""
-        self.damaged += 1
-        left_out = f"{_count(damage.size, 'byte')} left out: " if damage.size else ""
-        print(f"kgroup: {damage.segment}: byte {damage.position}: {left_out}{damage.why}", file=sys.stderr)
-
-    def add_undecodable(self, read: ReadRecord, why: str) -> None:
-        """Count the record."""
-        if not self.undecodable and read.record is not None:
-            self.first_undecodable = f"{read.segment.path}: offset {read.record.offset}: {why}"
-        self.undecodable += 1
-
-    def summarize(self, strict: bool) -> None:
-        """Say how many there were. Raises FindingsError if there were any and `strict` asks for it."""
-        if self.undecodable:
-            records = _count(self.undecodable, "record")
-            first = f"{'the first, ' if self.undecodable > 1 else ''}{self.first_undecodable}"
-            print(f"kgroup: {records} cannot be decoded: {first}", file=sys.stderr)
-        if strict and self.damaged + self.undecodable:
-            places, records = _count(self.damaged, "damaged place"), _count(self.undecodable, "record")
-            raise FindingsError(f"{places}, {records} that cannot be decoded")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def rows(
@@ -78,6 +42,8 @@ def rows(
         if isinstance(item.entry, Undecodable):
             problems.add_undecodable(item, item.entry.why)
         if wanted.wants(item) and (kept is None or _place(item) in kept):
+            if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
+                problems.add_odd(item, odd)
             yield show(source, item, names)
 
 
