@@ -265,6 +265,7 @@ def test_logs_of_two_clusters_do_not_make_one_report(kgroup):
             "the first line should name the columns",
         ),
         ([str(SMALL), "--spark", "--master", "mars"], 2, "--master 'mars'"),
+        ([str(SMALL), "--master", "local[1]"], 2, "--master and --spark-conf are for --spark"),
         ([str(SMALL), "--spark", "--spark-conf", "nonsense"], 2, "--spark-conf 'nonsense'"),
     ],
 )
