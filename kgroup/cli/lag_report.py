@@ -210,11 +210,12 @@ def _scan(sources: "Sources", quiet: bool) -> "Newest":
     scanned: list[Newest] = []
     with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
         for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-            so_far: list[Newest] = []
+            so_far: Newest | None = None
             for part in of_partition:
-                so_far = [merge([*so_far, newest([part])])]
+                found = newest([part])
+                so_far = merge([so_far, found]) if so_far else found
                 advance(part.end - part.start)
-            scanned += so_far
+            scanned += [so_far] if so_far else []
     return merge(scanned)
 
 
