@@ -5,8 +5,16 @@ Choose with `HYPOTHESIS_PROFILE=exhaustive pytest …`.
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("quick", derandomize=True, deadline=None)
 settings.register_profile("exhaustive", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that start Spark on one worker: a second Java process would cost more than it saves."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -1,11 +1,13 @@
 """Every assignor: by its name on the wire, and all of them by the names that kgroup tells them apart by."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
 from kgroup.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kgroup.assignors.kafka_2_4 import CooperativeStickyAssignor24, RangeAssignor24, StickyAssignor24
 from kgroup.assignors.model import ClientAssignor, ServerAssignor
 from kgroup.assignors.range import RangeAssignor
 from kgroup.assignors.roundrobin import RoundRobinAssignor
@@ -19,7 +21,17 @@ CLIENT_ASSIGNORS: Final[dict[str, ClientAssignor]] = {
     assignor.name: assignor
     for assignor in (RangeAssignor(), RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor())
 }
-OLDER_CLIENT_ASSIGNORS: Final[dict[str, dict[str, ClientAssignor]]] = {}
+OLDER_CLIENT_ASSIGNORS: Final[dict[str, dict[str, ClientAssignor]]] = {
+    "2.4.1": {
+        assignor.name: assignor
+        for assignor in (
+            RangeAssignor24(),
+            RoundRobinAssignor(),
+            StickyAssignor24(),
+            CooperativeStickyAssignor24(),
+        )
+    }
+}
 SERVER_ASSIGNORS: Final[dict[str, ServerAssignor]] = {
     assignor.name: assignor for assignor in (UniformAssignor(), ServerRangeAssignor(), SimpleAssignor())
 }
@@ -48,6 +60,7 @@ class Entry:
     shares: bool = False
 
 
+# By kgroup's names; `@2.4` has the answers of Kafka 2.4.1, the others those of 4.3.1.
 ASSIGNORS: Final[dict[str, Entry]] = {
     "range": Entry(protocol=Protocol.EAGER, client=CLIENT_ASSIGNORS["range"]),
     "roundrobin": Entry(protocol=Protocol.EAGER, client=CLIENT_ASSIGNORS["roundrobin"]),
@@ -57,13 +70,39 @@ ASSIGNORS: Final[dict[str, Entry]] = {
     "server-range": Entry(protocol=Protocol.SERVER, server=SERVER_ASSIGNORS["range"]),
     "simple": Entry(protocol=Protocol.SERVER, server=SERVER_ASSIGNORS["simple"], shares=True),
 }
+ASSIGNORS.update(
+    (f"{name}@2.4", replace(ASSIGNORS[name], client=older))
+    for name, older in OLDER_CLIENT_ASSIGNORS["2.4.1"].items()
+)
+CURRENT: Final = [name for name in ASSIGNORS if "@" not in name]
 """`range` is two assignors on the wire: a client's, and the coordinator's, which is `server-range` here."""
 
 
-def check_name(name: str) -> str:
-    """The name, if it is in `ASSIGNORS`; raises InputError that suggests the nearest one."""
-    if name in ASSIGNORS:
-        return name
-    nearest = get_close_matches(name.lower(), ASSIGNORS, n=1, cutoff=0.5)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(ASSIGNORS)}"
-    raise InputError(f"unknown assignor {name!r}: {hint}")
+def find_names(names: Iterable[str], kafka_version: str | None = None) -> list[str]:
+    """These names in `ASSIGNORS` for a Kafka version, like 2.4; None is 4.3.
+
+    Kafka 3.9 answers as 4.3 does. Raises InputError for a version whose answers are not known, and for
+    an unknown name, with the nearest one.
+    """
+    version = ".".join((kafka_version or "4.3").split(".")[:2])
+    if version not in ("2.4", "3.9", "4.3"):
+        raise InputError(f"Kafka {kafka_version}: the answers of 2.4, 3.9 and 4.3 are known")
+    suffix = "@2.4" if version == "2.4" else ""
+    found = []
+    for name in dict.fromkeys(names):
+        if name not in ASSIGNORS:
+            nearest = get_close_matches(name.lower(), CURRENT, n=1, cutoff=0.5)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(CURRENT)}"
+            raise InputError(f"unknown assignor '{name}': {hint}")
+        versioned = name if "@" in name else name + suffix
+        if versioned not in ASSIGNORS:
+            raise InputError(f"assignor '{name}': Kafka {version} has none of that name")
+        found.append(versioned)
+    return found
+
+
+def names_of_version(kafka_version: str | None) -> list[str]:
+    """Every assignor that a Kafka version has, by the names of today."""
+    if kafka_version and kafka_version.startswith("2.4"):
+        return list(OLDER_CLIENT_ASSIGNORS["2.4.1"])
+    return CURRENT

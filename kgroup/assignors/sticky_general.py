@@ -21,13 +21,17 @@ def assign_general(view: LeaderView, ownership: Ownership, racks: StickyRacks) -
     Raises AssignorError where partition ids with gaps, or claims of partitions that do not exist,
     make Kafka look up a partition that nobody has.
     """
-    group = _Group(view, ownership, racks)
+    return balance_general(GeneralGroup(view, ownership, racks), tolerance=1)
+
+
+def balance_general(group: "GeneralGroup", *, tolerance: int) -> Assignment:
+    """Hand out what is free and balance; sizes that differ by `tolerance` count as balanced for a topic."""
     waiting = group.drop_unwanted()
     nothing_owned = not any(group.held.values())
     group.hand_out(waiting)
     group.set_fixed_aside()
     before = {member_id: list(partitions) for member_id, partitions in group.held.items()}
-    balancer = _Balancer(group)
+    balancer = Balancer(group, tolerance)
     try:
         if not group.had_unwanted:
             balancer.balance(group.movable(waiting))
@@ -46,7 +50,7 @@ def _unevenness(held: dict[str, list[TopicPartition]]) -> int:
     return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))
 
 
-class _Group:
+class GeneralGroup:
     """The members, what they may have and what they hold."""
 
     def __init__(self, view: LeaderView, ownership: Ownership, racks: StickyRacks) -> None:
@@ -146,11 +150,12 @@ class _Group:
         return {member_id: self.held[member_id] for member_id in string_order(self.held)}
 
 
-class _Balancer:
+class Balancer:
     """Moves partitions until no move helps."""
 
-    def __init__(self, group: _Group) -> None:
+    def __init__(self, group: GeneralGroup, tolerance: int = 1) -> None:
         self._group = group
+        self._tolerance = tolerance
         self._moves = Moves()
         self._is_balanced: bool | None = None
         everything = {partition for partitions in group.held.values() for partition in partitions}
@@ -222,7 +227,7 @@ class _Balancer:
         self._is_balanced = None
 
     def is_balanced(self) -> bool:
-        """Whether no member could take a partition from one with at least two more."""
+        """Whether no member could take a partition from one that has too much more."""
         if self._is_balanced is None:
             self._is_balanced = self._find_balanced()
         return self._is_balanced
@@ -241,13 +246,13 @@ class _Balancer:
         return not self._has_better_taker()
 
     def _has_better_taker(self) -> bool:
-        """Whether some topic has an owner that holds at least two more than a taker that could have more."""
+        """Whether some topic has an owner that has too much more than a taker that could have more."""
         group = self._group
         sizes = {member_id: len(partitions) for member_id, partitions in group.held.items()}
         hungry = {member_id for member_id, size in sizes.items() if size != group.most[member_id]}
         for topic, owners in self._owners.items():
             most = max((sizes[m] for m, count in owners.items() if count), default=0)
-            if any(sizes[taker] + 1 < most for taker in group.takers[topic] if taker in hungry):
+            if any(sizes[taker] + self._tolerance < most for taker in group.takers[topic] if taker in hungry):
                 return True
         return False
 
@@ -264,6 +269,6 @@ class _Balancer:
             for name in group.wanted[member_id]:
                 for number in range(group.view.topics[name].partitions):
                     partition = (name, number)
-                    if partition not in own and len(mine) + 1 < len(held[owner[partition]]):
+                    if partition not in own and len(mine) + self._tolerance < len(held[owner[partition]]):
                         return False
         return True

@@ -125,6 +125,15 @@ def assign(
     compare: Annotated[
         bool, typer.Option("--compare", help="Put assignors side by side, all unless --assignor names some.")
     ] = False,
+    kafka_version: Annotated[
+        str | None,
+        typer.Option(
+            "--kafka-version",
+            metavar="VERSION",
+            help="2.4 for the answers of the clients of Kafka 2.4; by default 4.3, as 3.9 answers.",
+            show_default=False,
+        ),
+    ] = None,
     then: Annotated[
         list[str] | None,
         typer.Option(
@@ -164,19 +173,19 @@ def assign(
     or {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example:
     {"topics": {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
     """
-    from kgroup.assignors.registry import ASSIGNORS, check_name
+    from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
     from kgroup.assignors.rounds import run_rounds
 
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
-    default = list(ASSIGNORS) if compare else [source.assignor or "range"]
+    default = names_of_version(kafka_version) if compare else [source.assignor or "range"]
     if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
         raise InputError(
             f"group '{group}' uses the assignor '{source.assignor}', not one of Kafka's: say --assignor"
         )
-    names = [check_name(name) for name in dict.fromkeys(assignors or default)]
+    names = find_names(assignors or default, kafka_version)
     if len(names) > 1:
         compare = True
     played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]

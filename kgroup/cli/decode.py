@@ -22,14 +22,19 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.errors import InputError
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from uuid import UUID
 
     from kgroup.cli.decode_filter import Filter
+    from kgroup.cli.decode_problems import Problems
     from kgroup.cli.decode_source import EntrySource, FileSource
     from kgroup.report.entry_json import TopicNames
+
+    Advance = Callable[[int], None]
 
 EXAMPLES: Final = (
     Example(
@@ -209,10 +214,11 @@ def decode(
         tombstones=tombstones,
     )
     options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
+    is_watched = not quiet and (output is not None or not sys.stdout.isatty())
     if bootstrap_server is None:
         files, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
-        with files:
-            _show(files, names, wanted, latest, options, strict)
+        with files, _progress(files, latest, is_watched) as advance:
+            problems = _show(files, names, wanted, latest, options, advance)
     else:
         from kgroup.cli.decode_source import LiveSource
         from kgroup.cli.live import live_log
@@ -221,7 +227,17 @@ def decode(
         with live_log(connection, partitions) as live:
             files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
             names |= live.topic_names()
-            _show(LiveSource(files, live, follow=follow), names, wanted, latest, options, strict)
+            with _progress(files, latest, is_watched and not follow) as advance:
+                source = LiveSource(files, live, follow=follow)
+                problems = _show(source, names, wanted, latest, options, advance)
+    problems.summarize(strict)
+
+
+def _progress(files: "FileSource", latest: bool, is_watched: bool) -> "AbstractContextManager[Advance]":
+    from kgroup.cli.progress import byte_progress
+
+    passes = 2 if latest else 1
+    return byte_progress("reading", passes * files.total_bytes, quiet=not is_watched)
 
 
 def _open_files(
@@ -255,14 +271,18 @@ def _show(
     wanted: "Filter",
     latest: bool,
     options: OutputOptions,
-    strict: bool,
-) -> None:
-    from kgroup.cli.decode_rows import Problems, rows
+    advance: "Advance",
+) -> "Problems":
+    from kgroup.cli.decode_problems import Problems
+    from kgroup.cli.decode_rows import chosen, flat_rows, json_texts, table_rows
 
     problems = Problems()
-    emit(
-        rows(source, wanted, latest=latest, names=names, output_format=options.format, problems=problems),
-        _TABLE_COLUMNS if options.format is OutputFormat.TABLE else _COLUMNS,
-        options,
-    )
-    problems.summarize(strict)
+    items = chosen(source, wanted, latest=latest, problems=problems, advance=advance)
+    match options.format:
+        case OutputFormat.TABLE:
+            emit(table_rows(items, source, names), _TABLE_COLUMNS, options)
+        case OutputFormat.JSON | OutputFormat.JSONL:
+            emit_json(json_texts(items, source, names), options)
+        case OutputFormat.CSV | OutputFormat.PARQUET:
+            emit(flat_rows(items, source, names), _COLUMNS, options)
+    return problems

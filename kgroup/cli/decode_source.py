@@ -44,6 +44,11 @@ class FileSource:
         self._stdin = SpooledStream(sys.stdin.buffer) if has_stdin else None
         self._outcomes = TransactionOutcomes(sources, self._stdin)
 
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files; standard input counts as nothing."""
+        return sum(Path(segment.path).stat().st_size for segment in self._sources if segment.path != STDIN)
+
     def __enter__(self) -> Self:
         return self
 

@@ -3,7 +3,7 @@
 The same for a local scan and for one that Spark did: both end in a `Newest`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,8 +20,9 @@ from kgroup.group.membership import Group, GroupKind
 from kgroup.group.snapshot import logged_topic_names, read_groups
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
-from kgroup.log.partition import LogDir
-from kgroup.protocol.entries import OffsetsEntry, Undecodable
+from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.sources import Sources
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
 from kgroup.protocol.log_ends import LogListing
 
@@ -64,7 +65,7 @@ class LagInputs:
 
 def gather(
     newest: "Newest",
-    log_dirs: Sequence[LogDir],
+    sources: Sources,
     log_ends_file: Path | None,
     wanted: Callable[[str], bool],
     live: LogListing | None = None,
@@ -77,7 +78,7 @@ def gather(
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
     said += [live] if live is not None else []
-    reader = LogDirEndsReader(log_dirs)
+    reader = LogDirEndsReader(sources.log_dirs)
     commits = living_commits(newest.commits, wanted)
     names = {
         **logged_topic_names(newest.others),
@@ -98,16 +99,27 @@ def gather(
         commits=commits,
         ends=LogEnds([*said, found.segments, found.checkpoints]),
         pending={place for place in pending_commits(newest) if wanted(place[0])},
-        problems=(*_damage(newest), *reader.problems),
+        problems=(*_problems(newest, sources), *reader.problems),
     )
 
 
-def _damage(newest: "Newest") -> Iterator[str]:
+def _problems(newest: "Newest", sources: Sources) -> Iterator[str]:
     for damage in newest.damage:
-        yield f"{damage.segment}: byte {damage.position}: {damage.size} bytes left out: {damage.why}"
+        left_out = f"{damage.size} bytes left out: " if damage.size else ""
+        yield f"{damage.segment}: byte {damage.position}: {left_out}{damage.why}"
     for logged in newest.others:
         if isinstance(logged.entry, Undecodable):
-            yield f"offsets partition {logged.partition}, offset {logged.offset}: {logged.entry.why}"
+            yield f"{_segment_of(logged, sources)}: offset {logged.offset}: {logged.entry.why}"
+
+
+def _segment_of(logged: LoggedEntry, sources: Sources) -> str:
+    """The segment that the entry is in: the last one of its offsets partition that begins before it."""
+    segments = [
+        segment.path
+        for segment in sources.segments
+        if segment.partition == logged.partition and (segment.base_offset or 0) <= logged.offset
+    ]
+    return segments[-1] if segments else f"offsets partition {logged.partition}"
 
 
 def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table:
@@ -117,10 +129,10 @@ def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table
     """
     table = commits.unify_dictionaries().combine_chunks()
     names, codes = _dictionary(table, "group")
-    chosen = np.array([wanted(name) for name in names], np.bool_)[codes] & ~table["tombstone"].to_numpy()
-    table = table.take(pa.array(np.flatnonzero(chosen), pa.int64())).combine_chunks()
-    order = np.lexsort((table["partition"].to_numpy(), _ranks(table, "topic"), _ranks(table, "group")))
-    return table.take(pa.array(order, pa.int64())).combine_chunks()
+    chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
+    chosen &= np.asarray(values_of(table["value_version"]), np.int64) >= 0  # a tombstone has none
+    order = np.lexsort((values_of(table["partition"]), _ranks(table, "topic"), _ranks(table, "group")))
+    return table.take(numbers(order[chosen[order]])).combine_chunks()
 
 
 def _ranks(commits: pa.Table, column: str) -> NDArray[np.int64]:
@@ -136,7 +148,7 @@ def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.i
         return [], np.empty(0, np.int32)
     array = commits[column].chunk(0)
     assert isinstance(array, pa.DictionaryArray)
-    return array.dictionary.to_pylist(), array.indices.to_numpy()
+    return array.dictionary.to_pylist(), values_of(commits[column])
 
 
 def names_in(commits: pa.Table, column: str) -> list[str]:

@@ -56,7 +56,7 @@ def read_decoded(
     """
     for segment in sources:
         if segment.path == STDIN:
-            items = read_stream(stdin or sys.stdin.buffer, "<stdin>")
+            items = read_stream(stdin or sys.stdin.buffer, STDIN)
         else:
             items = read_segment(segment.path)
         for item in read_records(items, segment.path):

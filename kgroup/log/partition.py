@@ -62,6 +62,8 @@ class PartitionFolder:
     """A folder `<topic>-<partition>` with its segments in order; there may be none.
 
     `retired` says why Kafka no longer serves it from here (a suffix of its name), None if it does.
+    `swaps` are segments that a broker was about to put in the place of others when it stopped; it goes
+    on with that when it starts (Kafka's LogLoader).
     """
 
     path: Path
@@ -69,6 +71,7 @@ class PartitionFolder:
     partition: int
     segments: tuple[SegmentFile, ...]
     retired: str | None = None
+    swaps: tuple[str, ...] = ()
 
     @property
     def topic_id(self) -> TopicId:
@@ -151,6 +154,7 @@ def read_partition_folder(path: Path, *, given: str | None = None) -> PartitionF
             for name in segments
         ),
         retired=retired,
+        swaps=tuple(str(prefix / name) for name in names if name.endswith(".log.swap")),
     )
 
 

@@ -143,8 +143,7 @@ class _Found:
                 raise SourceError(f"{given}: a partition of topic {named.topic}, not of {self._topic}")
             if not named.segments:
                 raise SourceError(f"{given}: there are no segments in it")
-            for segment in named.segments:
-                self._add_segment(segment)
+            self._add_segments_of(named)
             return
         folders, skipped = _partition_folders_below(given)
         for folder in folders:
@@ -155,11 +154,17 @@ class _Found:
                 why = folder.retired or "segments in a folder whose name says no partition"
                 skipped.append(Skipped(path=str(folder.path), why=why))
                 continue
-            for segment in folder.segments:
-                self._add_segment(segment)
+            self._add_segments_of(folder)
         self._skipped.update((skip.path, skip) for skip in skipped)
         if not any(folder.topic == self._topic and folder.segments for folder in folders):
             raise SourceError(f"{given}: {self._nothing_found(folders, skipped)}")
+
+    def _add_segments_of(self, folder: PartitionFolder) -> None:
+        for segment in folder.segments:
+            self._add_segment(segment)
+        for path in folder.swaps:
+            why = "a segment that the broker was swapping in when it stopped"
+            self._skipped[path] = Skipped(path=path, why=why)
 
     def _add_segment(self, segment: SegmentFile) -> None:
         self._segments.setdefault(os.path.realpath(segment.path), segment)

@@ -11,6 +11,7 @@ from kgroup.protocol import keys, values
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import Key
 from kgroup.protocol.payload import PREFIX_BYTES, Payload
+from kgroup.protocol.plain_commit import read_plain_commit
 from kgroup.protocol.values import Value
 
 _T = RecordType
@@ -126,11 +127,15 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     if not 0 <= version <= schema.latest_value_version:
         known = f"kgroup knows 0 to {schema.latest_value_version}"
         return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
+    tombstone = decoded.tombstone
+    if tombstone.type is _T.OFFSET_COMMIT and tombstone.note is None:
+        commit = read_plain_commit(value, version)
+        if commit is not None:
+            return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=commit, value_version=version)
     try:
         body = schema.value.decode(value, version)
     except DecodeError as error:
         return _undecodable(key, value, str(error))
-    tombstone = decoded.tombstone
     if body.canonical and tombstone.note is None and body.end == len(value):
         return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=body.value, value_version=version)
     trailing = value[body.end :]
@@ -182,7 +187,7 @@ def _decode_key(key: bytes) -> _DecodedKey | str:
         return f"a key of {len(key)} bytes has no record type"
     number = int.from_bytes(key[:PREFIX_BYTES], signed=True)
     if number in _RETIRED:
-        return f"record type {number} ({_RETIRED[number]}) is retired: no Kafka release reads it"
+        return f"record type {number} ({_RETIRED[number]}) is retired: Kafka has no schema for it any more"
     try:
         record_type = RecordType(number)
     except ValueError:

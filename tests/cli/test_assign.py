@@ -68,6 +68,17 @@ def test_a_topic_that_grows(kgroup):
     assert [row["partitions"] for row in played] == [{"orders": [0, 1]}, {"orders": [0, 1, 2, 3]}]
 
 
+def test_the_answers_of_an_older_kafka_beside_those_of_today(kgroup):
+    call = ["--input", "-", "--assignor", "sticky", "--assignor", "sticky@2.4"]
+    group = b"{topics: {t0: 3}, members: {A: [], B: [t0]}}"
+    today, older = rows(ask(kgroup, *call, stdin=group))
+    assert today["assignment"] == {"A": {"t0": [0, 2]}, "B": {"t0": [1]}}
+    assert today["flaws"] == ["not-subscribed"]
+    assert older["assignment"] == {"A": {}, "B": {"t0": [0, 1, 2]}}
+    alone = ask(kgroup, "--input", "-", "--assignor", "sticky", "--kafka-version", "2.4", stdin=group)
+    assert by_member(alone) == older["assignment"]
+
+
 def test_many_members_by_their_number(kgroup):
     members = by_member(ask(kgroup, "--members", "12", "--topic", "t:12"))
     assert members.keys() == {f"c{number}" for number in range(1, 13)}
@@ -215,6 +226,7 @@ def test_compare_goes_on_where_one_assignor_throws(kgroup):
         (["--members", "a", "--topic", "t:9999999"], "more than 1000000 partitions"),
         (["--members", "9999999", "--topic", "t:1"], "more than 100000"),
         (["--members", "a", "--topic", "t:1", "--topic", "t:2"], "given twice"),
+        (["--members", "a", "--topic", "t:1", "--kafka-version", "1.0"], "Kafka 1.0"),
         ([], "give the group one way"),
         (["--members", "a", "--topic", "t:1", "--input", "x"], "not --members and --input"),
         (["--members", "a", "--topic", "t:1", "--group", "g"], "--group"),

@@ -38,7 +38,7 @@ def plain_rows(path):
 def scanned(path, slice_bytes=1 << 30):
     sources = open_sources([path])
     parts = [part for segment in sources for part in split(segment.path, segment.partition, slice_bytes)]
-    return gather(newest(parts), sources.log_dirs, None, lambda group: True)
+    return gather(newest(parts), sources, None, lambda group: True)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -31,7 +31,7 @@ def report(name: str, *, with_topics_json: bool = False) -> Report:
     sources = open_sources([FIXTURES / name])
     parts = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 30)]
     log_ends = FIXTURES / name / "topics.json" if with_topics_json else None
-    inputs = gather(newest(parts), sources.log_dirs, log_ends, lambda group: True)
+    inputs = gather(newest(parts), sources, log_ends, lambda group: True)
     return Report(inputs, tuple(inputs.rows()))
 
 

@@ -122,6 +122,17 @@ def test_a_folder_of_segments_under_another_name_is_taken_if_it_is_named(log_dir
     assert "says no partition" in skipped.why
 
 
+def test_a_segment_in_the_middle_of_a_swap_is_skipped_with_the_reason(log_dir: Path) -> None:
+    swap = log_dir / "__consumer_offsets-5" / f"{SEGMENT}.swap"
+    shutil.copy(log_dir / "__consumer_offsets-5" / SEGMENT, swap)
+    for paths in ([log_dir], [log_dir / "__consumer_offsets-5"]):
+        sources = open_sources(paths)
+        assert 5 in partitions_of(sources)
+        assert [(skipped.path, "swapping" in skipped.why) for skipped in sources.skipped] == [
+            (str(swap), True)
+        ]
+
+
 @pytest.mark.parametrize("fate", ["delete", "future", "stray"])
 def test_folders_that_kafka_retired_are_skipped_with_the_reason_unless_named(
     log_dir: Path, fate: str

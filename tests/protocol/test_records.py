@@ -127,9 +127,13 @@ def test_flipped_bytes_never_raise_and_never_get_lost(entry, flips):
         (
             b"\x00\x09\x00\x01g",
             b"\x00\x00",
-            "record type 9 (ShareGroupPartitionMetadata) is retired: no Kafka",
+            "record type 9 (ShareGroupPartitionMetadata) is retired: Kafka has no schema for it any more",
         ),
-        (b"\x00\x12\x00\x01g", None, "record type 18 (StreamsGroupPartitionMetadata) is retired: no Kafka"),
+        (
+            b"\x00\x12\x00\x01g",
+            None,
+            "record type 18 (StreamsGroupPartitionMetadata) is retired: Kafka has no schema for it any more",
+        ),
         (COMMIT_KEY, b"", "a value of 0 bytes has no version"),
         (COMMIT_KEY, b"\x00", "a value of 1 bytes has no version"),
         (COMMIT_KEY, b"\x00\x05" + COMMIT[2:], "OffsetCommitValue of unknown version 5; kgroup knows 0 to 4"),

@@ -6,6 +6,7 @@ Run as `python -m tests.vectors assignors FILE…`; a name ending in `.gz` is un
 import base64
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,16 +40,22 @@ def cases(path: Path) -> Iterator[Case]:
 
 def questions(path: Path) -> Iterator[Question]:
     """The cases of a file, as read."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                case = json.loads(line)
-            except ValueError as error:
-                raise VectorError(f"line {number} is no JSON: {error}") from error
-            if not isinstance(case, dict) or "rounds" not in case or "assignor" not in case:
-                raise VectorError(f"line {number} has no assignor or no rounds")
-            yield case
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        try:
+            for number, line in enumerate(lines, 1):
+                yield _question(number, line)
+        except (EOFError, zlib.error) as error:
+            raise VectorError(f"cannot be unpacked: {error}") from error
+
+
+def _question(number: int, line: bytes) -> Question:
+    try:
+        case = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise VectorError(f"line {number} is no JSON: {error}") from error
+    if not isinstance(case, dict) or "rounds" not in case or "assignor" not in case:
+        raise VectorError(f"line {number} has no assignor or no rounds")
+    return case
 
 
 def failure_of(assignor: str, question: Question) -> str | None:
