@@ -14,7 +14,6 @@ import typer
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
-from kgroup.cli.options import Quiet, Verbose
 from kgroup.errors import InputError, SourceError
 from kgroup.net.control import ControlServer, control_path
 from kgroup.net.running import TopicRequest, start_cluster
@@ -95,10 +94,17 @@ def serve(
             help="Listen on an address that other machines reach, without authentication and encryption.",
         ),
     ] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="No status line on the terminal, only warnings and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--verbose", help="Name settings without effect and connections that were closed."
+        ),
+    ] = False,
 ) -> None:
-    """Run Kafka brokers that real clients can produce to, join groups at and commit on.
+    """Run Kafka brokers that real clients can use.
 
     Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
     Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.

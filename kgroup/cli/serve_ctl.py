@@ -50,7 +50,10 @@ def serve_ctl(
         int, typer.Option("--port", metavar="PORT", help="Port of the first node of the serve that is meant.")
     ] = 9092,
 ) -> None:
-    """Do something to a running `kgroup serve`, then print its state as JSON."""
+    """Kill nodes and move coordinators in a running serve.
+
+    Prints the cluster's state as JSON after what was asked for has happened.
+    """
     command = {"command": str(action)} | _named(action, arguments or [])
     print(json.dumps(send_command(control_path(port), command), indent=2))
 
