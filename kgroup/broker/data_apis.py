@@ -106,7 +106,7 @@ def _check_transaction(
         error = transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
         if error:
             return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED else error
-    return transactions.verify(request.transactional_id, producer, place)
+    return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
 
 
 def _message_max_bytes(node: "BrokerNode", topic: str) -> int:

@@ -178,6 +178,7 @@ def offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
         member_id=_text(request.member_id),
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms if call.version <= 4 else _NO_LIMIT_MS,
+        knows_group_not_found=call.version >= 9,
         topics=tuple(commits.known),
     )
     _ask(node, call, group_id, body, now_ms, lambda reply: node.answer(call, commits.merged(reply)))
@@ -213,7 +214,9 @@ def txn_offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
         error = E.NONE
         if call.version >= 5:
             error = transactions.add_partitions(transactional_id, producer, [place], now_ms)
-        error = error or transactions.verify(transactional_id, producer, place)
+        error = error or transactions.verify(
+            transactional_id, producer, place, knows_abortable=call.version >= 4
+        )
         if error:
             answer(refusal(body, error))
             return

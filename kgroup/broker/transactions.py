@@ -152,9 +152,17 @@ class Transactions:
         return E.NONE
 
     def verify(
-        self, transactional_id: str, producer: tuple[int, int], partition: TopicPartition
+        self,
+        transactional_id: str,
+        producer: tuple[int, int],
+        partition: TopicPartition,
+        *,
+        knows_abortable: bool,
     ) -> ErrorCode:
-        """Whether records of this producer may go to `partition` now (KIP-890, part 1)."""
+        """Whether records of this producer may go to `partition` now (KIP-890, part 1).
+
+        `knows_abortable`: the client understands TRANSACTION_ABORTABLE.
+        """
         transaction = self._transactions.get(transactional_id)
         error = _check(transaction, producer)
         if error is E.PRODUCER_FENCED:
@@ -162,7 +170,7 @@ class Transactions:
         if error or transaction is None:
             return error
         if transaction.status is not T.ONGOING or partition not in transaction.partitions:
-            return E.INVALID_TXN_STATE
+            return E.TRANSACTION_ABORTABLE if knows_abortable else E.INVALID_TXN_STATE
         return E.NONE
 
     def end(

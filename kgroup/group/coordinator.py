@@ -206,7 +206,10 @@ class GroupCoordinator:
         generation = body.generation_id
         if group is None:
             # Without a generation it is an admin client or a consumer with partitions of its own.
-            return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
+            if generation < 0:
+                return E.NONE
+            told = isinstance(body, OffsetCommit) and body.knows_group_not_found
+            return E.GROUP_ID_NOT_FOUND if told else E.ILLEGAL_GENERATION
         if generation < 0 and group.is_empty:
             return E.NONE
         if generation >= 0 or body.member_id or body.group_instance_id is not None:

@@ -96,7 +96,10 @@ class CommitTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """`retention_time_ms` is -1 except from clients of v2 to v4. The topics are known to exist."""
+    """`retention_time_ms` is -1 except from clients of v2 to v4. The topics are known to exist.
+
+    `knows_group_not_found`: the client understands GROUP_ID_NOT_FOUND here (from v9).
+    """
 
     group_id: str
     generation_id: int
@@ -104,6 +107,7 @@ class OffsetCommit:
     group_instance_id: str | None
     retention_time_ms: int
     topics: tuple[CommitTopic, ...]
+    knows_group_not_found: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
