@@ -1,9 +1,11 @@
 """The rows that `kgroup decode` shows, in each format."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from kgroup.cli.decode_filter import Filter
 from kgroup.cli.decode_problems import Problems
+from kgroup.cli.decode_selection import Preselection
 from kgroup.cli.decode_source import EntrySource
 from kgroup.group.newest import NewestEntries
 from kgroup.log.batch import Damage
@@ -11,7 +13,7 @@ from kgroup.log.entries import ReadRecord, to_logged_entry
 from kgroup.protocol.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
 from kgroup.protocol.oddities import oddities
-from kgroup.report.emit import JsonText, Row, to_json
+from kgroup.report.emit import Row, to_json
 from kgroup.report.entry_json import TopicNames
 from kgroup.report.entry_text import entry_text
 from kgroup.report.record_json import damage_json, record_json
@@ -26,7 +28,7 @@ def chosen(
     `advance` is told the size of each batch that is behind; with `latest` all are read twice.
     """
     kept = _offsets_that_count(source, wanted, advance) if latest else None
-    for item in _read(source, advance):
+    for item in source.read(Preselection(wanted, advance)):
         if isinstance(item, Damage):
             problems.add_damage(item)
             yield item
@@ -39,9 +41,7 @@ def chosen(
             yield item
 
 
-def json_texts(
-    items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames
-) -> Iterator[JsonText]:
+def json_texts(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[str]:
     """A JSON object for each."""
     text = RecordText(names)
     for item in items:
@@ -87,22 +87,14 @@ def _group(read: ReadRecord) -> str | None:
     return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None
 
 
-def _read(source: EntrySource, advance: Callable[[int], None]) -> Iterator[ReadRecord | Damage]:
-    batch = None
-    for item in source.read():
-        yield item
-        if isinstance(item, ReadRecord) and item.batch is not batch:
-            batch = item.batch
-            advance(batch.size)
-
-
 def _offsets_that_count(
     source: EntrySource, wanted: Filter, advance: Callable[[int], None]
 ) -> set[tuple[int, int]]:
     """Partition and offset of the newest record of each key, where `wanted` ends the log."""
-
+    # What came before the time or offset asked for, and deletions, decide what is left of it.
+    history = replace(wanted, since_ms=None, first_offset=None, tombstones=False)
     newest = NewestEntries()
-    for item in _read(source, advance):
+    for item in source.read(Preselection(history, advance)):
         if isinstance(item, Damage) or item.record is None or item.entry is None:
             continue
         if wanted.is_before_end(item):

@@ -155,6 +155,12 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     )
 
 
+def decode_key(key: bytes) -> tuple[RecordType, Key] | None:
+    """What a record with this key is about; None if that cannot be read. Most keys come from a cache."""
+    decoded = _decode_key(key)
+    return None if isinstance(decoded, str) else (decoded.tombstone.type, decoded.tombstone.key)
+
+
 def encode_entry(entry: OffsetsEntry | Undecodable) -> tuple[bytes | None, bytes | None]:
     """The key and value of a record that says `entry`; those of a decoded one are the bytes it came from.
 

@@ -98,11 +98,11 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
         _write_lines(_lines(rows, columns, output, stream), output, stream)
 
 
-def emit_json(texts: "Iterable[JsonText]", output: OutputOptions) -> None:
+def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
     with _opened(output) as stream:
         is_array = output.format is OutputFormat.JSON
-        _write_lines(_json_array_lines(texts) if is_array else texts, output, stream)
+        _write_lines(_json_array_lines(map(JsonText, texts)) if is_array else texts, output, stream)
 
 
 def _write_lines(lines: Iterable[str], output: OutputOptions, stream: IO[str]) -> None:
