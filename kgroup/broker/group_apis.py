@@ -214,6 +214,8 @@ def txn_offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
         error = E.NONE
         if call.version >= 5:
             error = transactions.add_partitions(transactional_id, producer, [place], now_ms)
+            if error is E.PRODUCER_FENCED:
+                error = E.INVALID_PRODUCER_EPOCH  # what clients expect of a commit
         error = error or transactions.verify(
             transactional_id, producer, place, knows_abortable=call.version >= 4
         )

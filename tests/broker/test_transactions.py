@@ -107,7 +107,7 @@ def test_from_version_5_on_the_commit_joins_the_transaction_and_the_end_brings_a
     retried = end(world, producer, True, version=5)
     assert (retried.error_code, retried.producer_epoch) == (E.NONE, producer[1] + 1)
     assert offset(world) == 5
-    assert commit(world, producer, 6, version=5) == E.PRODUCER_FENCED
+    assert commit(world, producer, 6, version=5) == E.INVALID_PRODUCER_EPOCH
 
 
 @pytest.mark.parametrize(("shift", "error"), [(1, E.INVALID_PRODUCER_EPOCH), (-1, E.INVALID_PRODUCER_EPOCH)])
