@@ -143,6 +143,20 @@ def required(array: list[Any] | None) -> list[Any]:
     return array
 
 
+def text(value: str | None) -> str:
+    """A string that must not be null. Raises BadRequestError if it is."""
+    if value is None:
+        raise BadRequestError("a string that cannot be null is null")
+    return value
+
+
+def blob(value: bytes | None) -> bytes:
+    """Bytes that must not be null. Raises BadRequestError if they are."""
+    if value is None:
+        raise BadRequestError("bytes that cannot be null are null")
+    return value
+
+
 def _skip_tags(frame: bytes, position: int) -> int:
     count, position = _unsigned_varint(frame, position)
     for _ in range(count):

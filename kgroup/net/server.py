@@ -315,7 +315,10 @@ class ClusterServer:
         now_ms = self.clock.now_ms()
         deadline_ms = self.cluster.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= now_ms:
-            self.cluster.tick(now_ms)
+            try:
+                self.cluster.tick(now_ms)
+            except SourceError as error:
+                self.warn(str(error))  # a late transaction could not be aborted: the next tick tries again
         answered: dict[int, ClientConnection] = {}
         for _ in range(_ROUNDS_MAX):
             round_answered = self._flush_round(now_ms)
@@ -335,14 +338,15 @@ class ClusterServer:
         self.cluster.flush(now_ms)
         for server in self.nodes.values():
             server.node.waits.wake(now_ms)
-        if self._fsync:
-            self._sync()
+        durable = self._sync()
         answered = []
         for server in self.nodes.values():
             for answer in server.node.take_answers():
                 self.requests += 1
                 connection = server.connections.get(answer.token)
-                if connection is not None:
+                if connection is not None and not durable:
+                    connection.close()  # rather no answer than one that a loss of power makes a lie
+                elif connection is not None:
                     connection.answered(answer.frame)
                     answered.append(connection)
         self._flush_scheduled = False
@@ -354,10 +358,16 @@ class ClusterServer:
         if self._fsync:
             self._unsynced[id(partition)] = partition
 
-    def _sync(self) -> None:
-        for partition in self._unsynced.values():
-            partition.log.sync()
+    def _sync(self) -> bool:
+        """Bring to the disk what was appended, if that is asked for; False if the disk refuses."""
+        try:
+            for partition in self._unsynced.values():
+                partition.log.sync()
+        except SourceError as error:
+            self.warn(str(error))
+            return False
         self._unsynced.clear()
+        return True
 
     # ---- time ---------------------------------------------------------------------------------
 
