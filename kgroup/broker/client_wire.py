@@ -1,0 +1,469 @@
+"""What a client writes and reads: a member's requests to bodies of a version, and answers back.
+
+The mirror of `wire.py`, on the same codec. Versions end where topic ids would be needed (Fetch 12, OffsetCommit
+and OffsetFetch 9), which every broker from 0.11 to 4.x still speaks below.
+"""
+
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, assert_never
+
+from kafka.protocol.consumer import (
+    FetchRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListOffsetsRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from kgroup.assignors.model import TopicPartition, group_by_topic
+from kgroup.errors import DecodeError, SourceError
+from kgroup.group.member_calls import (
+    CommittedOffset,
+    Fetch,
+    FetchedPartition,
+    FetchedRecord,
+    FetchResponse,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    ListedOffset,
+    ListOffsets,
+    ListOffsetsResponse,
+    MemberRequest,
+    MemberResponse,
+    Metadata,
+    MetadataResponse,
+    Node,
+    OffsetFetch,
+    OffsetFetchResponse,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from kgroup.group.requests import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroup,
+    LeaveGroupResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    PartitionResult,
+    SyncGroup,
+    SyncGroupResponse,
+    TopicResult,
+)
+from kgroup.group.requests import (
+    MemberResponse as LeftMember,
+)
+from kgroup.log.batch import Damage
+from kgroup.log.segment import read_records, read_stream
+from kgroup.protocol.error_codes import ErrorCode
+
+_CLASSES: Final[dict[type, Any]] = {
+    FindCoordinator: FindCoordinatorRequest,
+    Metadata: MetadataRequest,
+    JoinGroup: JoinGroupRequest,
+    SyncGroup: SyncGroupRequest,
+    Heartbeat: HeartbeatRequest,
+    LeaveGroup: LeaveGroupRequest,
+    OffsetCommit: OffsetCommitRequest,
+    OffsetFetch: OffsetFetchRequest,
+    ListOffsets: ListOffsetsRequest,
+    Fetch: FetchRequest,
+}
+SPOKEN: Final[Mapping[str, tuple[int, int]]] = {
+    "FindCoordinator": (0, 6),
+    "Metadata": (1, 13),
+    "JoinGroup": (0, 9),
+    "SyncGroup": (0, 5),
+    "Heartbeat": (0, 4),
+    "LeaveGroup": (0, 5),
+    "OffsetCommit": (2, 9),
+    "OffsetFetch": (1, 9),
+    "ListOffsets": (1, 9),
+    "Fetch": (4, 12),
+}
+"""Api -> the lowest and the highest version that a member sends."""
+API_KEYS: Final = {
+    name: kind.API_KEY for name, kind in ((each.__name__, _CLASSES[each]) for each in _CLASSES)
+}
+_CLIENT = -1
+_NO_EPOCH = -1
+
+
+def api_of(body: MemberRequest) -> str:
+    """The api's name."""
+    return type(body).__name__
+
+
+def choose_version(api: str, lowest: int, highest: int) -> int:
+    """The highest version that both sides speak. Raises SourceError if there is none."""
+    ours = SPOKEN[api]
+    version = min(highest, ours[1])
+    if version < max(lowest, ours[0]):
+        raise SourceError(
+            f"the broker speaks {api} {lowest} to {highest}, and a member {ours[0]} to {ours[1]}: no common version"
+        )
+    return version
+
+
+def write_request(body: MemberRequest, version: int) -> Any:
+    """kafka-python's request of this version; fields that it has not are left out."""
+    return _CLASSES[type(body)](version=version, **_fields(body, version))
+
+
+def _fields(body: MemberRequest, version: int) -> dict[str, Any]:
+    match body:
+        case FindCoordinator():
+            if version >= 4:
+                return {"key_type": body.key_type, "coordinator_keys": [body.key]}
+            return {"key": body.key, "key_type": body.key_type}
+        case Metadata():
+            topic = MetadataRequest.MetadataRequestTopic
+            topics = None if body.topics is None else [topic(name=name) for name in body.topics]
+            return {"topics": topics, "allow_auto_topic_creation": False}
+        case JoinGroup():
+            protocol = JoinGroupRequest.JoinGroupRequestProtocol
+            return {
+                "group_id": body.group_id,
+                "session_timeout_ms": body.session_timeout_ms,
+                "rebalance_timeout_ms": body.rebalance_timeout_ms,
+                "member_id": body.member_id,
+                "group_instance_id": body.group_instance_id,
+                "protocol_type": body.protocol_type,
+                "protocols": [protocol(name=name, metadata=metadata) for name, metadata in body.protocols],
+                "reason": body.reason,
+            }
+        case SyncGroup():
+            share = SyncGroupRequest.SyncGroupRequestAssignment
+            return {
+                "group_id": body.group_id,
+                "generation_id": body.generation_id,
+                "member_id": body.member_id,
+                "group_instance_id": body.group_instance_id,
+                "protocol_type": body.protocol_type,
+                "protocol_name": body.protocol_name,
+                "assignments": [share(member_id=who, assignment=what) for who, what in body.assignments],
+            }
+        case Heartbeat():
+            return {
+                "group_id": body.group_id,
+                "generation_id": body.generation_id,
+                "member_id": body.member_id,
+                "group_instance_id": body.group_instance_id,
+            }
+        case LeaveGroup():
+            leaving = LeaveGroupRequest.MemberIdentity
+            if version < 3:
+                return {"group_id": body.group_id, "member_id": body.members[0].member_id}
+            return {
+                "group_id": body.group_id,
+                "members": [
+                    leaving(
+                        member_id=each.member_id,
+                        group_instance_id=each.group_instance_id,
+                        reason=each.reason,
+                    )
+                    for each in body.members
+                ],
+            }
+        case OffsetCommit():
+            return _commit_fields(body)
+        case OffsetFetch():
+            return _offset_fetch_fields(body, version)
+        case ListOffsets():
+            return _list_fields(body)
+        case Fetch():
+            return _fetch_fields(body)
+    assert_never(body)
+
+
+def _commit_fields(body: OffsetCommit) -> dict[str, Any]:
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = topic.OffsetCommitRequestPartition
+    return {
+        "group_id": body.group_id,
+        "generation_id_or_member_epoch": body.generation_id,
+        "member_id": body.member_id,
+        "group_instance_id": body.group_instance_id,
+        "retention_time_ms": body.retention_time_ms,
+        "topics": [
+            topic(
+                name=each.name,
+                partitions=[
+                    partition(
+                        partition_index=commit.partition_index,
+                        committed_offset=commit.committed_offset,
+                        committed_leader_epoch=commit.committed_leader_epoch,
+                        committed_metadata=commit.committed_metadata,
+                    )
+                    for commit in each.partitions
+                ],
+            )
+            for each in body.topics
+        ],
+    }
+
+
+def _offset_fetch_fields(body: OffsetFetch, version: int) -> dict[str, Any]:
+    if version >= 8:
+        group = OffsetFetchRequest.OffsetFetchRequestGroup
+        topics = group.OffsetFetchRequestTopics
+        return {
+            "groups": [
+                group(
+                    group_id=body.group_id,
+                    topics=[topics(name=name, partition_indexes=list(ids)) for name, ids in body.topics],
+                )
+            ],
+            "require_stable": True,
+        }
+    topic = OffsetFetchRequest.OffsetFetchRequestTopic
+    return {
+        "group_id": body.group_id,
+        "topics": [topic(name=name, partition_indexes=list(ids)) for name, ids in body.topics],
+        "require_stable": True,
+    }
+
+
+def _list_fields(body: ListOffsets) -> dict[str, Any]:
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    partition = topic.ListOffsetsPartition
+    return {
+        "replica_id": _CLIENT,
+        "isolation_level": 0,
+        "topics": [
+            topic(
+                name=name,
+                partitions=[
+                    partition(
+                        partition_index=number, current_leader_epoch=_NO_EPOCH, timestamp=body.timestamp
+                    )
+                    for number in numbers
+                ],
+            )
+            for name, numbers in group_by_topic(body.partitions).items()
+        ],
+    }
+
+
+def _fetch_fields(body: Fetch) -> dict[str, Any]:
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition
+    offsets = dict(body.offsets)
+    return {
+        "replica_id": _CLIENT,
+        "max_wait_ms": body.max_wait_ms,
+        "min_bytes": body.min_bytes,
+        "max_bytes": body.max_bytes,
+        "isolation_level": 0,
+        "session_id": body.session_id,
+        "session_epoch": body.session_epoch,
+        "topics": [
+            topic(
+                topic=name,
+                partitions=[
+                    partition(
+                        partition=number,
+                        current_leader_epoch=_NO_EPOCH,
+                        fetch_offset=offsets[name, number],
+                        last_fetched_epoch=_NO_EPOCH,
+                        log_start_offset=-1,
+                        partition_max_bytes=body.partition_max_bytes,
+                    )
+                    for number in numbers
+                ],
+            )
+            for name, numbers in group_by_topic([each for each, _ in body.offsets]).items()
+        ],
+        "forgotten_topics_data": [
+            FetchRequest.ForgottenTopic(topic=name, partitions=numbers)
+            for name, numbers in group_by_topic(body.forgotten).items()
+        ],
+        "rack_id": body.rack_id,
+    }
+
+
+# ---- answers --------------------------------------------------------------------------------------
+
+
+def read_response(asked: MemberRequest, version: int, body: Any) -> MemberResponse:
+    """kgroup's values of kafka-python's decoded response. Raises DecodeError for damaged records."""
+    match asked:
+        case FindCoordinator():
+            found = body.coordinators[0] if version >= 4 and body.coordinators else body
+            error = _error(found.error_code)
+            node = Node(node_id=found.node_id, host=found.host, port=found.port)
+            return FindCoordinatorResponse(error_code=error, node=None if error else node)
+        case Metadata():
+            return _read_metadata(body)
+        case JoinGroup():
+            members = [
+                JoinGroupResponseMember(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    metadata=bytes(each.metadata or b""),
+                )
+                for each in body.members
+            ]
+            return JoinGroupResponse(
+                error_code=_error(body.error_code),
+                generation_id=body.generation_id,
+                protocol_type=body.protocol_type,
+                protocol_name=body.protocol_name,
+                leader=body.leader,
+                skip_assignment=bool(body.skip_assignment),
+                member_id=body.member_id,
+                members=members,
+            )
+        case SyncGroup():
+            return SyncGroupResponse(
+                error_code=_error(body.error_code), assignment=bytes(body.assignment or b"")
+            )
+        case Heartbeat():
+            return HeartbeatResponse(error_code=_error(body.error_code))
+        case LeaveGroup():
+            left = [
+                LeftMember(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    error_code=_error(each.error_code),
+                )
+                for each in body.members or ()
+            ]
+            return LeaveGroupResponse(error_code=_error(body.error_code), members=left)
+        case OffsetCommit():
+            return OffsetCommitResponse(topics=[_read_result(topic) for topic in body.topics])
+        case OffsetFetch():
+            return _read_committed(version, body)
+        case ListOffsets():
+            return ListOffsetsResponse(
+                offsets=tuple(
+                    ListedOffset(
+                        partition=(topic.name, each.partition_index),
+                        offset=each.offset,
+                        error_code=_error(each.error_code),
+                    )
+                    for topic in body.topics
+                    for each in topic.partitions
+                )
+            )
+        case Fetch():
+            return _read_fetched(asked, body)
+    assert_never(asked)
+
+
+def _read_metadata(body: Any) -> MetadataResponse:
+    return MetadataResponse(
+        nodes=tuple(
+            Node(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+            for each in sorted(body.brokers, key=lambda each: int(each.node_id))
+        ),
+        topics=tuple(
+            TopicMetadata(
+                name=topic.name,
+                error_code=_error(topic.error_code),
+                is_internal=bool(topic.is_internal),
+                partitions=tuple(
+                    PartitionMetadata(
+                        partition=each.partition_index,
+                        leader=each.leader_id,
+                        replicas=tuple(each.replica_nodes or ()),
+                    )
+                    for each in sorted(topic.partitions, key=lambda each: int(each.partition_index))
+                ),
+            )
+            for topic in body.topics
+        ),
+    )
+
+
+def _read_result(topic: Any) -> TopicResult:
+    return TopicResult(
+        name=topic.name,
+        partitions=[
+            PartitionResult(partition_index=each.partition_index, error_code=_error(each.error_code))
+            for each in topic.partitions
+        ],
+    )
+
+
+def _read_committed(version: int, body: Any) -> OffsetFetchResponse:
+    group = body.groups[0] if version >= 8 and body.groups else body
+    error = ErrorCode.NONE if version < 2 else _error(group.error_code)
+    return OffsetFetchResponse(
+        error_code=error,
+        offsets=tuple(
+            CommittedOffset(
+                partition=(topic.name, each.partition_index),
+                offset=each.committed_offset,
+                error_code=_error(each.error_code),
+            )
+            for topic in group.topics
+            for each in topic.partitions
+        ),
+    )
+
+
+def _read_fetched(asked: Fetch, body: Any) -> FetchResponse:
+    offsets = dict(asked.offsets)
+    return FetchResponse(
+        error_code=_error(body.error_code),
+        session_id=body.session_id or 0,
+        partitions=tuple(
+            _read_partition((topic.topic, each.partition_index), each, offsets)
+            for topic in body.responses
+            for each in topic.partitions
+        ),
+    )
+
+
+def _read_partition(
+    partition: TopicPartition, answer: Any, offsets: Mapping[TopicPartition, int]
+) -> FetchedPartition:
+    records: list[FetchedRecord] = []
+    next_offset: int | None = None
+    name = f"{partition[0]}-{partition[1]} from offset {offsets.get(partition)}"
+    for batch, decoded in _whole_batches(bytes(answer.records or b""), name):
+        next_offset = batch.last_offset + 1
+        if not batch.control:
+            records.extend(
+                FetchedRecord(
+                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
+                )
+                for each in decoded
+            )
+    return FetchedPartition(
+        partition=partition,
+        error_code=_error(answer.error_code),
+        high_watermark=answer.high_watermark,
+        log_start_offset=-1 if answer.log_start_offset is None else answer.log_start_offset,
+        records=tuple(records),
+        next_offset=next_offset,
+    )
+
+
+def _whole_batches(data: bytes, name: str) -> Iterable[tuple[Any, Any]]:
+    """The batches of a fetch answer, whose last one a broker may have cut short."""
+    seen = False
+    for item in read_records(read_stream(io.BytesIO(data), name), name):
+        if isinstance(item, Damage):
+            if seen and item.position + item.size >= len(data):
+                return
+            raise DecodeError(f"records of {name}", at=item.position, why=item.why)
+        seen = True
+        yield item
+
+
+def _error(code: int) -> ErrorCode:
+    """An error that this version of kgroup does not know counts as the server's own."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR

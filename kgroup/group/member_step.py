@@ -1,0 +1,185 @@
+"""What goes into a member and what comes out of it."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kgroup.assignors.model import TopicPartition
+from kgroup.errors import KgroupError
+from kgroup.group.member_calls import FetchedRecord, MemberRequest, MemberResponse
+from kgroup.protocol.error_codes import ErrorCode
+
+
+class MemberError(KgroupError):
+    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's."""
+
+    def __init__(self, api: str, error_code: ErrorCode, why: str = "") -> None:
+        super().__init__(f"{api}: {error_code.name}{f' ({why})' if why else ''}")
+        self.error_code = error_code
+
+
+class UseError(KgroupError):
+    """The member was used in a way that its state forbids; nothing was changed."""
+
+
+# ---- in: what the user does, and what the network brings -----------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe:
+    """Share these topics with the group."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscribePattern:
+    """Share every topic whose whole name the regular expression matches."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assign:
+    """Read exactly these partitions, outside of any rebalance."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsubscribe:
+    """Give everything up and leave the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """The user is alive and takes records: joins go on and callbacks run only here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seek:
+    """Read on from `offset`."""
+
+    partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Commit these offsets, or with None every position; `commit_id` comes back in `CommitOutcome`."""
+
+    commit_id: int
+    offsets: tuple[tuple[TopicPartition, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Commit (with auto-commit), give up the partitions, leave. A static member does not leave (KIP-345)."""
+
+
+UserCall = Subscribe | SubscribePattern | Assign | Unsubscribe | Poll | Seek | Commit | Close
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The answer to the request with this id."""
+
+    request_id: int
+    body: MemberResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """No answer will come: the connection broke, could not be made, or the request's time is over."""
+
+    request_id: int
+    why: str
+
+
+MemberInput = UserCall | Answered | Failed
+
+
+# ---- out ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A request for the connection `connection_id` to `host:port`; without an answer in time it is `Failed`.
+
+    As in Kafka's client, the coordinator has a connection of its own, with the id 2147483647 - node id, so
+    that a parked JoinGroup or Fetch holds back nothing else.
+    """
+
+    request_id: int
+    connection_id: int
+    host: str
+    port: int
+    timeout_ms: int
+    body: MemberRequest
+
+
+class CallbackKind(StrEnum):
+    """The methods of Kafka's ConsumerRebalanceListener."""
+
+    REVOKED = "on_partitions_revoked"
+    ASSIGNED = "on_partitions_assigned"
+    LOST = "on_partitions_lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callback:
+    """Partitions in ascending order."""
+
+    kind: CallbackKind
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOutcome:
+    """`commit_id` is None for a commit that the member made by itself."""
+
+    commit_id: int | None
+    error_code: ErrorCode
+    offsets: tuple[tuple[TopicPartition, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberStep:
+    """Run `callbacks` in their order, then send `requests`, then take the rest.
+
+    `records` answer a Poll. `error` is what the member failed with: it does nothing more but Close.
+    """
+
+    callbacks: tuple[Callback, ...] = ()
+    requests: tuple[Send, ...] = ()
+    records: tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...] = ()
+    commits: tuple[CommitOutcome, ...] = ()
+    error: MemberError | None = None
+    closed: bool = False
+
+
+@dataclass(slots=True)
+class MemberTurn:
+    """A step in the making."""
+
+    now_ms: int = 0
+    callbacks: list[Callback] = field(default_factory=list)
+    requests: list[Send] = field(default_factory=list)
+    records: list[tuple[TopicPartition, tuple[FetchedRecord, ...]]] = field(default_factory=list)
+    commits: list[CommitOutcome] = field(default_factory=list)
+    error: MemberError | None = None
+    closed: bool = False
+
+    def run(self, kind: CallbackKind, partitions: set[TopicPartition] | frozenset[TopicPartition]) -> None:
+        """Add a callback."""
+        self.callbacks.append(Callback(kind=kind, partitions=tuple(sorted(partitions))))
+
+    def finish(self) -> MemberStep:
+        """The step."""
+        return MemberStep(
+            callbacks=tuple(self.callbacks),
+            requests=tuple(self.requests),
+            records=tuple(self.records),
+            commits=tuple(self.commits),
+            error=self.error,
+            closed=self.closed,
+        )
