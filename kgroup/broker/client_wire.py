@@ -1,7 +1,7 @@
 """What a client writes and reads: a member's requests to bodies of a version, and answers back.
 
-The mirror of `wire.py`, on the same codec. Versions end where topic ids would be needed (Fetch 12, OffsetCommit
-and OffsetFetch 9), which every broker from 0.11 to 4.x still speaks below.
+The mirror of `wire.py`, on the same codec. Versions end where topic ids would be needed (Fetch 12,
+OffsetCommit and OffsetFetch 9); every broker from 0.11 to 4.x speaks what lies below.
 """
 
 import io
@@ -108,7 +108,7 @@ def choose_version(api: str, lowest: int, highest: int) -> int:
     version = min(highest, ours[1])
     if version < max(lowest, ours[0]):
         raise SourceError(
-            f"the broker speaks {api} {lowest} to {highest}, and a member {ours[0]} to {ours[1]}: no common version"
+            f"the broker speaks {api} {lowest} to {highest}, and a member {ours[0]} to {ours[1]}"
         )
     return version
 

@@ -1,8 +1,8 @@
 """A member of a classic consumer group, pure: calls, answers and time in, requests and callbacks out.
 
 Read the others in this order: `member_step` (what goes in and out), `member_rounds` (the protocol),
-`member_fetcher` (positions), `member_commits`, `member_cluster`, `member_errors` (the tables). Behaviour is that of
-Kafka 4.3.1's classic consumer (ConsumerCoordinator, SubscriptionState, Fetcher).
+`member_fetcher` (positions), `member_commits`, `member_cluster`, `member_errors` (the tables). It behaves as
+the classic consumer of Kafka 4.3.1 (ConsumerCoordinator, SubscriptionState, Fetcher).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -254,7 +254,8 @@ class ClassicMember:
             case LeaveGroupResponse():
                 self._left(request_id)
             case OffsetCommitResponse():
-                self._rounds.take_commit(self._committer.take(answer, now_ms), now_ms)
+                assert isinstance(asked, OffsetCommit)
+                self._rounds.take_commit(self._committer.take(asked, answer, now_ms), now_ms)
             case OffsetFetchResponse():
                 self._fetcher.take_committed(answer, now_ms)
             case ListOffsetsResponse():

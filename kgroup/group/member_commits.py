@@ -105,8 +105,11 @@ class Committer:
             coordinator=True,
         )
 
-    def take(self, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
-        """The oldest commit was answered; returns what follows for the membership."""
+    def take(self, asked: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
+        """The oldest commit was answered; returns what follows for the membership.
+
+        A refusal of an earlier generation's commit says nothing about the generation of now.
+        """
         commit = self._waiting[0]
         commit.request_id = None
         errors = [each.error_code for topic in answer.topics for each in topic.partitions]
@@ -129,6 +132,8 @@ class Committer:
                 self._outbox.turn.error = MemberError("OffsetCommit", worst)
             case _:
                 self._end(self._waiting.pop(0), worst)
+                if asked.generation_id != self._identity.generation:
+                    return Reaction.GIVE_UP
         return what
 
     def failed(self, now_ms: int) -> None:

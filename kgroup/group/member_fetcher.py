@@ -1,4 +1,4 @@
-"""Where to read: committed offsets, resets; and reading: fetches ahead of the user, partition by partition."""
+"""Where to read: committed offsets and resets; and reading, ahead of the user, partition by partition."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

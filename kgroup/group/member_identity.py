@@ -8,7 +8,7 @@ from kgroup.group.requests import NO_GENERATION, UNKNOWN_MEMBER_ID
 
 
 class MemberState(StrEnum):
-    """Kafka: AbstractCoordinator.MemberState. PREPARING_REBALANCE: JoinGroup is sent; COMPLETING: SyncGroup."""
+    """Kafka's MemberState. PREPARING_REBALANCE: JoinGroup is sent; COMPLETING_REBALANCE: SyncGroup."""
 
     UNJOINED = "UNJOINED"
     PREPARING_REBALANCE = "PREPARING_REBALANCE"

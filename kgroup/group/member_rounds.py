@@ -116,7 +116,7 @@ class Rounds:
             self.request_rejoin("the subscription changed")
 
     def _prepare(self, now_ms: int) -> bool:
-        """Commit, give up partitions, stop heartbeats (Kafka: onJoinPrepare). False: the commit is under way."""
+        """Commit, give up partitions, stop heartbeats (Kafka: onJoinPrepare). False: still committing."""
         if self._is_prepared:
             return True
         if self._settings.enable_auto_commit and self._identity.in_generation:
@@ -402,7 +402,7 @@ class Rounds:
             self.heartbeat_failed()
 
     def leave(self, reason: str) -> int | None:
-        """Out of the group; returns the LeaveGroup's id. A static member keeps its place until its session ends."""
+        """Out of the group; returns the LeaveGroup's id. A static member stays until its session ends."""
         node, group = self._coordinator.node, self._settings.group_id
         request = None
         if node and group and self._identity.member_id and self._settings.group_instance_id is None:
@@ -424,9 +424,9 @@ class Rounds:
 
     def deadlines(self) -> Iterator[int]:
         """When `expire`, `progress` or a poll has something to do."""
-        if self._rejoin_reason is not None and self._request is None and self._backoff.ready_ms:
-            if self._coordinator.node is not None:
-                yield self._backoff.ready_ms
+        waits = self._rejoin_reason is not None and self._request is None
+        if waits and self._coordinator.node is not None and self._backoff.ready_ms:
+            yield self._backoff.ready_ms
         if self._prepare_until_ms is not None:
             yield self._prepare_until_ms
         if not self._beats:

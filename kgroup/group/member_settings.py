@@ -63,5 +63,5 @@ class MemberSettings:
 
     @property
     def join_timeout_ms(self) -> int:
-        """JoinGroup waits for the slowest member, and 5 s for the answer's way (Kafka: AbstractCoordinator)."""
+        """JoinGroup waits for the slowest member, and 5 s for the way (Kafka: AbstractCoordinator)."""
         return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)
