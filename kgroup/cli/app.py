@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "assign": "Say which member gets which partition.",
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
+    "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",

@@ -15,9 +15,9 @@ class Reaction(StrEnum):
     """What follows from an answer.
 
     RETRY: again after a back-off. FIND: the coordinator is another one; find it, then again. REJOIN: join
-    again and keep the member id. ANEW: the group knows this member no longer; all it owned is lost, join without
-    an id. STALE: the generation is over, what was owned is lost; join with the id. TAKE_ID: join again at once
-    with the id in the answer (KIP-394). REFRESH: fetch metadata, then again. RESET: position by
+    again and keep the member id. ANEW: the group no longer knows this member; all it owned is lost, it joins
+    without an id. STALE: the generation is over, what was owned is lost, it joins with its id. TAKE_ID: join
+    again at once with the id in the answer (KIP-394). REFRESH: fetch metadata, then again. RESET: position by
     auto.offset.reset. NEW_SESSION: the fetch session is gone. GIVE_UP: this one call failed, nothing else.
     """
 

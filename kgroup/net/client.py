@@ -4,6 +4,7 @@ All that is decided is decided in `kgroup.group.member`; here is what carries it
 """
 
 import asyncio
+import os
 import random
 import ssl
 from collections.abc import Callable, Sequence
@@ -45,7 +46,7 @@ Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One frame that passed. `body` is kafka-python's decoded object, `frame` the bytes without the length."""
+    """One frame that passed. `body` is kafka-python's object, `frame` the bytes without their length."""
 
     is_request: bool
     client_id: str
@@ -71,6 +72,10 @@ class Watcher(Protocol):
 
     def committed(self, outcome: CommitOutcome) -> None:
         """A commit ended."""
+        ...
+
+    def failed(self, why: str) -> None:
+        """A request found no answer; the member goes on by itself."""
         ...
 
 
@@ -104,7 +109,7 @@ class Connection:
         try:
             self._reader, self._writer = await asyncio.open_connection(host, port, ssl=tls)
         except OSError as error:
-            raise BrokenError(f"cannot connect to {self.name}: {error.strerror or error}") from error
+            raise BrokenError(f"cannot connect to {self.name}: {_reason(error)}") from error
         self._listener = asyncio.create_task(self._listen(self._reader))
         answer = await self._ask_versions(_API_VERSIONS)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -228,7 +233,7 @@ class Connection:
 
 
 class GroupMember:
-    """One consumer on real connections; for one task at a time, except `close`-free calls of its callbacks."""
+    """One consumer on real connections, for one task at a time."""
 
     def __init__(
         self,
@@ -250,7 +255,6 @@ class GroupMember:
         self._commit_id = 0
         self._outcomes: dict[int, CommitOutcome] = {}
         self._closed = asyncio.Event()
-        self.last_failure: str | None = None
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Share these topics with the group."""
@@ -354,12 +358,11 @@ class GroupMember:
             self._drop(send.connection_id, "the broker did not answer in time")
             self._failed(send, f"no answer from {send.host}:{send.port} in {send.timeout_ms} ms")
         else:
-            self.last_failure = None
             self._take(Answered(request_id=send.request_id, body=answer))
             self._changed.set()
 
     def _failed(self, send: Send, why: str) -> None:
-        self.last_failure = why
+        self._watcher.failed(why)
         self._take(Failed(request_id=send.request_id, why=why))
         self._changed.set()
 
@@ -398,6 +401,25 @@ class GroupMember:
     def _next_correlation_id(self) -> int:
         self._correlation_id += 1
         return self._correlation_id
+
+
+async def require_reachable(nodes: Sequence[Node]) -> None:
+    """Raises SourceError unless one of the nodes accepts connections."""
+    whys = []
+    for node in nodes:
+        try:
+            _, writer = await asyncio.open_connection(node.host, node.port)
+        except OSError as error:
+            whys.append(f"cannot connect to {node.host}:{node.port}: {_reason(error)}")
+        else:
+            writer.close()
+            return
+    raise SourceError("; ".join(whys))
+
+
+def _reason(error: OSError) -> str:
+    """asyncio puts the address into `strerror`; the number still says what it was."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 def bootstrap_nodes(servers: str) -> list[Node]:

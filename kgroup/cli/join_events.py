@@ -1,0 +1,146 @@
+"""What `kgroup join` says while it runs: lines of text, or of JSON."""
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from kgroup.assignors.model import TopicPartition, group_by_topic
+from kgroup.group.member import ClassicMember
+from kgroup.group.member_calls import FetchedRecord
+from kgroup.group.member_step import Callback, CallbackKind, CommitOutcome
+from kgroup.net.client import Exchange
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.report.emit import to_json
+from kgroup.report.exchange_text import api_name, byte_lines, field_lines, json_fields
+from kgroup.report.table import printable
+
+_WORDS = {CallbackKind.ASSIGNED: "assigned", CallbackKind.REVOKED: "revoked", CallbackKind.LOST: "lost"}
+
+
+class MemberEvents:
+    """Writes one member's life to standard output, troubles to standard error. A `Watcher`."""
+
+    def __init__(
+        self, name: str, stop: Callable[[], None], *, as_json: bool, trace: bool, quiet: bool
+    ) -> None:
+        self.closed_pipe: BrokenPipeError | None = None
+        self._stop = stop
+        self.name = name
+        self.machine: ClassicMember | None = None
+        self._as_json = as_json
+        self._trace = trace
+        self._quiet = quiet
+        self._last_trouble = ""
+
+    def callback(self, callback: Callback) -> None:
+        """Partitions came or went."""
+        member = self.machine
+        assert member is not None
+        role = "leader" if member.is_leader else "follower"
+        self._say(
+            _WORDS[callback.kind],
+            f"{_partitions(callback.partitions)}"
+            + (
+                f" in generation {member.generation} as {role}"
+                if callback.kind is CallbackKind.ASSIGNED
+                else ""
+            ),
+            partitions=[list(each) for each in callback.partitions],
+            generation=member.generation,
+            member_id=member.member_id,
+            leader=member.is_leader,
+        )
+
+    def read(self, partition: TopicPartition, records: Sequence[FetchedRecord]) -> None:
+        """Records were handed out."""
+        assert self.machine is not None
+        position = self.machine.positions.get(partition)
+        at, end = (position.position, position.high_watermark) if position else (None, None)
+        self._say(
+            "read",
+            f"{partition[0]}:{partition[1]} offsets {records[0].offset} to {records[-1].offset}, "
+            f"{len(records)} records; position {at}, high watermark {end}",
+            topic=partition[0],
+            partition=partition[1],
+            records=len(records),
+            first_offset=records[0].offset,
+            last_offset=records[-1].offset,
+            position=at,
+            high_watermark=end,
+        )
+
+    def committed(self, outcome: CommitOutcome) -> None:
+        """A commit ended."""
+        if not outcome.offsets:
+            return
+        offsets = " ".join(f"{topic}:{number}@{offset}" for (topic, number), offset in outcome.offsets)
+        failed = outcome.error_code is not ErrorCode.NONE
+        self._say(
+            "commit-failed" if failed else "committed",
+            f"{outcome.error_code.name}: {offsets}" if failed else offsets,
+            error=outcome.error_code.name,
+            offsets=[[topic, number, offset] for (topic, number), offset in outcome.offsets],
+        )
+
+    def failed(self, why: str) -> None:
+        """A request found no answer: said once until something else happens."""
+        if why != self._last_trouble and not self._quiet:
+            print(printable(f"kgroup: {self.name}: {why}"), file=sys.stderr, flush=True)
+        self._last_trouble = why
+
+    def left(self) -> None:
+        """The member is closed."""
+        self._say("left", "")
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A request was sent or a response came."""
+        if not self._trace:
+            return
+        kind = "request" if exchange.is_request else "response"
+        fields = exchange.body.to_dict(json=False)
+        if self._as_json:
+            self._say(
+                kind,
+                "",
+                api=api_name(exchange.api),
+                version=exchange.version,
+                correlation_id=exchange.correlation_id,
+                node=exchange.node,
+                timeout_ms=exchange.timeout_ms,
+                body=json_fields(fields),
+                bytes=exchange.frame.hex(),
+            )
+            return
+        arrow = "->" if exchange.is_request else "<-"
+        waits = "" if exchange.timeout_ms is None else f", timeout {exchange.timeout_ms} ms"
+        self._say(
+            f"{arrow} {api_name(exchange.api)} v{exchange.version}",
+            f"{exchange.node}, correlation id {exchange.correlation_id}, {len(exchange.frame)} bytes{waits}",
+        )
+        lines = [*field_lines(fields), *byte_lines(exchange.frame)]
+        self._print("\n".join(lines))
+
+    def _say(self, event: str, text: str, **fields: object) -> None:
+        self._last_trouble = ""
+        now = datetime.now(UTC)
+        if self._as_json:
+            time_ms = int(now.timestamp() * 1000)
+            self._print(to_json({"time": time_ms, "member": self.name, "event": event, **fields}))
+        else:
+            time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._print(printable(f"{time}  {self.name}  {event}  {text}".rstrip()))
+
+    def _print(self, text: str) -> None:
+        """The member must leave in order even when nobody listens any more, so a closed pipe ends no task."""
+        if self.closed_pipe is not None:
+            return
+        try:
+            print(text, flush=True)
+        except BrokenPipeError as error:
+            self.closed_pipe = error
+            self._stop()
+
+
+def _partitions(partitions: Sequence[TopicPartition]) -> str:
+    by_topic = group_by_topic(partitions)
+    return " ".join(f"{topic}:{','.join(map(str, ids))}" for topic, ids in by_topic.items()) or "nothing"
