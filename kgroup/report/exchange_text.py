@@ -28,9 +28,8 @@ def field_lines(fields: Fields, indent: str = "    ") -> Iterator[str]:
             yield f"{indent}{name}:"
             for number, member in enumerate(value):
                 line = ", ".join(f"{each} {_text(each, shown)}" for each, shown in member.items())
-                if len(line) <= _LINE_MAX and not any(
-                    isinstance(each, list | dict) for each in member.values()
-                ):
+                is_flat = not any(isinstance(each, list | dict) for each in member.values())
+                if is_flat and len(line) <= _LINE_MAX:
                     yield f"{indent}  [{number}] {line}"
                     continue
                 yield f"{indent}  [{number}]"
