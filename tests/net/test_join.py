@@ -196,9 +196,7 @@ def test_several_members_share_and_leave_after_the_time_given() -> None:
         )
         assert (ended.returncode, ended.stderr) == (0, "")
         events = [json.loads(line) for line in ended.stdout.splitlines()]
-        last = {
-            event["member"]: len(event["partitions"]) for event in events if event["event"] == "assigned"
-        }
+        last = {event["member"]: len(event["partitions"]) for event in events if event["event"] == "assigned"}
         assert last == {f"consumer-{GROUP}-1": 3, f"consumer-{GROUP}-2": 3}
         assert kafka.state()["groups"][0]["members"] == 0
 
