@@ -375,7 +375,7 @@ def test_a_seek_drops_what_was_fetched_ahead() -> None:
         world.do(Seek(partition=("other", 0), offset=8))
 
 
-ACTIONS = st.lists(st.integers(min_value=0, max_value=9), min_size=10, max_size=80)
+ACTIONS = st.lists(st.integers(min_value=0, max_value=12), min_size=20, max_size=100)
 
 
 @given(actions=ACTIONS, records_max=st.integers(min_value=1, max_value=4), cooperative=st.booleans())
@@ -386,10 +386,13 @@ def test_positions_never_skip_a_record_whatever_the_order_of_answers(
     strategy = ("cooperative-sticky",) if cooperative else ("range",)
     world = MemberWorld(
         enable_auto_commit=True,
-        auto_commit_interval_ms=500,
+        auto_commit_interval_ms=100,
+        heartbeat_interval_ms=500,
+        session_timeout_ms=3000,
         max_poll_records=records_max,
         partition_assignment_strategy=strategy,
     )
+    world.log_end = 30
     world.subscribe()
     world.settle(Fetch)
     handed: dict[tuple[str, int], int] = {}
@@ -412,15 +415,16 @@ def test_positions_never_skip_a_record_whatever_the_order_of_answers(
 def answer_one(world: MemberWorld, action: int) -> None:
     """Poll, let time pass, answer or break off any request, or start a rebalance."""
     answerable: list[Send] = sorted(world.sent, key=lambda send: send.request_id * (action + 7) % 11)
-    if action <= 3 or not answerable:
+    world.now_ms += 20
+    if action <= 2 or not answerable:
         world.do(Poll())
     elif action == 4:
-        world.advance(700)
+        world.advance(600)
     elif action == 5:
         send = answerable[0]
         world.sent.remove(send)
         world.do(Failed(request_id=send.request_id, why="lost"))
-    elif action == 6 and world.waiting(Heartbeat):
+    elif action in (3, 6) and world.waiting(Heartbeat):
         world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
     elif action == 7 and world.waiting(Heartbeat):
         world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
