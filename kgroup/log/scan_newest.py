@@ -181,7 +181,9 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
     )
 
 
-def logged_entry(block: RowBlock, row: int, partition: int, entry: OffsetsEntry | Undecodable) -> LoggedEntry:
+def logged_entry(
+    block: RowBlock, row: int, partition: int, entry: OffsetsEntry | Undecodable | TransactionMarker
+) -> LoggedEntry:
     """The entry with its place in the log."""
     rows = block.rows
     leader_epoch, producer_id = int(rows[BATCH_LEADER_EPOCH, row]), int(rows[PRODUCER_ID, row])

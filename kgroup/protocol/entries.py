@@ -106,5 +106,18 @@ class LoggedEntry:
     entry: OffsetsEntry | Undecodable | TransactionMarker
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetGap:
+    """Offsets `first` to `last` of an offsets partition that the log does not hold (any more).
+
+    The cleaner removed them, retention did, or they are damaged. Whoever tells a history from the records
+    before and behind must not take what is absent for something that did not happen.
+    """
+
+    partition: int
+    first_offset: int
+    last_offset: int
+
+
 # Kafka writes the zero UUID where there is no topic id; here that is None.
 TopicId = UUID | None
