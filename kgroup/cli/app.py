@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
+    "replay": "Say why a group rebalanced.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 

@@ -34,17 +34,19 @@ _REMEDY_REBALANCE_TIMEOUT = (
 def why_gone(
     member: TimelineMember,
     previous: Roster,
-    at_ms: int | None,
+    current: Roster,
     tracks: dict[Partition, CommitTrack],
     *,
     cut: bool,
+    history_lost: bool = False,
     unrevoked_since_ms: int | None = None,
 ) -> Cause:
-    """The cause of one member's departure in the round that ended at `at_ms`.
+    """The cause of one member's departure in the round that `current` came out of.
 
     `tracks` are as they were before that; `cut` says that records before it are missing, so that an absent
-    commit tells nothing; `unrevoked_since_ms` since when a broker has waited for it to give up partitions.
+    commit tells nothing, and `history_lost` that whole generations are; `unrevoked_since_ms` since when a broker has waited for it to give up partitions.
     """
+    at_ms = None if history_lost else current.at_ms
     silence = silence_of(tracks, member.owned, previous.offset)
     timeout = member.rebalance_timeout_ms
     if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
@@ -70,7 +72,7 @@ def why_gone(
     if member.session_timeout_ms is None:
         return _without_session_timeout(member, silence, quiet_ms, cut=cut)
     if quiet_ms < member.session_timeout_ms:
-        return _alive_shortly_before(member, previous, at_ms, quiet_ms)
+        return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
     if not cut and silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence):
         return _expired(member, quiet_ms, silence, member.session_timeout_ms)
     why = f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is {_seconds(member.session_timeout_ms)}"
@@ -88,21 +90,48 @@ def _joined_shortly_before(member: TimelineMember, previous: Roster, at_ms: int 
     return at_ms - previous.at_ms < member.session_timeout_ms // 2
 
 
-def _alive_shortly_before(member: TimelineMember, previous: Roster, at_ms: int, quiet_ms: int) -> Cause:
-    assert member.session_timeout_ms is not None
+def _alive_shortly_before(
+    member: TimelineMember,
+    previous: Roster,
+    current: Roster,
+    tracks: dict[Partition, CommitTrack],
+    quiet_ms: int,
+) -> Cause:
     why = (
         f"it committed {_seconds(quiet_ms)} before the round ended, less than its session timeout of"
-        f" {_seconds(member.session_timeout_ms)}, so it cannot have expired"
+        f" {_seconds(member.session_timeout_ms or 0)}, so it cannot have expired"
     )
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
-    if previous.at_ms is not None and at_ms - previous.at_ms < longest:
+    if _round_was_shorter(longest, previous, current, tracks):
         what = "was removed by an admin" if member.instance_id else "left by itself or was removed by an admin"
-        why = f"{what}: {why}; nor can the round have lasted as long as a rebalance timeout ({_seconds(longest)})"
+        why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({_seconds(longest)})"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
-    if quiet_ms <= _NEVER_EXPIRES_MS:
-        # Whoever is thrown out of a round waits in it, and does not commit: a member that commits is in poll().
-        return _gone(CauseKind.LEAVE, member, f"left: {why}", _REMEDY_LEAVE)
     return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
+
+
+def _round_was_shorter(
+    longest_ms: int, previous: Roster, current: Roster, tracks: dict[Partition, CommitTrack]
+) -> bool:
+    """Whether the round cannot have lasted `longest_ms`, after which members that do not rejoin are dropped.
+
+    It began after the one before; a lone member has nobody to wait for; and a member that stays rejoins
+    when it next polls, so that under eager assignment it committed until shortly after the beginning.
+    """
+    if previous.at_ms is None or current.at_ms is None:
+        return False
+    if current.at_ms - previous.at_ms < longest_ms or len(previous.members) == 1:
+        return True
+    if current.protocol == "cooperative-sticky":
+        return False  # these go on committing while a round lasts
+    stayed = {member.member_id for member in current.members}
+    for member in previous.members:
+        silence = silence_of(tracks, member.owned, previous.offset)
+        if member.member_id not in stayed or silence is None or silence.usual_ms is None:
+            continue
+        noticed_ms = silence.usual_ms + (member.session_timeout_ms or 0)
+        if current.at_ms - silence.last_ms + noticed_ms < longest_ms:
+            return True
+    return False
 
 
 def _without_session_timeout(member: TimelineMember, silence: Silence, quiet_ms: int, *, cut: bool) -> Cause:

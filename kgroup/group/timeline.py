@@ -40,6 +40,7 @@ from kgroup.protocol.keys import group_of
 
 # One deletion writes its tombstones together; a broker's clock may tick between two of its batches.
 _ONE_DELETION_MS = 1_000
+_FIRST_GENERATION = 1
 
 
 def replay(
@@ -53,10 +54,12 @@ def replay(
     groups: dict[str, GroupReplay] = {}
     partition = None
     of_partition: dict[str, GroupReplay] = {}
+    was_cut = False
     for item in entries:
         if item.partition != partition:
-            partition, of_partition = item.partition, {}
+            partition, of_partition, was_cut = item.partition, {}, False
         if isinstance(item, OffsetGap):
+            was_cut = True
             for group in of_partition.values():
                 group.cut()
         elif isinstance(item.entry, TransactionMarker):
@@ -69,6 +72,8 @@ def replay(
             if group_id not in of_partition:
                 of_partition[group_id] = groups[group_id]
                 groups[group_id].begins(item)
+                if was_cut:
+                    groups[group_id].cut()
             groups[group_id].add(item)
     return {group_id: groups[group_id].result() for group_id in sorted(groups)}
 
@@ -99,6 +104,7 @@ class GroupReplay:
     def cut(self) -> None:
         """The log skips offsets here."""
         self._cut = True
+        self._timeline.is_cut = True
 
     def add(self, logged: LoggedEntry) -> None:
         """Take the next entry."""
@@ -225,7 +231,7 @@ class GroupReplay:
         self._open_gaps(generation)
 
     def _first(self, roster: Roster, cut: bool) -> list[Cause]:
-        if cut:
+        if cut and roster.generation > _FIRST_GENERATION:
             return [
                 Cause(
                     kind=CauseKind.HISTORY_CUT,
@@ -265,9 +271,10 @@ class GroupReplay:
                 why_gone(
                     member,
                     previous,
-                    None if lost_history else roster.at_ms,
+                    roster,
                     self._tracks,
                     cut=cut,
+                    history_lost=lost_history,
                     unrevoked_since_ms=unrevoked.pop(member.member_id, None),
                 )
             )

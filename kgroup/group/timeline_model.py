@@ -201,3 +201,5 @@ class Timeline:
     first_commit_ms: int | None = None
     last_commit_ms: int | None = None
     has_group_records: bool = False
+    is_cut: bool = False
+    """The log skips offsets where entries of this group may have been."""

@@ -15,6 +15,7 @@ KINDS = {
     "consumer-protocol": "tests.vectors.consumer_protocol",
     "assignors": "tests.vectors.assignors",
     "captures": "tests.vectors.captures",
+    "stories": "tests.vectors.stories",
 }
 
 
