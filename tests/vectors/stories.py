@@ -109,6 +109,9 @@ def static_restart(story: Story, condition: dict[str, Any], said: list[Said]) ->
     generations = story.timelines[condition["group"]].generations
     if not any(member.instance_id for g in generations for member in g.roster.members):
         raise Held("its records have no instance ids (value versions before 3)")
+    first, last = condition["from_ms"], condition["to_ms"] + 5_000
+    if not any(first <= at_ms <= last for at_ms in story.group_records[condition["group"]]):
+        raise Held("the broker logged nothing: 2.4 writes a new member id only at the next rebalance")
     hits = of_kinds(in_time(said, condition), K.STATIC_RESTART)
     named = [s for s in hits if condition["instance"] in s.cause.evidence]
     return None if named else f"no new member id for {condition['instance']}"

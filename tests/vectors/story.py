@@ -5,7 +5,8 @@ the diary that made it; an event that the log can show should be named.
 """
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.scan import split
 from kgroup.log.scan_select import select
 from kgroup.log.sources import one_replica_each, open_sources
+from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry
+from kgroup.protocol.keys import OffsetCommitKey, group_of
 
 K = CauseKind
 # From an event to its trace in the log: a member may sleep through a heartbeat, a session runs out, metadata grow old.
@@ -47,6 +50,8 @@ class Story:
     truth: list[dict[str, Any]]
     events: list[dict[str, Any]]
     timelines: dict[str, Timeline]
+    group_records: dict[str, list[int]]
+    """When each group's records other than commits were written, whatever replay makes of them."""
 
     def said(self) -> Iterator[Said]:
         for group, timeline in self.timelines.items():
@@ -74,10 +79,23 @@ def read_story(folder: Path) -> Story:
     told = json.loads((folder / "story.json").read_text(encoding="utf-8"))
     sources = one_replica_each(open_sources([folder]))
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 26)]
-    entries = (item for item in select(slices, lambda group: True) if not isinstance(item, Damage))
+    records: defaultdict[str, list[int]] = defaultdict(list)
+    entries = _noting(select(slices, lambda group: True), records)
     timelines = replay(entries, LogDirEndsReader(sources.log_dirs).topic_names())
     name = f"{folder.absolute().parent.name}/{folder.name}"
-    return Story(name, told["truth"], told["events"], timelines)
+    return Story(name, told["truth"], told["events"], timelines, records)
+
+
+def _noting(
+    items: Iterable[LoggedEntry | Damage | OffsetGap], records: defaultdict[str, list[int]]
+) -> Iterator[LoggedEntry | OffsetGap]:
+    for item in items:
+        if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
+            key = item.entry.key
+            if not isinstance(key, OffsetCommitKey):
+                records[group_of(key)].append(item.timestamp_ms)
+        if not isinstance(item, Damage):
+            yield item
 
 
 def is_true(story: Story, said: Said) -> bool | None:
