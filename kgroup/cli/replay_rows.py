@@ -32,6 +32,7 @@ GENERATION_COLUMNS: Final = (
     Column(name="moved", kind=Kind.INTEGER),
     Column(name="kept", kind=Kind.INTEGER),
     Column(name="since_previous_ms", kind=Kind.DURATION_MS),
+    Column(name="commits", kind=Kind.INTEGER),
     Column(name="commit_gap_ms", kind=Kind.DURATION_MS),
     Column(name="usual_commit_interval_ms", kind=Kind.DURATION_MS),
     Column(name="commit_gaps", kind=Kind.NESTED),
@@ -174,6 +175,7 @@ def _generation_row(timeline: Timeline, generation: Generation) -> Row:
         "moved": moved.moved,
         "kept": moved.kept,
         "since_previous_ms": generation.since_previous_ms,
+        "commits": generation.commits,
         "commit_gap_ms": _gap_ms(generation),
         "usual_commit_interval_ms": generation.usual_interval_ms,
         "commit_gaps": [

@@ -340,6 +340,8 @@ class GroupReplay:
         version = logged.entry.value_version or 0
         timeline = self._timeline
         timeline.commits += 1
+        if timeline.generations:
+            timeline.generations[-1].commits += 1
         timeline.first_commit_ms = at_ms if timeline.first_commit_ms is None else timeline.first_commit_ms
         timeline.last_commit_ms = self._last_sign_ms = at_ms
         track = self._tracks.get(partition)

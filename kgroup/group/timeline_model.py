@@ -146,7 +146,7 @@ class Generation:
     """A generation (epoch) and how it differs from the one before; `gaps` fill while the log is read on.
 
     `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
-    compaction or damage took records between the last generation and this one.
+    compaction or damage took records between the last generation and this one. `commits` counts those until the next.
     """
 
     roster: Roster
@@ -161,6 +161,7 @@ class Generation:
     cut: bool = False
     gaps: list[CommitGap] = field(default_factory=list)
     usual_interval_ms: int | None = None
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

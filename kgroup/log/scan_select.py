@@ -26,6 +26,7 @@ from kgroup.log.scan_newest import logged_entry, value_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
 from kgroup.log.scan_rows import (
     ABORTED,
+    BATCH_LEADER_EPOCH,
     COMMIT,
     COMMIT_TIMESTAMP,
     COMMITTED,
@@ -37,6 +38,7 @@ from kgroup.log.scan_rows import (
     LOG_OFFSET,
     OFFSET,
     PRODUCER_ID,
+    RECORD_TIMESTAMP,
     TEXT_POSITION,
     TEXT_SIZE,
     TOMBSTONE,
@@ -86,6 +88,7 @@ class _Selection:
         self._judged = 0
         self._next_offset = 0
         self._gap: OffsetGap | None = None
+        self._commit_keys: dict[int, OffsetCommitKey] = {}
         self._open: set[int] = set()  # producers with commits of wanted groups and without a marker yet
 
     def read(self, part: Slice) -> Iterator[LoggedEntry | Damage | OffsetGap]:
@@ -110,19 +113,21 @@ class _Selection:
         skips = np.flatnonzero(offsets[1:] > offsets[:-1] + 1) + 1
         if offsets[0] > self._next_offset:
             skips = np.concatenate([np.zeros(1, skips.dtype), skips])
-        for row in np.flatnonzero(chosen).tolist():
-            before = int(np.searchsorted(skips, row, side="right"))
-            if before:
-                self._note_gap(offsets, int(skips[before - 1]))
-                skips = skips[before:]
-            entry = self._entry(block, row, judged)
+        numbers = np.flatnonzero(chosen)
+        behind = np.searchsorted(skips, numbers, side="right").tolist()  # skips up to each chosen row
+        noted = 0
+        for row, skipped, cells in zip(numbers.tolist(), behind, rows[:, numbers].T.tolist(), strict=True):
+            if skipped > noted:
+                self._note_gap(offsets, int(skips[skipped - 1]))
+                noted = skipped
+            entry = self._entry(block, row, cells, judged)
             if entry is None:
                 continue
             if self._gap is not None:
                 yield self._gap
                 self._gap = None
             yield entry
-        if len(skips):
+        if len(skips) > noted:
             self._note_gap(offsets, int(skips[-1]))
         self._next_offset = int(offsets[-1]) + 1
 
@@ -133,30 +138,45 @@ class _Selection:
         )
 
     def _entry(
-        self, block: RowBlock, row: int, judged: dict[int, OffsetsEntry | Undecodable]
+        self, block: RowBlock, row: int, cells: list[int], judged: dict[int, OffsetsEntry | Undecodable]
     ) -> LoggedEntry | None:
-        rows = block.rows
-        kind, producer_id = int(rows[KIND, row]), int(rows[PRODUCER_ID, row])
+        kind, producer_id = cells[KIND], cells[PRODUCER_ID]
         if kind in (COMMITTED, ABORTED):
             if producer_id not in self._open:
                 return None
             self._open.discard(producer_id)
             marker = TransactionMarker(
                 producer_id=producer_id,
-                producer_epoch=int(rows[LEADER_EPOCH, row]),
+                producer_epoch=cells[LEADER_EPOCH],
                 committed=kind == COMMITTED,
-                coordinator_epoch=int(rows[OFFSET, row]),
+                coordinator_epoch=cells[OFFSET],
             )
             return logged_entry(block, row, self._partition, marker)
         if producer_id >= 0:
             self._open.add(producer_id)
         if kind == DROPPED:
             return logged_entry(block, row, self._partition, judged[row])
-        key = key_bytes(self._reader.keys, int(rows[KEY_ID, row]))
         if kind == COMMIT:
-            return logged_entry(block, row, self._partition, _commit(block, row, key))
+            leader_epoch = cells[BATCH_LEADER_EPOCH]
+            return LoggedEntry(
+                partition=self._partition,
+                offset=cells[LOG_OFFSET],
+                timestamp_ms=cells[RECORD_TIMESTAMP],
+                leader_epoch=leader_epoch if leader_epoch >= 0 else None,
+                producer_id=producer_id if producer_id >= 0 else None,
+                entry=_commit(block, cells, self._commit_key(cells[KEY_ID])),
+            )
+        key = key_bytes(self._reader.keys, cells[KEY_ID])
         value = None if kind == TOMBSTONE else value_bytes(block, row)
         return logged_entry(block, row, self._partition, decode_entry(key, value))
+
+    def _commit_key(self, key_id: int) -> OffsetCommitKey:
+        key = self._commit_keys.get(key_id)
+        if key is None:
+            entry = decode_entry(key_bytes(self._reader.keys, key_id), None)
+            assert isinstance(entry, OffsetsEntry) and isinstance(entry.key, OffsetCommitKey)
+            key = self._commit_keys[key_id] = entry.key
+        return key
 
     def _judge_new_keys(self, keys: Keys) -> None:
         """Ask of each distinct key that came since the last block whether its group is wanted."""
@@ -192,20 +212,17 @@ def _group_in(key: bytes) -> str | None:
     return name.decode("utf-8", "replace") if size >= 0 and len(name) == size else None
 
 
-def _commit(block: RowBlock, row: int, key: bytes) -> OffsetsEntry:
-    rows = block.rows
-    entry = decode_entry(key, None)
-    assert isinstance(entry, OffsetsEntry) and isinstance(entry.key, OffsetCommitKey)
-    position, size = int(rows[TEXT_POSITION, row]), int(rows[TEXT_SIZE, row])
+def _commit(block: RowBlock, cells: list[int], key: OffsetCommitKey) -> OffsetsEntry:
+    position, size = cells[TEXT_POSITION], cells[TEXT_SIZE]
     return OffsetsEntry(
         type=RecordType.OFFSET_COMMIT,
-        key=entry.key,
+        key=key,
         value=OffsetCommitValue(
-            offset=int(rows[OFFSET, row]),
-            leader_epoch=int(rows[LEADER_EPOCH, row]),
-            metadata=block.buffer[position : position + size].tobytes().decode(),
-            commit_timestamp=int(rows[COMMIT_TIMESTAMP, row]),
-            expire_timestamp=int(rows[EXPIRE_TIMESTAMP, row]),
+            offset=cells[OFFSET],
+            leader_epoch=cells[LEADER_EPOCH],
+            metadata=block.buffer[position : position + size].tobytes().decode() if size else "",
+            commit_timestamp=cells[COMMIT_TIMESTAMP],
+            expire_timestamp=cells[EXPIRE_TIMESTAMP],
         ),
-        value_version=int(rows[VALUE_VERSION, row]),
+        value_version=cells[VALUE_VERSION],
     )
