@@ -4,7 +4,7 @@
 said of a batch and of a key is put into words once; commits, which nearly all records are, need no encoder.
 """
 
-from json import JSONEncoder
+from json.encoder import encode_basestring
 from typing import Final
 from uuid import UUID
 
@@ -24,8 +24,6 @@ _KEYS_MAX: Final = 1 << 16
 _FIRST_WITH_LEADER_EPOCH: Final = 3
 _ONLY_WITH_EXPIRY: Final = 1
 
-_quoted: Final = JSONEncoder(ensure_ascii=False).encode
-
 
 class RecordText:
     """Remembers the words for the last batch and for the keys so far; one serves a whole run."""
@@ -36,7 +34,7 @@ class RecordText:
         self._batch: Batch | None = None
         self._batch_text = ""
         self._keys: dict[bytes, tuple[str, str]] = {}
-        self._topic_ids: dict[UUID, str] = {}
+        self._topic_ids: dict[int, str] = {}
 
     def line(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> str:
         """The record as `record_json` says it."""
@@ -77,7 +75,7 @@ class RecordText:
         if not isinstance(value, OffsetCommitValue) or version is None:
             return to_json(value_json(entry, self._topic_names))
         epoch = f', "leaderEpoch": {value.leader_epoch}' if version >= _FIRST_WITH_LEADER_EPOCH else ""
-        metadata = _quoted(value.metadata)
+        metadata = encode_basestring(value.metadata)
         expiry = f', "expireTimestamp": {value.expire_timestamp}' if version == _ONLY_WITH_EXPIRY else ""
         topic_id = "" if value.topic_id is None else self._topic_id(value.topic_id)
         return (
@@ -86,8 +84,8 @@ class RecordText:
         )
 
     def _topic_id(self, topic_id: UUID) -> str:
-        known = self._topic_ids.get(topic_id)
+        known = self._topic_ids.get(topic_id.int)
         if known is None:
             shown = to_json(topic_id_json("topicId", topic_id, self._topic_names))
-            known = self._topic_ids[topic_id] = f", {shown[1:-1]}"
+            known = self._topic_ids[topic_id.int] = f", {shown[1:-1]}"
         return known
