@@ -13,7 +13,7 @@ from kgroup.log.entries import ReadRecord
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry
 from kgroup.protocol.values import OffsetCommitValue
-from kgroup.report.emit import to_json
+from kgroup.report.emit import JsonText, Row, to_json
 from kgroup.report.entry_json import TopicNames, key_json, topic_id_json, value_json
 from kgroup.report.record_json import batch_json, place_json, record_json
 
@@ -32,8 +32,8 @@ class RecordText:
         self._topic_names = topic_names
         self._front = ""
         self._batch: Batch | None = None
-        self._batch_text = ""
-        self._keys: dict[bytes, tuple[str, str]] = {}
+        self._batch_text = JsonText()
+        self._keys: dict[bytes, tuple[str, JsonText]] = {}
         self._topic_ids: dict[int, str] = {}
 
     def line(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> str:
@@ -43,7 +43,7 @@ class RecordText:
             return to_json(record_json(read, transaction=transaction, topic_names=self._topic_names))
         if read.batch is not self._batch:
             self._begin_batch(read)
-        key_version, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        key_type, key = self._keys.get(record.key) or self._add_key(record.key, entry)
         value_size = -1 if record.value is None else len(record.value)
         value_version = "null" if entry.value_version is None else entry.value_version
         kind = "tombstone" if entry.value is None else "record"
@@ -52,22 +52,42 @@ class RecordText:
         return (
             f'{self._front}{record.offset}, "timestamp": {record.timestamp_ms}, '
             f'"keySize": {len(record.key)}, "valueSize": {value_size}, '
-            f'{key_version}, "valueVersion": {value_version}, "kind": "{kind}", '
-            f'{key}, "value": {self._value(entry)}{note}{outcome}{self._batch_text}'
+            f'"keyVersion": {entry.type.value}, "valueVersion": {value_version}, "kind": "{kind}", '
+            f'{key_type}{key}, "value": {self._value(entry)}{note}{outcome}, "batch": {self._batch_text}}}'
         )
+
+    def flat(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> Row:
+        """The same fields but for the sizes, with `key`, `value` and `batch` as text already."""
+        record, entry = read.record, read.entry
+        if record is None or record.key is None or not isinstance(entry, OffsetsEntry):
+            return record_json(read, transaction=transaction, topic_names=self._topic_names)
+        if read.batch is not self._batch:
+            self._begin_batch(read)
+        _, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        return {
+            **place_json(read.segment),
+            "offset": record.offset,
+            "timestamp": record.timestamp_ms,
+            "kind": "tombstone" if entry.value is None else "record",
+            "type": entry.type.name,
+            "keyVersion": entry.type.value,
+            "valueVersion": entry.value_version,
+            "key": key,
+            "value": None if entry.value is None else JsonText(self._value(entry)),
+            "transaction": None if transaction is None else transaction.value,
+            "note": entry.note,
+            "batch": self._batch_text,
+        }
 
     def _begin_batch(self, read: ReadRecord) -> None:
         self._batch = read.batch
         self._front = f'{to_json(place_json(read.segment))[:-1]}, "offset": '
-        self._batch_text = f', "batch": {to_json(batch_json(read.batch))}}}'
+        self._batch_text = to_json(batch_json(read.batch))
 
-    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, str]:
+    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, JsonText]:
         if len(self._keys) == _KEYS_MAX:
             self._keys.clear()
-        known = self._keys[key] = (
-            f'"keyVersion": {int(entry.type)}',
-            f'"type": "{entry.type.name}", "key": {to_json(key_json(entry))}',
-        )
+        known = self._keys[key] = (f'"type": "{entry.type.name}", "key": ', to_json(key_json(entry)))
         return known
 
     def _value(self, entry: OffsetsEntry) -> str:
