@@ -1,7 +1,8 @@
 """How fast the offsets topic is read: `python -m benchmarks.decode [DIR]`.
 
-The columnar scan (with and without CRC, to Arrow, reduced by `newest`) and the plain path beside `read()` of the same
-files, in one run, in CPU seconds of one core. Without DIR a log is made first, and deleted afterwards.
+The columnar scan (with and without CRC, to Arrow, reduced by `newest`) and the plain path beside `read()`
+of the same files, in one run, in CPU seconds of one core. Without DIR a log is made first, and deleted
+afterwards.
 """
 
 import argparse

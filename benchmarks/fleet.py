@@ -1,7 +1,7 @@
 """An invented fleet of consumer groups: who they are, what they read, and the records that they make.
 
-Everything follows from a seed. The records come as *tails*: the bytes of a record from its key on, which the log writer
-copies and patches.
+Everything follows from a seed. The records come as *tails*: the bytes of a record from its key on, which
+the log writer copies and patches.
 """
 
 import base64
@@ -57,7 +57,8 @@ class Topic:
 class Tail:
     """The bytes of a record from its key on, and where the numbers lie that change: -1 if it has none.
 
-    `first_at` is the offset of a commit (8 bytes), or the generation of a group (4); `time_at` a timestamp (8).
+    `first_at` is the offset of a commit (8 bytes), or the generation of a group (4); `time_at` a
+    timestamp (8).
     """
 
     raw: bytes

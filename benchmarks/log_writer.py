@@ -1,7 +1,8 @@
 """The kernel that writes batches of the offsets topic as a broker does, by the hundred megabytes.
 
 A broker appends what a commit request holds as one batch; newer ones wait some milliseconds for more
-requests of the same offsets partition. A transaction is a batch of one producer and, some batches later, its marker.
+requests of the same offsets partition. A transaction is a batch of one producer and, some batches later,
+its marker.
 """
 
 from typing import NamedTuple
@@ -36,9 +37,9 @@ class Tails(NamedTuple):
 class Plan(NamedTuple):
     """What one offsets partition is written from.
 
-    Member m commits the tails `first[m]` up to `first[m + 1]`, whose tombstones have the same places in `tombstones`; its
-    group's metadata is tail `group[m]` of `groups`. `schedule` names members, often those that commit often.
-    `committed` is the last offset per commit tail, `generation` per group.
+    Member m commits the tails `first[m]` up to `first[m + 1]`, whose tombstones have the same places in
+    `tombstones`; its group's metadata is tail `group[m]` of `groups`. `schedule` names members, often
+    those that commit often. `committed` is the last offset per commit tail, `generation` per group.
     """
 
     commits: Tails
@@ -106,7 +107,8 @@ def _largest(plan: Plan, member: int) -> int:
     records = plan.first[member + 1] - plan.first[member]
     group = plan.group[member]
     metadata = plan.groups.starts[group + 1] - plan.groups.starts[group]
-    return HEADER_SIZE + 16 + max(_REQUESTS_MAX * (tails + 12 * records), metadata)
+    largest: int = HEADER_SIZE + 16 + max(_REQUESTS_MAX * (tails + 12 * records), metadata)
+    return largest
 
 
 @helper
@@ -185,7 +187,8 @@ def _write_record(
         put(buffer, at + tails.time_at[tail], time, 8)
     if tails.first_at[tail] >= 0:
         put(buffer, at + tails.first_at[tail], first, tails.first_size[tail])
-    return at + size
+    after: int = at + size
+    return after
 
 
 @helper
@@ -236,9 +239,9 @@ def _put_varint(buffer: NDArray[np.uint8], at: int, number: int) -> int:
 @helper
 def _random(state: Ints, below: int) -> int:
     """A number from 0 up to `below`, by xorshift64*."""
-    mixed = state[RANDOM]
+    mixed: int = state[RANDOM]
     mixed ^= (mixed >> 12) & 0xFFFFFFFFFFFFF
     mixed ^= mixed << 25
     mixed ^= (mixed >> 27) & 0x1FFFFFFFFF
     state[RANDOM] = mixed
-    return ((mixed * np.int64(2685821657736338717)) >> 33 & 0x7FFFFFFF) % below
+    return ((mixed * 2685821657736338717) >> 33 & 0x7FFFFFFF) % below

@@ -1,8 +1,8 @@
-"""Make a large log directory of the offsets topic, out of real batches: `python -m benchmarks.make_log --size 1GB --out DIR`.
+"""Make a large log of real batches: `python -m benchmarks.make_log --size 1GB --out DIR`.
 
-Thousands of groups on the offsets partitions that Kafka would keep them on, segments with their indexes, and what a
-lag report needs beside them: `topics.json` and the high watermarks. The same arguments give the same bytes.
-`--size` is that of the batches before compression.
+Thousands of groups on the offsets partitions that Kafka would keep them on, segments with their indexes,
+and what a lag report needs beside them: `topics.json` and the high watermarks. The same arguments give
+the same bytes. `--size` is that of the batches before compression.
 """
 
 import argparse
@@ -174,7 +174,7 @@ class _Index:
         self._entries: list[tuple[int, int, int]] = []
 
     def add(self, start: int, written: Ints, size: int) -> None:
-        """Take batches that begin at `start` of the segment: an entry per 4 KiB, as Kafka's LogSegment does it."""
+        """Take batches that begin at `start` of the segment: an entry per 4 KiB, as Kafka's LogSegment."""
         positions = written[:, 0]
         sizes = np.diff(positions, append=size)
         behind = self._since + np.cumsum(sizes) - sizes  # bytes since the last entry, if there were none here
@@ -311,8 +311,8 @@ def _arguments() -> Iterator[tuple[str, dict[str, object]]]:
 def main() -> None:
     """Read the command line and make the log."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.make_log", description=__doc__)
-    for flag, options in _arguments():
-        parser.add_argument(flag, **options)  # type: ignore[arg-type]  # argparse's overloads know no mapping
+    for flag, settings in _arguments():
+        parser.add_argument(flag, **settings)  # type: ignore[arg-type]  # a mapping of them
     given = parser.parse_args()
     options = Options(
         out=given.out,

@@ -1,4 +1,4 @@
-"""Measure functions in turn: in each round every one of them once, so that a noisy minute of the machine hits all."""
+"""Measure functions in turn, each once per round, so that a noisy minute of the machine hits all."""
 
 import resource
 import sys

@@ -4,14 +4,14 @@
 
 LOG is what commands take (`python -m benchmarks.make_log` makes one). The session is started and warmed up on
 the log before anything is measured; then Spark and local take turns, and each round's ratio is one figure.
-CPU is of all processes: this one, the JVM and its Python workers, as Linux counts it in /proc.
+Spark's CPU is that of all processes: this one, the JVM and its Python workers, as Linux counts it in /proc.
 """
 
 import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from kgroup.log.scan import Newest, Slice, newest, split
@@ -43,8 +43,10 @@ def main() -> None:
 
         first = spark_job()
         assert (first.records, first.commits.num_rows) == (records, local_job().commits.num_rows)
+        spark_job()  # the JVM compiles more of itself
         for _ in range(arguments.rounds):
-            spark, local = _measure(spark_job), _measure(local_job)
+            spark = _measure(spark_job, _cpu_seconds_of_all)
+            local = _measure(local_job, time.process_time)
             ratios.append(spark.cpu / local.cpu)
             print(f"spark {_line(spark, records)}; local {_line(local, records)}; CPU {ratios[-1]:.2f} to 1")
     print(f"CPU of Spark over local: median {statistics.median(ratios):.2f}, lowest {min(ratios):.2f}")
@@ -76,39 +78,34 @@ def _local(slices: list[Slice]) -> Callable[[], Newest]:
     return lambda: newest(slices)
 
 
-def _measure(job: Callable[[], Newest]) -> Cost:
-    cpu, elapsed = _cpu_seconds(os.getpid()), time.perf_counter()
+def _measure(job: Callable[[], Newest], cpu_seconds: Callable[[], float]) -> Cost:
+    cpu, elapsed = cpu_seconds(), time.perf_counter()
     job()
-    return Cost(time.perf_counter() - elapsed, _cpu_seconds(os.getpid()) - cpu)
+    return Cost(time.perf_counter() - elapsed, cpu_seconds() - cpu)
 
 
-def _cpu_seconds(process: int) -> float:
-    """CPU of a process and everything below it, with children that have ended."""
-    return sum(_own_cpu_seconds(each) for each in _tree(process))
+def _cpu_seconds_of_all() -> float:
+    """CPU of this process and all below it, with those that have ended."""
+    spent: dict[int, float] = {}
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile
+        # Behind the name in parentheses: state, parent; user and system time, also of ended children.
+        fields = line.rpartition(")")[2].split()
+        parents[int(folder.name)] = int(fields[1])
+        spent[int(folder.name)] = sum(map(int, fields[11:15])) / TICKS_PER_SECOND
+    return sum(seconds for process, seconds in spent.items() if _is_ours(process, parents))
 
 
-def _tree(process: int) -> Iterator[int]:
-    yield process
-    try:
-        children = [
-            child
-            for task in Path(f"/proc/{process}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
-    except FileNotFoundError:
-        return  # it has ended meanwhile
-    for child in children:
-        yield from _tree(int(child))
-
-
-def _own_cpu_seconds(process: int) -> float:
-    try:
-        statistics_line = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return 0.0
-    # Behind the command's name in parentheses: user and system time, then the same of ended children.
-    fields = statistics_line.rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / TICKS_PER_SECOND
+def _is_ours(process: int, parents: dict[int, int]) -> bool:
+    while process in parents:
+        if process == os.getpid():
+            return True
+        process = parents[process]
+    return False
 
 
 if __name__ == "__main__":

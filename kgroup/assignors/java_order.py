@@ -81,6 +81,15 @@ def _grown_one_by_one(spreads: Sequence[int], table: int) -> int:
     return table
 
 
+def computed_table(keys: Sequence[K], spreads: Callable[[Sequence[K]], list[int]], table: int) -> int:
+    """The table of a map that `computeIfAbsent` has filled; a large one goes by the count of keys alone."""
+    if table < _TREE_TABLE:
+        return _computed_table(spreads(keys), table)
+    while 4 * (len(keys) - 1) > 3 * table:
+        table *= 2
+    return table
+
+
 def _computed_table(spreads: Sequence[int], table: int) -> int:
     """The same for a map filled by `computeIfAbsent`: it doubles only when the next key comes."""
     if _could_crowd(spreads, table, _TREE_FROM - 1):
@@ -132,10 +141,14 @@ def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAU
     A new key goes to the front of its place, the table doubles only when the next key comes, and
     the eighth key in one place makes a small table double.
     """
-    mask = _computed_table(spreads, table) - 1
+    return computed_order_in(keys, spreads, _computed_table(spreads, table))
+
+
+def computed_order_in(keys: Sequence[K], spreads: Sequence[int], table: int) -> list[K]:
+    """Some keys in the order of a map that `computeIfAbsent` has filled, whose table is now this."""
     shift = len(keys).bit_length()
+    mask, low, last = table - 1, (1 << shift) - 1, len(keys) - 1
     ordered = sorted([(own & mask) << shift | position for position, own in enumerate(reversed(spreads))])
-    low, last = (1 << shift) - 1, len(keys) - 1
     return [keys[last - (number & low)] for number in ordered]
 
 

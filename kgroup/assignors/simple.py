@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
 from kgroup.assignors.java_order import int_set_order, spread_all
-from kgroup.assignors.model import TargetAssignment, TargetMember, Topic, group_by_topic
+from kgroup.assignors.model import TargetAssignment, TargetMember, Topic
 from kgroup.assignors.simple_sharing import Sharing
 
 Assignable = Mapping[str, Sequence[int]] | None
@@ -81,7 +81,14 @@ _ID_MASK = (1 << _ID_BITS) - 1
 
 
 def _by_topic(keys: Sequence[int], names: Sequence[str]) -> dict[str, list[int]]:
-    return group_by_topic([(names[key >> _ID_BITS], key & _ID_MASK) for key in keys])
+    by_place: dict[int, list[int]] = {}
+    for key in keys:
+        place = key >> _ID_BITS
+        if place in by_place:
+            by_place[place].append(key & _ID_MASK)
+        else:
+            by_place[place] = [key & _ID_MASK]
+    return {names[place]: numbers for place, numbers in by_place.items()}
 
 
 def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:

@@ -7,7 +7,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
 from typing import Generic, TypeVar
 
-from kgroup.assignors.java_order import JavaHashSet, computed_order, spread_order, table_for
+from kgroup.assignors.java_order import (
+    JavaHashSet,
+    computed_order_in,
+    computed_table,
+    spread_order,
+    table_for,
+)
 from kgroup.assignors.model import AssignorError
 
 # A partition of the group, or of one topic.
@@ -69,7 +75,8 @@ class Sharing(Generic[P]):
     def _revoke_overshared(self) -> None:
         if all(len(sharers) <= self._per_target for sharers in self._sharers.values()):
             return
-        for partition in self._in_order(list(self._sharers)):
+        held = list(self._sharers)
+        for partition in self._in_order(held, of=held):
             sharers: JavaHashSet[int] = JavaHashSet(int)
             for number in self._sharers[partition]:
                 sharers.add(number)
@@ -91,12 +98,13 @@ class Sharing(Generic[P]):
         someone_took = False
         given: dict[int, list[P]] = {number: [] for number in room}
         self.given = given
-        holding, lost, per_target = self._sharers, self._lost, self._per_target
-        unheld = [target for target in self._targets if target not in holding] if holding else self._targets
-        for partition in self._in_order([*holding, *unheld]):
+        per_target = self._per_target
+        unheld = [target for target in self._targets if target not in self._sharers]
+        wanting = [p for p, sharers in self._sharers.items() if len(sharers) < per_target or p in self._lost]
+        for partition in self._in_order([*wanting, *unheld], of=[*self._sharers, *unheld]):
             if not room:
                 return
-            sharers = self._still_sharing(partition) if partition in lost else holding.get(partition, ())
+            sharers = self._still_sharing(partition)
             missing = per_target - len(sharers)
             while missing > 0:
                 if not waiting:
@@ -116,13 +124,16 @@ class Sharing(Generic[P]):
                     del room[number]
 
     def _still_sharing(self, partition: P) -> Sequence[int]:
-        lost = self._lost[partition]
-        return [number for number in self._sharers[partition] if number not in lost]
+        sharers = self._sharers.get(partition, ())
+        lost = self._lost.get(partition)
+        return [number for number in sharers if number not in lost] if lost else sharers
 
-    def _in_order(self, partitions: Sequence[P]) -> list[P]:
+    def _in_order(self, partitions: Sequence[P], *, of: Sequence[P]) -> list[P]:
+        """Some partitions in the order of Kafka's map, which has been filled with all `of` these."""
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
-        return computed_order(partitions, self._spreads(partitions), table)
+        table = computed_table(of, self._spreads, table)
+        return computed_order_in(partitions, self._spreads(partitions), table)
 
 
 def _no_room() -> AssignorError:

@@ -22,7 +22,7 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.errors import InputError
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from kgroup.cli.decode_filter import Filter
-    from kgroup.cli.decode_rows import Problems
+    from kgroup.cli.decode_problems import Problems
     from kgroup.cli.decode_source import EntrySource, FileSource
     from kgroup.report.entry_json import TopicNames
 
@@ -273,20 +273,16 @@ def _show(
     options: OutputOptions,
     advance: "Advance",
 ) -> "Problems":
-    from kgroup.cli.decode_rows import Problems, rows
+    from kgroup.cli.decode_problems import Problems
+    from kgroup.cli.decode_rows import chosen, flat_rows, json_texts, table_rows
 
     problems = Problems()
-    emit(
-        rows(
-            source,
-            wanted,
-            latest=latest,
-            names=names,
-            output_format=options.format,
-            problems=problems,
-            advance=advance,
-        ),
-        _TABLE_COLUMNS if options.format is OutputFormat.TABLE else _COLUMNS,
-        options,
-    )
+    items = chosen(source, wanted, latest=latest, problems=problems, advance=advance)
+    match options.format:
+        case OutputFormat.TABLE:
+            emit(table_rows(items, source, names), _TABLE_COLUMNS, options)
+        case OutputFormat.JSON | OutputFormat.JSONL:
+            emit_json(json_texts(items, source, names), options)
+        case OutputFormat.CSV | OutputFormat.PARQUET:
+            emit(flat_rows(items, source, names), _COLUMNS, options)
     return problems

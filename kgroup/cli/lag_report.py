@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -28,6 +29,7 @@ from kgroup.errors import FindingsError, InputError, SourceError
 from kgroup.group.membership import GroupKind
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from kgroup.cli.lag_inputs import LagInputs
@@ -50,7 +52,7 @@ EXAMPLES: Final = (
 )
 
 _LOCAL_MASTER: Final = "local[*]"
-_SLICE_BYTES: Final = 64 * 1024 * 1024
+_SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
 
 _COLUMNS: Final = (
     Column(name="group"),
@@ -115,8 +117,14 @@ def lag_report(
     ] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
-        str, typer.Option("--master", metavar="URL", help="The Spark to run on; with --spark.")
-    ] = _LOCAL_MASTER,
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="URL",
+            help=f"The Spark to run on, {_LOCAL_MASTER} by default.",
+            show_default=False,
+        ),
+    ] = None,
     spark_conf: Annotated[
         list[str] | None,
         typer.Option(
@@ -153,17 +161,14 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
+    if not spark and (master or spark_conf):
+        raise InputError("--master and --spark-conf are for --spark")
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
+    scan = partial(_scan_on_spark, master or _LOCAL_MASTER, spark_conf or []) if spark else _scan
     with _opened(paths or [], connection) as (sources, live):
-        inputs = gather(
-            _scan_on_spark(sources, master, spark_conf or [], quiet) if spark else _scan(sources, quiet),
-            sources,
-            log_ends,
-            _matcher(groups),
-            live,
-        )
+        inputs = gather(scan(sources, quiet), sources, log_ends, _matcher(groups), live)
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
     columns = _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS
@@ -172,10 +177,8 @@ def lag_report(
         columns,
         OutputOptions(format=output_format, path=output, headers=not no_headers),
     )
-    for line in () if quiet else _remarks(sources, inputs):
-        print(f"kgroup: {line}", file=sys.stderr)
-    for line in inputs.problems:
-        print(f"kgroup: {line}", file=sys.stderr)
+    for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
+        print(f"kgroup: {printable(line)}", file=sys.stderr)
     if strict and inputs.problems:
         raise FindingsError(f"damaged or undecodable places: {len(inputs.problems)}")
 
@@ -204,15 +207,19 @@ def _scan(sources: "Sources", quiet: bool) -> "Newest":
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
     pa.set_memory_pool(pa.system_memory_pool())
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    read = []
+    scanned: list[Newest] = []
     with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
-        for _, slices in groupby(parts, key=lambda part: part.offsets_partition):
-            read.append(newest(slices))
-            advance(read[-1].bytes)
-    return merge(read)
+        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
+            so_far: Newest | None = None
+            for part in of_partition:
+                found = newest([part])
+                so_far = merge([so_far, found]) if so_far else found
+                advance(part.end - part.start)
+            scanned += [so_far] if so_far else []
+    return merge(scanned)
 
 
-def _scan_on_spark(sources: "Sources", master: str, spark_conf: list[str], quiet: bool) -> "Newest":
+def _scan_on_spark(master: str, spark_conf: list[str], sources: "Sources", quiet: bool) -> "Newest":
     from kgroup.spark import jobs
     from kgroup.spark.session import open_session, parse_conf
 

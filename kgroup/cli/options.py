@@ -64,7 +64,6 @@ OutputFile = Annotated[
 ]
 NoHeaders = Annotated[bool, typer.Option("--no-headers", help="Leave out the headings of tables and CSV.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only results and errors: no notes, no progress.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Say more, on standard error.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with status 3 if anything read was damaged or undecodable.")
 ]

@@ -5,9 +5,10 @@ end, in memory bounded by the number of keys; `split` cuts large segments for se
 `merge` puts together. All agree record by record with the plain path (`read_entries`), which also takes
 over for every batch that is out of the ordinary.
 
-How it is laid out: `scan_reader` drives the kernel over chunks of a file (`scan_window`) and fills blocks of rows
-(`scan_rows`); `scan_kernel` walks batches, `scan_keys` turns keys into integers, `scan_crc` checks. A consumer
-takes the blocks: `scan_arrow` makes columns of them, `scan_reduce` and `scan_newest` the newest row per key.
+How it is laid out: `scan_reader` drives the kernel over chunks of a file (`scan_window`) and fills blocks
+of rows (`scan_rows`); `scan_kernel` walks batches, `scan_keys` turns keys into integers, `scan_crc`
+checks. A consumer takes the blocks: `scan_arrow` makes columns of them, `scan_reduce` and `scan_newest`
+the newest row per key.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,7 @@ from kgroup.log.scan_rows import (
     TOMBSTONE,
 )
 from kgroup.log.scan_split import split
-from kgroup.protocol.entries import LoggedEntry, TransactionMarker
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.protocol.records import decode_entry
 
 __all__ = [
@@ -54,9 +55,9 @@ __all__ = [
 class ScanBlock:
     """Some thousand records that follow each other in a slice.
 
-    `commits` are its commits and tombstones in log order, with COMMIT_SCHEMA's columns or those that were asked for.
-    `others` are all other records, transaction markers and undecodable ones among them. `damage` lies
-    between the block before and this one.
+    `commits` are its commits and tombstones in log order, with COMMIT_SCHEMA's columns or those that were
+    asked for. `others` are all other records, transaction markers and undecodable ones among them.
+    `damage` lies between the block before and this one.
     """
 
     slice: Slice
@@ -106,6 +107,7 @@ def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[Logg
     rows = block.rows
     judged = dict(block.others)
     for row in np.flatnonzero(rows[KIND, : block.count] > TOMBSTONE).tolist():
+        entry: OffsetsEntry | Undecodable | TransactionMarker
         kind = rows[KIND, row]
         if kind == DROPPED:
             entry = judged[row]

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan_gather import numbers, strings_at, topic_ids_at
+from kgroup.log.scan_gather import Column, numbers, strings_at, topic_ids_at
 from kgroup.log.scan_keys import (
     GROUP,
     GROUP_TAG,
@@ -60,7 +60,8 @@ COMMIT_SCHEMA: Final = pa.schema(
 """One commit or tombstone per row. Times are epoch ms. `producer_id` is -1 outside transactions.
 
 What a record does not say is -1: `leader_epoch`, `expire_timestamp`, and of a tombstone `offset`,
-`commit_timestamp` and `value_version` as well; its `metadata` is empty. `topic_id` is null where there is none.
+`commit_timestamp` and `value_version` as well; its `metadata` is empty. `topic_id` is null where there
+is none.
 """
 
 # Above this many strings a batch gets a dictionary of its own, of the strings it uses.
@@ -71,9 +72,9 @@ class Dictionaries:
     """The Arrow dictionaries of groups and topics, made again only when there are more of them."""
 
     def __init__(self) -> None:
-        self._made: dict[int, pa.Array] = {}
+        self._made: dict[int, Column] = {}
 
-    def encode(self, keys: Keys, tag: int, numbers: NDArray[np.int64]) -> pa.DictionaryArray:
+    def encode(self, keys: Keys, tag: int, numbers: NDArray[np.int64]) -> Column:
         """The groups or topics with these numbers as a column."""
         count = group_count(keys) if tag == GROUP_TAG else topic_count(keys)
         if count > _SHARED_DICTIONARY:
@@ -95,14 +96,16 @@ def commits_of(
 
     def of_row(column: int, dtype: type[np.generic] = np.int64) -> NDArray[np.int64]:
         # A copy in any case: the block will be filled again.
+        values: NDArray[np.int64] = rows[column, : block.count]
         if count == block.count:
-            return rows[column, :count].astype(dtype)
-        return rows[column].take(chosen).astype(dtype, copy=False)
+            return values.astype(dtype)
+        return values.take(chosen).astype(dtype, copy=False)
 
     def of_key(column: int) -> NDArray[np.int64]:
-        return keys.strings[:, column].take(of_row(KEY_ID))
+        values: NDArray[np.int64] = keys.strings[of_row(KEY_ID), column]
+        return values
 
-    values: dict[str, Callable[[], NDArray[np.generic] | pa.Array]] = {
+    values: dict[str, Callable[[], NDArray[np.generic] | Column]] = {
         "offsets_partition": lambda: np.full(count, offsets_partition, np.int32),
         "log_offset": lambda: of_row(LOG_OFFSET),
         "record_timestamp": lambda: of_row(RECORD_TIMESTAMP),
@@ -126,7 +129,7 @@ def commits_of(
     )
 
 
-def _strings(keys: Keys, ids: NDArray[np.int64]) -> pa.StringArray:
+def _strings(keys: Keys, ids: NDArray[np.int64]) -> Column:
     starts = keys.strings[ids, START]
     return strings_at(keys.arena, starts, keys.strings[ids + 1, START] - starts)
 
@@ -136,5 +139,5 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
     return pa.schema([COMMIT_SCHEMA.field(name) for name in columns])
 
 
-def _dictionary_array(ids: NDArray[np.int64], dictionary: pa.Array) -> pa.DictionaryArray:
+def _dictionary_array(ids: NDArray[np.int64], dictionary: Column) -> Column:
     return pa.DictionaryArray.from_arrays(numbers(ids.astype(np.int32)), dictionary, safe=False)

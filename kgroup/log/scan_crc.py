@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kgroup.log.scan_bytes import Bytes, word_at
+from kgroup.log.scan_bytes import Bytes, byte_at, word_at
 from kgroup.log.scan_compile import kernel, target
 
 _POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
@@ -24,7 +24,7 @@ def _has_instruction() -> bool:
     return triple.startswith("x86_64") and "+sse4.2" in features.split(",")
 
 
-def _slice_by_8_tables() -> NDArray[np.uint32]:
+def _slice_by_8_tables() -> NDArray[np.int64]:
     """Row k is the CRC of a byte that k zero bytes follow."""
     tables = np.zeros((8, 256), np.uint32)
     crc = np.arange(256, dtype=np.uint32)
@@ -33,7 +33,7 @@ def _slice_by_8_tables() -> NDArray[np.uint32]:
     tables[0] = crc
     for k in range(1, 8):
         tables[k] = (tables[k - 1] >> 8) ^ tables[0][tables[k - 1] & 0xFF]
-    return tables
+    return tables.astype(np.int64)
 
 
 _TABLES = _slice_by_8_tables()
@@ -69,33 +69,33 @@ else:
 
 
 def _by_instruction(buffer: Bytes, position: int, end: int) -> int:
-    crc = np.int64(0xFFFFFFFF)
+    crc = 0xFFFFFFFF
     while position + 8 <= end:
         crc = _crc_of_word(crc, word_at(buffer, position))
         position += 8
     while position < end:
-        crc = _crc_of_byte(crc, np.int64(buffer[position]))
+        crc = _crc_of_byte(crc, byte_at(buffer, position))
         position += 1
     return crc ^ 0xFFFFFFFF
 
 
 def _by_tables(buffer: Bytes, position: int, end: int) -> int:
-    crc = np.int64(0xFFFFFFFF)
+    crc: int = 0xFFFFFFFF
     while position + 8 <= end:
         # Byte by byte, so that it holds on a big-endian machine too.
         crc = (
-            np.int64(_TABLES[7, (crc ^ buffer[position]) & 0xFF])
-            ^ np.int64(_TABLES[6, ((crc >> 8) ^ buffer[position + 1]) & 0xFF])
-            ^ np.int64(_TABLES[5, ((crc >> 16) ^ buffer[position + 2]) & 0xFF])
-            ^ np.int64(_TABLES[4, ((crc >> 24) ^ buffer[position + 3]) & 0xFF])
-            ^ np.int64(_TABLES[3, buffer[position + 4]])
-            ^ np.int64(_TABLES[2, buffer[position + 5]])
-            ^ np.int64(_TABLES[1, buffer[position + 6]])
-            ^ np.int64(_TABLES[0, buffer[position + 7]])
+            _TABLES[7, (crc ^ byte_at(buffer, position)) & 0xFF]
+            ^ _TABLES[6, ((crc >> 8) ^ byte_at(buffer, position + 1)) & 0xFF]
+            ^ _TABLES[5, ((crc >> 16) ^ byte_at(buffer, position + 2)) & 0xFF]
+            ^ _TABLES[4, ((crc >> 24) ^ byte_at(buffer, position + 3)) & 0xFF]
+            ^ _TABLES[3, buffer[position + 4]]
+            ^ _TABLES[2, buffer[position + 5]]
+            ^ _TABLES[1, buffer[position + 6]]
+            ^ _TABLES[0, buffer[position + 7]]
         )
         position += 8
     while position < end:
-        crc = (crc >> 8) ^ np.int64(_TABLES[0, (crc ^ buffer[position]) & 0xFF])
+        crc = (crc >> 8) ^ _TABLES[0, (crc ^ byte_at(buffer, position)) & 0xFF]
         position += 1
     return crc ^ 0xFFFFFFFF
 

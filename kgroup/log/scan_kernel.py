@@ -20,7 +20,7 @@ from kgroup.log.scan_bytes import (
     varint_at,
     varlong_at,
 )
-from kgroup.log.scan_compile import helper, kernel
+from kgroup.log.scan_compile import helper, kernel, outlined
 from kgroup.log.scan_crc import crc32c
 from kgroup.log.scan_keys import GROUP, NO_ROOM, Keys, key_id
 from kgroup.log.scan_rows import (
@@ -134,14 +134,14 @@ def read_batches(
 def list_batches(
     buffer: Bytes, position: int, end: int, check_crc: bool, newest_offset: int, positions: NDArray[np.int64]
 ) -> int:
-    """Write down where the whole v2 batches of buffer[position:end] begin, compressed or not; return how many.
+    """Note where the whole v2 batches of buffer[position:end] begin, compressed or not; return how many.
 
     Stops in front of the first that the plain path must see, or when `positions` is full.
     """
     count = 0
     while position + HEADER_SIZE <= end and count < len(positions):
         stop = batch_at(buffer, position, end, check_crc)
-        if (stop != _TAKEN and stop != _COMPRESSED) or int64_at(buffer, position) <= newest_offset:
+        if stop not in (_TAKEN, _COMPRESSED) or int64_at(buffer, position) <= newest_offset:
             break
         newest_offset = int64_at(buffer, position) + int32_at(buffer, position + 23)
         positions[count] = position
@@ -152,7 +152,7 @@ def list_batches(
 
 @kernel
 def skip_batches(buffer: Bytes, position: int, end: int, goal: int) -> tuple[int, bool]:
-    """Go from batch to batch, of any format, by their lengths alone, until `goal` is reached or the header is cut off.
+    """Go from batch to batch, of any format, by their lengths, up to `goal` or a header that is cut off.
 
     Returns the position (of a batch, maybe behind `end`), and False if the header there cannot be right.
     """
@@ -173,7 +173,7 @@ def read_listed(
     row: int,
     keys: Keys,
 ) -> tuple[int, int]:
-    """Turn records that the plain path has taken out of their batches into rows; see `Listed` for the columns.
+    """Turn records that the plain path has taken out of their batches into rows; columns: see `Listed`.
 
     Begins at record `index`. Returns the record it stopped at because a table must grow first (or their
     number), and how many rows there are now.
@@ -273,7 +273,7 @@ def _read_records(buffer: Bytes, batch: int, end: int, rows: Rows, row: int, key
 def read_record(
     buffer: Bytes, key: int, key_size: int, value: int, value_size: int, rows: Rows, row: int, keys: Keys
 ) -> bool:
-    """Fill the columns that come from a record's key and value (size -1: null). False: no room for the key."""
+    """Fill the columns that come from key and value (size -1: null). False: no room for the key."""
     found = key_id(keys, buffer, key, key_size)
     if found == NO_ROOM:
         return False
@@ -305,7 +305,7 @@ def read_record(
 
 @helper
 def _read_commit(buffer: Bytes, key_version: int, position: int, end: int, rows: Rows, row: int) -> bool:
-    """Read an OffsetCommitValue; False leaves the row to the plain path. Bytes behind the last field are ignored."""
+    """Read an OffsetCommitValue, whatever follows it; False leaves the row to the plain path."""
     if position + 12 > end:
         return False
     version = int16_at(buffer, position)
@@ -372,9 +372,9 @@ def _read_topic_id(buffer: Bytes, position: int, end: int, rows: Rows, row: int)
     return True
 
 
-@helper
+@outlined
 def _read_marker(buffer: Bytes, batch: int, end: int, rows: Rows, row: int) -> int:
-    """Read a control batch: one record, key (version 0, type 0 abort or 1 commit), value (version 0, epoch)."""
+    """Read a control batch: one record, key version 0 with type 0 (abort) or 1 (commit), value version 0."""
     position = batch + HEADER_SIZE
     if int32_at(buffer, batch + 57) != 1 or not int16_at(buffer, batch + 21) & _TRANSACTIONAL:
         return _ODD

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.log.scan_bytes import Bytes, int16_at, int32_at, is_utf8, word_at
+from kgroup.log.scan_bytes import Bytes, byte_at, int16_at, int32_at, is_utf8, word_at
 from kgroup.log.scan_compile import helper, kernel, outlined
 
 NOT_FOUND: Final = -1
@@ -36,15 +36,15 @@ _WANTED: Final = 2  # bytes of the string that found no room
 _GROUPS: Final = 3
 _TOPICS: Final = 4
 
-_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio
+_MULTIPLIER: Final = -7046029254386353131  # 2^64 / golden ratio
 _ARENA_SLACK = 8
 
 
 class Keys(NamedTuple):
     """Distinct keys, and the groups and topics in them, in the order they were met: the index is the id.
 
-    `slots` is the hash table, (hash << 32 | id) or -1. String i is arena[start of i:start of i + 1]: of a key what
-    follows its record type, of groups and topics their UTF-8.
+    `slots` is the hash table, (hash << 32 | id) or -1. String i is arena[start of i:start of i + 1]: of a
+    key what follows its record type, of groups and topics their UTF-8.
     """
 
     slots: NDArray[np.int64]
@@ -116,7 +116,7 @@ def topic_count(keys: Keys) -> int:
 @helper
 def string_hash(buffer: Bytes, position: int, size: int, tag: int) -> int:
     """A 31-bit hash of the bytes, eight at a time."""
-    mixed = np.int64(size) * _MULTIPLIER + np.int64(tag)
+    mixed = size * _MULTIPLIER + tag
     end = position + size
     if size >= 8:
         while position + 8 <= end:
@@ -128,7 +128,7 @@ def string_hash(buffer: Bytes, position: int, size: int, tag: int) -> int:
             mixed = (mixed ^ word_at(buffer, position)) * _MULTIPLIER
     else:
         while position < end:
-            mixed = (mixed ^ np.int64(buffer[position])) * _MULTIPLIER
+            mixed = (mixed ^ byte_at(buffer, position)) * _MULTIPLIER
             position += 1
     mixed ^= (mixed >> 29) & 0x7FFFFFFFF
     mixed *= _MULTIPLIER
@@ -139,7 +139,7 @@ def string_hash(buffer: Bytes, position: int, size: int, tag: int) -> int:
 def same_bytes(left: Bytes, left_position: int, right: Bytes, right_position: int, size: int) -> bool:
     """Whether `size` bytes are equal."""
     if size < 8:
-        for i in range(size):
+        for i in range(size):  # noqa: SIM110  numba has no generators in all()
             if left[left_position + i] != right[right_position + i]:
                 return False
         return True
@@ -162,7 +162,7 @@ def find(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: 
         if entry < 0:
             return NOT_FOUND
         if entry >> 32 == hashed:
-            found = entry & 0xFFFFFFFF
+            found: int = entry & 0xFFFFFFFF
             start = keys.strings[found, START]
             if (
                 keys.strings[found + 1, START] - start == size
@@ -176,7 +176,7 @@ def find(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: 
 @helper
 def _add(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
     """Add a string that is not there yet and return its id, or NO_ROOM."""
-    count = keys.counts[_STRINGS]
+    count: int = keys.counts[_STRINGS]
     used = keys.counts[_USED]
     if count + 1 == len(keys.strings) or used + size + _ARENA_SLACK > len(keys.arena):
         keys.counts[_WANTED] = size
@@ -271,7 +271,8 @@ def _number(keys: Keys, buffer: Bytes, position: int, size: int, tag: int) -> in
         place = _GROUPS if tag == GROUP_TAG else _TOPICS
         keys.strings[found, column] = keys.counts[place]
         keys.counts[place] += 1
-    return keys.strings[found, column]
+    number: int = keys.strings[found, column]
+    return number
 
 
 @helper

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,10 +41,12 @@ from kgroup.log.scan_rows import (
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.protocol.records import decode_entry
 
+Entry = OffsetsEntry | Undecodable | TransactionMarker
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstMarker:
-    """The first transaction marker of a producer in a part of the log: it ends what was open before that part."""
+    """A producer's first transaction marker in a part of the log: it ends what was open before that part."""
 
     committed: bool
     log_offset: int
@@ -75,9 +78,10 @@ class Newest:
 def newest(slices: Iterable[Slice], *, verify_crc: bool = True) -> Newest:
     """Reduce slices to the newest record per key. Slices of one offsets partition must be in log order.
 
-    Rule for transactions: Kafka 4.x, `OffsetMetadataManager`. Of plain commits, tombstones and commits of committed
-    transactions the one with the highest offset of its own record counts. Memory is bounded by the number of
-    distinct keys (and by what transactions leave open). Raises SourceError if a file cannot be read.
+    Rule for transactions: Kafka 4.x, `OffsetMetadataManager`. Of plain commits, tombstones and commits of
+    committed transactions the one with the highest offset of its own record counts. Memory is bounded by
+    the number of distinct keys (and by what transactions leave open). Raises SourceError if a file cannot
+    be read.
     """
     ordered = sorted(slices, key=lambda part: part.offsets_partition)
     return merge(
@@ -114,7 +118,7 @@ def merge(parts: Iterable[Newest]) -> Newest:
 
 
 def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
-    """The newest rows of all tables, partition by partition if each table is of one: that takes less memory."""
+    """The newest rows of all tables; one offsets partition after the other, if possible, to save memory."""
     by_partition: dict[int, list[pa.Table]] = {}
     for table in tables:
         partitions = values_of(table["offsets_partition"])
@@ -141,7 +145,7 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
         _ranks(rows["topic"]),
         values_of(rows["partition"]),
     ]
-    # The last key of a lexsort is the first to sort by. It is stable, so the first of equal rows comes last here.
+    # A lexsort sorts by its last key first. It is stable, so the first of equal rows comes last here.
     order = np.lexsort((values_of(rows["log_offset"])[::-1], *(column[::-1] for column in reversed(columns))))
     order = len(order) - 1 - order
     last = np.ones(len(order), np.bool_)
@@ -168,7 +172,7 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
     others = _others(state, reader.keys, partition)
     hidden = _hidden_by_undecodable(reader.keys, others)
     if hidden:
-        others += _newest_decodable(reader, slices, partition, hidden)
+        others += _newest_decodable(slices, partition, hidden, verify_crc)
     return Newest(
         commits=_table(state, newest_cells(state), reader.keys, partition),
         pending=_table(state, waiting_cells(state), reader.keys, partition),
@@ -181,9 +185,7 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
     )
 
 
-def logged_entry(
-    block: RowBlock, row: int, partition: int, entry: OffsetsEntry | Undecodable | TransactionMarker
-) -> LoggedEntry:
+def logged_entry(block: RowBlock, row: int, partition: int, entry: Entry) -> LoggedEntry:
     """The entry with its place in the log."""
     rows = block.rows
     leader_epoch, producer_id = int(rows[BATCH_LEADER_EPOCH, row]), int(rows[PRODUCER_ID, row])
@@ -236,9 +238,10 @@ def _hidden_by_undecodable(keys: Keys, others: Iterable[LoggedEntry]) -> set[byt
 
 
 def _newest_decodable(
-    reader: RowReader, slices: Iterable[Slice], partition: int, wanted: set[bytes]
+    slices: Iterable[Slice], partition: int, wanted: set[bytes], verify_crc: bool
 ) -> list[LoggedEntry]:
     """Read the slices again for the newest value of these keys that can be decoded."""
+    reader = RowReader(check_crc=verify_crc)
     found: dict[bytes, LoggedEntry] = {}
     for block in chain.from_iterable(reader.read(part) for part in slices):
         if isinstance(block, Damage):
@@ -264,8 +267,9 @@ def _settle(
     """Part the pending rows into those that the markers commit, and those that stay pending."""
     committed, still_pending = [], []
     for rows in pending:
-        producers = zip(rows["offsets_partition"].to_pylist(), rows["producer_id"].to_pylist(), strict=True)
-        outcomes = [markers.get(producer) for producer in producers]
+        partitions = values_of(rows["offsets_partition"]).tolist()
+        producers = values_of(rows["producer_id"]).tolist()
+        outcomes = [markers.get(producer) for producer in zip(partitions, producers, strict=True)]
         committed.append(
             rows.filter(numbers(np.array([m is not None and m.committed for m in outcomes], np.bool_)))
         )
@@ -292,14 +296,17 @@ def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
     return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
 
 
-def _ranks(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def _ranks(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
     """Numbers that sort as the strings of a dictionary column, which has one dictionary."""
     if not column.num_chunks:
         return np.empty(0, np.int64)
-    strings = column.chunk(0).dictionary.to_pylist()
+    first = column.chunk(0)
+    assert isinstance(first, pa.DictionaryArray)
+    strings: list[str] = first.dictionary.to_pylist()
     ranks = np.empty(len(strings), np.int64)
     ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
-    return ranks[values_of(column)]
+    taken: NDArray[np.int64] = ranks.take(values_of(column))
+    return taken
 
 
 def _no_rows() -> pa.Table:

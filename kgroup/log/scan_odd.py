@@ -1,8 +1,8 @@
-"""Odd records of a block, judged by the plain path: commits become rows, the others are handed out as they are.
+"""Odd records of a block, judged by the plain path: commits become rows, others come out as they are.
 
-Odd is a record whose key is no plain commit key, or whose commit value the kernel does not read: cut short, of
-an unknown version, with unknown tagged fields, with text that is not UTF-8. `decode_entry` knows which of
-them Kafka accepts.
+Odd is a record whose key is no plain commit key, or whose commit value the kernel does not read: cut
+short, of an unknown version, with unknown tagged fields, with text that is not UTF-8. `decode_entry`
+knows which of them Kafka accepts.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
 """The drive of the columnar scan: bytes of a segment -> blocks of rows, and where they are damaged.
 
-Bytes are read in chunks; what a chunk cuts off is carried over to the next. Uncompressed v2 batches go through
-the kernel, thousands at a call. Compressed ones are unpacked into a second buffer, as the uncompressed batches
-that they stand for, and go through the same kernel. Everything else goes batch by batch through the plain
-path, `read_segment`, which decides what is a batch of an old format and what is damage.
+Bytes are read in chunks; what a chunk cuts off is carried over to the next. Uncompressed v2 batches go
+through the kernel, thousands at a call. Compressed ones are unpacked into a second buffer, as the
+uncompressed batches that they stand for, and go through the same kernel. Everything else goes batch by
+batch through the plain path, `read_segment`, which decides what is a batch of an old format and what is
+damage.
 """
 
 from collections.abc import Generator, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from io import FileIO
 from operator import itemgetter
@@ -156,28 +156,27 @@ class RowReader:
         """Take the batch at the window by the plain path, and what follows up to the next v2 batch."""
         listed = Listed()
         position, after_first, oddity = window.position, False, None
-        with closing(read_segment(part.path, start=position, end=part.end)) as items:
-            for item in items:
-                if isinstance(item, Damage):
-                    if item.size == 0:
-                        oddity = item  # about the batch that comes next, which may not be ours to take
-                        continue
-                    position = item.position + item.size
-                    yield item
+        for item in read_segment(part.path, start=position, end=part.end):
+            if isinstance(item, Damage):
+                if item.size == 0:
+                    oddity = item  # about the batch that comes next, which may not be ours to take
                     continue
-                if after_first and item.magic == 2:
-                    position, oddity = item.position, None
-                    break
-                if not after_first and item.base_offset <= self._newest_offset:
-                    oddity = self._offsets_back(part, item.position, item.base_offset)
-                if oddity is not None:
-                    yield oddity
-                    oddity = None
-                yield from self._list(part, item, listed)
-                position, after_first = item.position + item.size, True
-                self._newest_offset = item.last_offset
-            else:
-                position = part.end
+                position = item.position + item.size
+                yield item
+                continue
+            if after_first and item.magic == 2:
+                position, oddity = item.position, None
+                break
+            if not after_first and item.base_offset <= self._newest_offset:
+                oddity = self._offsets_back(part, item.position, item.base_offset)
+            if oddity is not None:
+                yield oddity
+                oddity = None
+            yield from self._list(part, item, listed)
+            position, after_first = item.position + item.size, True
+            self._newest_offset = item.last_offset
+        else:
+            position = part.end
         if oddity is not None:
             yield oddity
         yield from self._flush(listed)

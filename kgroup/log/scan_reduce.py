@@ -24,13 +24,9 @@ from kgroup.log.scan_rows import (
     KEY_ID,
     KIND,
     LOG_OFFSET,
-    ODD,
-    OTHER,
-    OTHER_TOMBSTONE,
     PRODUCER_ID,
     TEXT_POSITION,
     TEXT_SIZE,
-    TOMBSTONE,
     TOPIC_ID_POSITION,
     Rows,
 )
@@ -64,6 +60,7 @@ _COUNTS: Final = 5
 
 _TOPIC_ID_BYTES: Final = 16
 _LEAST_ROOM: Final = 8
+_MULTIPLIER: Final = -7046029254386353131  # 2^64 / golden ratio
 
 
 class Need(IntEnum):
@@ -82,7 +79,9 @@ _PRODUCERS = int(Need.PRODUCERS)
 
 
 class Reduction(NamedTuple):
-    """The state between blocks. `keys` has a row per key id; `text` is where metadata and values of cells lie.
+    """The state between blocks.
+
+    `keys` has a row per key id; `text` is where metadata and values of cells lie.
 
     A topic id lies behind the metadata of its commit, within its room.
     """
@@ -155,7 +154,7 @@ def _no_keys(capacity: int) -> NDArray[np.int64]:
 
 
 def _with_free_cells(state: Reduction) -> Reduction:
-    # A producer that commits the same keys again and again and never ends its transaction must not fill memory.
+    # A producer that commits the same keys over and over and never ends its transaction must not fill memory.
     capacity = len(state.cells)
     if _drop_superseded(state) > capacity // 4:
         return state
@@ -200,12 +199,7 @@ def _note_last_rows(state: Reduction, rows: Rows, count: int) -> bool:
         rising &= rows[LOG_OFFSET, row] > newest_offset
         newest_offset = rows[LOG_OFFSET, row]
         kind = rows[KIND, row]
-        if (
-            kind == TOMBSTONE
-            or kind == OTHER
-            or kind == OTHER_TOMBSTONE
-            or (kind == COMMIT and rows[PRODUCER_ID, row] < 0)
-        ):
+        if kind < COMMITTED and (kind != COMMIT or rows[PRODUCER_ID, row] < 0):
             state.keys[rows[KEY_ID, row], LAST_ROW] = row
     return rising
 
@@ -218,11 +212,11 @@ def _reduce(
     while row < count:
         kind = rows[KIND, row]
         need = _NOTHING
-        if kind == COMMITTED or kind == ABORTED:
+        if COMMITTED <= kind <= ABORTED:
             need = _end_transaction(state, rows, row)
         elif kind == COMMIT and rows[PRODUCER_ID, row] >= 0:
             need = _wait(state, rows, row, buffer)
-        elif kind < ODD and not (skip_to_last and state.keys[rows[KEY_ID, row], LAST_ROW] != row):
+        elif kind < COMMITTED and not (skip_to_last and state.keys[rows[KEY_ID, row], LAST_ROW] != row):
             need = _put(state, rows, row, buffer)
         if need != _NOTHING:
             return need, row
@@ -297,13 +291,14 @@ def _end_transaction(state: Reduction, rows: Rows, row: int) -> int:
 
 @helper
 def _next_walk(state: Reduction) -> int:
-    state.counts[_WALKS] += 1
-    return state.counts[_WALKS]
+    walk: int = state.counts[_WALKS] + 1
+    state.counts[_WALKS] = walk
+    return walk
 
 
 @helper
 def _free_cell(state: Reduction) -> int:
-    cell = state.counts[_FREE_CELL]
+    cell: int = state.counts[_FREE_CELL]
     if cell >= 0:
         state.counts[_FREE_CELL] = state.cells[cell, NEXT]
         return cell
@@ -354,10 +349,9 @@ def _fill(state: Reduction, cell: int, rows: Rows, row: int, buffer: Bytes) -> b
 @helper
 def _producer_slot(state: Reduction, producer_id: int) -> int:
     mask = len(state.producer_slots) - 1
-    mixed = producer_id * np.int64(-7046029254386353131)
-    slot = (mixed >> 32) & mask
+    slot = (producer_id * _MULTIPLIER >> 32) & mask
     while True:
-        producer = state.producer_slots[slot]
+        producer: int = state.producer_slots[slot]
         if producer < 0 or state.producers[producer, ID] == producer_id:
             return slot
         slot = (slot + 1) & mask
@@ -367,7 +361,7 @@ def _producer_slot(state: Reduction, producer_id: int) -> int:
 def _producer(state: Reduction, producer_id: int) -> int:
     """The index of a producer, added if it is new; -1 if there is no room for it."""
     slot = _producer_slot(state, producer_id)
-    producer = state.producer_slots[slot]
+    producer: int = state.producer_slots[slot]
     if producer >= 0:
         return producer
     producer = state.counts[_PRODUCERS_USED]
@@ -411,7 +405,7 @@ def _drop_superseded(state: Reduction) -> int:
 
 
 @kernel
-def _list_waiting(state: Reduction, waiting: NDArray[np.int32]) -> int:
+def _list_waiting(state: Reduction, waiting: NDArray[np.int64]) -> int:
     count = 0
     for producer in range(state.counts[_PRODUCERS_USED]):
         cell = state.producers[producer, WAITING]

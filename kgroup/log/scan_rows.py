@@ -1,8 +1,8 @@
 """The block of rows that the kernel fills and the reductions read.
 
-Every record of a batch becomes one row, in log order, whatever it is. A block is one array, rows[COLUMN, row]: numba
-passes one array from function to function at a fraction of the cost of fourteen. Rows point into the
-buffer they were read from, so a block is used up before the buffer is read into again.
+Every record of a batch becomes one row, in log order, whatever it is. A block is one array,
+rows[COLUMN, row]: numba passes one array from function to function at a fraction of the cost of fourteen.
+Rows point into the buffer they were read from, so a block is used up before the buffer is read into again.
 """
 
 from typing import Final
@@ -33,13 +33,14 @@ _COLUMNS: Final = 14
 ODD_KEY_POSITION: Final = OFFSET
 ODD_KEY_SIZE: Final = COMMIT_TIMESTAMP  # -1 for a null key
 
-# What a row is: values of KIND. Commits and their tombstones come first, for quick tests.
+# What a row is: values of KIND. Their order makes for quick tests: commits and their tombstones, other
+# records, markers.
 COMMIT: Final = 0
 TOMBSTONE: Final = 1  # of a commit
-COMMITTED: Final = 2  # transaction marker
-ABORTED: Final = 3  # transaction marker
-OTHER: Final = 4  # a record of another type
-OTHER_TOMBSTONE: Final = 5
+OTHER: Final = 2  # a record of another type
+OTHER_TOMBSTONE: Final = 3
+COMMITTED: Final = 4  # transaction marker
+ABORTED: Final = 5  # transaction marker
 ODD: Final = 6  # to be decoded by the plain path
 DROPPED: Final = 7  # an odd record of which the plain path could make no commit
 

@@ -1,6 +1,7 @@
 """Cut a segment into slices at batch boundaries, so that several processes can scan it."""
 
 from io import FileIO
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,8 +21,8 @@ _INDEX_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[Slice]:
     """The slices of a segment, in order, of about `target_bytes` each; an empty file is one empty slice.
 
-    Boundaries come from the `.index` beside it, each checked against the batch it points to; where that does not help,
-    from the headers of the batches. Raises SourceError if the file cannot be read.
+    Boundaries come from the `.index` beside it, each checked against the batch it points to; where that
+    does not help, from the headers of the batches. Raises SourceError if the file cannot be read.
     """
     path = Path(path)
     try:
@@ -34,12 +35,12 @@ def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[S
     boundaries.append(size)
     return [
         Slice(path=path, offsets_partition=offsets_partition, start=start, end=end)
-        for start, end in zip(boundaries, boundaries[1:], strict=False)
+        for start, end in pairwise(boundaries)
     ]
 
 
 def _indexed(path: Path, size: int, target_bytes: int) -> list[int]:
-    """About every `target_bytes`, the position of a healthy batch by the index; nothing if it cannot be right."""
+    """About every `target_bytes`, where a healthy batch is by the index; nothing if that cannot be right."""
     index = path.with_suffix(".index")
     if not index.is_file():
         return []
@@ -67,10 +68,11 @@ def _walked(path: Path, size: int, target_bytes: int) -> list[int]:
     with path.open("rb", buffering=0) as file, path.open("rb") as second:
         assert isinstance(file, FileIO)
         window = Window(file, 0, size, CHUNK_BYTES)
-        while window.fill():
-            start = window.position - window.at
-            at, healthy = skip_batches(window.buffer, window.at, window.filled, goal - start)
-            if not healthy or start + at >= size:
+        while True:
+            window.fill()
+            before, start = window.at, window.position - window.at
+            at, healthy = skip_batches(window.buffer, before, window.filled, goal - start)
+            if not healthy or at == before or start + at >= size:
                 break
             if start + at >= goal:
                 if not _is_batch(second, start + at, size):

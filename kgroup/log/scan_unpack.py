@@ -5,9 +5,10 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.log.batch import Batch, Codec, LogRecord
-from kgroup.log.compression import decompress
+from kgroup.log.batch import Batch
+from kgroup.log.compression import Codec, decompress
 from kgroup.log.entries import decode_marker
+from kgroup.log.record import LogRecord
 from kgroup.log.scan_bytes import Bytes
 from kgroup.log.scan_kernel import BUFFER_SLACK, HEADER_SIZE, OVERHEAD
 from kgroup.log.scan_rows import (
@@ -72,7 +73,7 @@ class Unpacked:
         self._end_of_sources = end
 
     def source_of(self, at: int, otherwise: int) -> int:
-        """Where in the window the batch lies that is at `at` here, or would be next; `otherwise` if none is."""
+        """Where in the window the batch at `at` comes from, or the next one; `otherwise` if there is none."""
         if not self._starts:
             return otherwise
         index = bisect_left(self._starts, at)
@@ -88,7 +89,7 @@ class Unpacked:
 
 
 class Listed:
-    """Records that the plain path took out of their batches, in log order, with what the batch says of them."""
+    """Records that the plain path took out of their batches, in log order, with what their batch says."""
 
     def __init__(self) -> None:
         self._text = bytearray()

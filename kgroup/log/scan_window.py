@@ -52,7 +52,7 @@ class Window:
         self._start += self.at
         self.at, self.filled = 0, left
         goal = min(room, self.end - self._start)
-        view = memoryview(self.buffer)
+        view = self.buffer.data
         while self.filled < goal:
             count = self._file.readinto(view[self.filled : goal])
             if not count:  # the file has shrunk

@@ -11,6 +11,7 @@ from kgroup.protocol import keys, values
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import Key
 from kgroup.protocol.payload import PREFIX_BYTES, Payload
+from kgroup.protocol.plain_commit import read_plain_commit
 from kgroup.protocol.values import Value
 
 _T = RecordType
@@ -122,6 +123,11 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     if len(value) < PREFIX_BYTES:
         return _undecodable(key, value, f"a value of {len(value)} bytes has no version")
     version = int.from_bytes(value[:PREFIX_BYTES], signed=True)
+    tombstone = decoded.tombstone
+    if tombstone.type is _T.OFFSET_COMMIT and tombstone.note is None:
+        commit = read_plain_commit(value, version)
+        if commit is not None:
+            return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=commit, value_version=version)
     schema = decoded.schema
     if not 0 <= version <= schema.latest_value_version:
         known = f"kgroup knows 0 to {schema.latest_value_version}"
@@ -130,7 +136,6 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
         body = schema.value.decode(value, version)
     except DecodeError as error:
         return _undecodable(key, value, str(error))
-    tombstone = decoded.tombstone
     if body.canonical and tombstone.note is None and body.end == len(value):
         return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=body.value, value_version=version)
     trailing = value[body.end :]
@@ -148,6 +153,12 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
         key_bytes=tombstone.key_bytes,
         value_bytes=None if body.canonical else value,
     )
+
+
+def decode_key(key: bytes) -> tuple[RecordType, Key] | None:
+    """What a record with this key is about; None if that cannot be read. Most keys come from a cache."""
+    decoded = _decode_key(key)
+    return None if isinstance(decoded, str) else (decoded.tombstone.type, decoded.tombstone.key)
 
 
 def encode_entry(entry: OffsetsEntry | Undecodable) -> tuple[bytes | None, bytes | None]:

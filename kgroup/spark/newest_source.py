@@ -4,9 +4,11 @@ Executors reduce their slices to the newest row per key before anything reaches 
 the Spark path cheap: the JVM never sees the rows of the log, only a few packed results.
 """
 
+import gc
 import json
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -64,11 +66,22 @@ class NewestReader(DataSourceReader):
         assert isinstance(partition, Task)
         for run in partition.runs():
             yield packed_row(run.offsets_partition, run.number, newest(run.slices))
+        _freeze_compiler()
 
 
 def tasks_option(tasks: Iterable[Task]) -> str:
     """Tasks as the text of an option."""
     return json.dumps([task.value for task in tasks])
+
+
+@cache
+def _freeze_compiler() -> None:
+    """Keep the garbage collector off what numba has loaded, for as long as this worker lives.
+
+    PySpark collects all garbage after each task; going through numba's objects took as long as the scan.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def packed_row(offsets_partition: int, run: int, result: "Newest") -> pa.RecordBatch:

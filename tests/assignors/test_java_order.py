@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from kgroup.assignors.java_order import (
     JavaHashSet,
     computed_order,
+    computed_order_in,
+    computed_table,
     hash_order,
     int_set_order,
     partition_hash,
@@ -91,6 +93,10 @@ def test_keys_come_as_from_a_hash_map_that_was_filled_by_compute_if_absent(keys,
     for key in keys:
         literal.compute_if_absent(key)
     assert computed_order(keys, spread_all(keys), table) == literal.order()
+    assert computed_table(keys, spread_all, table) == len(literal.places)
+    some = keys[::2]
+    of_some = computed_order_in(some, spread_all(some), len(literal.places))
+    assert of_some == [key for key in literal.order() if key in set(some)]
 
 
 @given(changes=st.lists(st.tuples(st.booleans(), st.integers(0, 40).map(lambda n: n * 16)), max_size=80))

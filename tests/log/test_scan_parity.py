@@ -1,10 +1,9 @@
-"""The columnar scan and the plain path say the same of every record: of all captures, and of damaged files."""
+"""The columnar scan and the plain path say the same of every record of all captures and damaged files."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from uuid import UUID
 
-import pyarrow as pa
 import pytest
 
 from kgroup.log.batch import Damage

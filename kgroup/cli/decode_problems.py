@@ -1,0 +1,73 @@
+"""What `kgroup decode` has to say of damage and of odd records, on standard error."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.errors import FindingsError
+from kgroup.log.batch import Damage
+from kgroup.log.entries import ReadRecord
+from kgroup.log.sources import STDIN
+from kgroup.report.table import printable
+
+# Such records are shown, each with its reason, so only the first are told of twice.
+_NAMED_MAX: Final = 10
+# A group of many members may say the same of each.
+_REASONS_MAX: Final = 3
+
+
+@dataclass
+class Problems:
+    """What was found so far. Every damaged place is named at once, and the first records of other kinds."""
+
+    damaged: int = 0
+    undecodable: int = 0
+    odd: int = 0
+
+    def add_damage(self, damage: Damage) -> None:
+        """Name the place."""
+        self.damaged += 1
+        left_out = f"{_count(damage.size, 'byte')} left out: " if damage.size else ""
+        _tell(damage.segment, f"byte {damage.position}: {left_out}{damage.why}")
+
+    def add_undecodable(self, read: ReadRecord, why: str) -> None:
+        """Count a record that nobody can read."""
+        self.undecodable += 1
+        if self.undecodable <= _NAMED_MAX:
+            _tell_of(read, f"cannot be decoded: {why}")
+
+    def add_odd(self, read: ReadRecord, reasons: Sequence[str]) -> None:
+        """Count a record that was decoded, and about which something is odd."""
+        self.odd += 1
+        if self.odd <= _NAMED_MAX:
+            more = len(reasons) - _REASONS_MAX
+            shown = [*reasons[:_REASONS_MAX], *([f"and {more} more"] if more > 0 else [])]
+            _tell_of(read, "; ".join(shown))
+
+    def summarize(self, strict: bool) -> None:
+        """Say how many were not named. Raises FindingsError if there were any and `strict` asks for it."""
+        for number, what in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
+            if number > _NAMED_MAX:
+                unnamed = _count(number - _NAMED_MAX, "more record")
+                print(f"kgroup: {unnamed} {what}, not named here", file=sys.stderr)
+        if strict and self.damaged + self.undecodable + self.odd:
+            raise FindingsError(
+                f"{_count(self.damaged, 'damaged place')}, "
+                f"{_count(self.undecodable, 'record')} that cannot be decoded, "
+                f"{_count(self.odd, 'record')} with something odd"
+            )
+
+
+def _tell_of(read: ReadRecord, what: str) -> None:
+    offset = "" if read.record is None else f"offset {read.record.offset}: "
+    _tell(read.segment.path, f"byte {read.batch.position}: {offset}{what}")
+
+
+def _tell(path: str, what: str) -> None:
+    where = "standard input" if path == STDIN else path
+    print(f"kgroup: {printable(where)}: {printable(what)}", file=sys.stderr)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
