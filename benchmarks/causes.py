@@ -1,7 +1,8 @@
 """How well replay names causes: `python -m benchmarks.causes [DIR]`, on captures with a diary (`story.json`).
 
-Precision: of the causes graded `recorded` or `inferred`, how many the diary bears out. Recall: of what the diary did to
-members whom the log shows, how much is named so; `unknown` is what the log leaves open, and counts as not named.
+Precision: of the causes graded `recorded` or `inferred`, how many the diary bears out. Recall: of what the
+diary did to members whom the log shows, how much is named so; `unknown` is what the log leaves open, and
+counts as not named.
 """
 
 import argparse
@@ -99,12 +100,17 @@ _CONDITIONS = {
 def _is_own(story: Story, event: dict[str, Any]) -> bool:
     """Whether the driver ran the member itself, and it subscribed."""
     return any(
-        start["handle"] == event["handle"] and start.get("topics") for start in story.of(event["group"], "start-member")
+        start["handle"] == event["handle"] and start.get("topics")
+        for start in story.of(event["group"], "start-member")
     )
 
 
 def _is_about(story: Story, said: Said, event: dict[str, Any]) -> bool:
-    if said.group != event["group"] or said.at_ms is None or not -1_500 <= said.at_ms - event["t"] <= SLOW_MS // 2:
+    if (
+        said.group != event["group"]
+        or said.at_ms is None
+        or not -1_500 <= said.at_ms - event["t"] <= SLOW_MS // 2
+    ):
         return False
     return any(client.startswith(client_of(story, event)) for client in said.client_ids)
 

@@ -1,7 +1,8 @@
 """How fast one group is replayed out of a large log: `python -m benchmarks.replay [DIR]`.
 
-Beside the columnar scan of the same segments (rows, and to Arrow), in one run, in CPU seconds of one core. Without DIR a
-log is made first, and deleted afterwards. `one partition` reads only where the hash of the group's name points.
+Beside the columnar scan of the same segments (rows, and to Arrow), in one run, in CPU seconds of one core.
+Without DIR a log is made first, and deleted afterwards. `one partition` reads only where the hash of the
+group's name points.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def bench(paths: list[str], rounds: int) -> str:
 def _busiest(slices: list[Slice]) -> tuple[str, int]:
     counts: Counter[str] = Counter()
     for block in scan(slices[:1], columns=("group",), others=False):
-        counts.update(block.commits["group"].to_pylist())
+        counts.update(str(group) for group in block.commits["group"].to_pylist())
     return counts.most_common(1)[0]
 
 
@@ -67,8 +68,12 @@ def _replay(sources: Sources, pattern: str) -> int:
 def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
-    parser.add_argument("paths", nargs="*", metavar="DIR", help="a log directory, partition folder or segment")
-    parser.add_argument("--size", type=parse_size, default=parse_size("1GB"), help="of the log to make without DIR")
+    parser.add_argument(
+        "paths", nargs="*", metavar="DIR", help="a log directory, partition folder or segment"
+    )
+    parser.add_argument(
+        "--size", type=parse_size, default=parse_size("1GB"), help="of the log to make without DIR"
+    )
     parser.add_argument("--rounds", type=int, default=2, help="the best of so many counts")
     given = parser.parse_args()
     if given.paths:

@@ -72,9 +72,7 @@ def replay(
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(
-            "--svg", metavar="FILE", help="Also write a still picture to FILE.", show_default=False
-        ),
+        typer.Option("--svg", metavar="FILE", help="Also write a still picture to FILE.", show_default=False),
     ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
@@ -91,10 +89,10 @@ def replay(
     partitions moved, how long commits paused around it (GAP: from the last commit before to the first after,
     of the partition that waited longest), and the likely causes.
 
-    Every cause is graded: recorded (a record says it), inferred (it follows from records that are named as evidence),
-    or unknown (the log allows several, which are named and end in a question mark). The log does not tell
-    why a member left; that is inferred from session timeouts and from the rhythm of its commits, where they
-    allow only one answer. What compaction has removed is marked and not guessed.
+    Every cause is graded: recorded (a record says it), inferred (it follows from records that are named as
+    evidence), or unknown (the log allows several, which are named and end in a question mark). The log does
+    not tell why a member left; that is inferred from session timeouts and from the rhythm of its commits,
+    where they allow only one answer. What compaction has removed is marked and not guessed.
     """
     from kgroup.cli.replay_rows import (
         EVENT_COLUMNS,
@@ -117,9 +115,11 @@ def replay(
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    with _opened(paths or [], connection, groups) as reader:
-        with byte_progress("reading", reader.total_bytes, quiet=quiet) as advance:
-            replayed = reader.read(advance)
+    with (
+        _opened(paths or [], connection, groups) as reader,
+        byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
+    ):
+        replayed = reader.read(advance)
     timelines = list(replayed.timelines.values())
     _write_pictures(timelines, html, svg)
     table = output_format is OutputFormat.TABLE
@@ -178,5 +178,7 @@ def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:
             if pattern.remedy:
                 yield f"{where}{pattern.name}: try: {pattern.remedy}"
         if timeline.occurrences and timeline.generations and not events:
-            kinds = ", ".join(dict.fromkeys(str(occurrence.cause.kind) for occurrence in timeline.occurrences))
+            kinds = ", ".join(
+                dict.fromkeys(str(occurrence.cause.kind) for occurrence in timeline.occurrences)
+            )
             yield f"{where}between the generations: {kinds}; --events shows them"

@@ -89,9 +89,7 @@ def generation_rows(timelines: Iterable[Timeline], *, table: bool) -> Iterator[R
     """A row per generation, groups by id, generations in log order."""
     for timeline in timelines:
         for generation in timeline.generations:
-            yield (
-                _table_row(timeline, generation) if table else _generation_row(timeline, generation)
-            )
+            yield (_table_row(timeline, generation) if table else _generation_row(timeline, generation))
 
 
 def event_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
@@ -202,7 +200,13 @@ def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, st
     place: Row = {"offsets_partition": roster.offsets_partition, "log_offset": roster.offset}
     recorded: Row = {"grade": Grade.RECORDED, "alternatives": []}
     if generation.cut:
-        yield {**common, "event": "records-missing", **recorded, "evidence": "the log skips offsets before this", **place}
+        yield {
+            **common,
+            "event": "records-missing",
+            **recorded,
+            "evidence": "the log skips offsets before this",
+            **place,
+        }
     if generation.unfinished:
         evidence = f"{generation.unfinished} generations before this one ended without an assignment"
         if generation.cut:
@@ -258,7 +262,8 @@ def _pattern_row(timeline: Timeline, pattern: Pattern, clients: dict[str, str]) 
         "alternatives": [],
         "member_ids": list(pattern.member_ids),
         "client_ids": sorted({clients.get(member_id, "") for member_id in pattern.member_ids}),
-        "evidence": f"generations {pattern.first_generation} to {pattern.last_generation}: {pattern.evidence}",
+        "evidence": f"generations {pattern.first_generation} to {pattern.last_generation}: "
+        + pattern.evidence,
         "remedy": pattern.remedy,
     }
 

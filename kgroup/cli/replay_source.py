@@ -1,6 +1,6 @@
-"""Where `kgroup replay` takes the entries of its groups from: log files, standard input, or a live cluster's copy."""
+"""Where `kgroup replay` takes its entries from: log files, standard input, or a live cluster's copy."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from uuid import UUID
@@ -42,7 +42,7 @@ class GroupReader:
 
     sources: Sources
     patterns: Sequence[str]
-    topic_names: dict[UUID, str] = field(default_factory=dict)
+    topic_names: Mapping[UUID, str] = field(default_factory=dict)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
@@ -69,7 +69,8 @@ class GroupReader:
     def _places(self) -> Iterator[Sources]:
         """First the one partition that keeps a group by Kafka's rule, then everything.
 
-        The rule needs the number of partitions, which files do not tell; so an empty-handed first look proves nothing.
+        The rule needs the number of partitions, which files do not tell; so an empty-handed first look
+        proves nothing.
         """
         if not any(_PATTERN_CHARACTERS & set(pattern) for pattern in self.patterns):
             numbers = {partition_for(group, _PARTITIONS) for group in self.patterns}
@@ -93,9 +94,7 @@ class GroupReader:
                 continue
             following = expected.get(item.partition, 0)
             if item.offset > following:
-                yield OffsetGap(
-                    partition=item.partition, first_offset=following, last_offset=item.offset - 1
-                )
+                yield OffsetGap(partition=item.partition, first_offset=following, last_offset=item.offset - 1)
             expected[item.partition] = item.offset + 1
             is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
             if is_ours or isinstance(item.entry, TransactionMarker):

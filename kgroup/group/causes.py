@@ -10,7 +10,9 @@ from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_model import Cause, CauseKind, Grade, Moved, Partition, Roster, TimelineMember
 
 _REMEDY_STATIC = "group.instance.id (static membership), and a session timeout longer than a restart takes."
-_REMEDY_COOPERATIVE = "Cooperative assignment (cooperative-sticky, or the consumer protocol) lets the others go on."
+_REMEDY_COOPERATIVE = (
+    "Cooperative assignment (cooperative-sticky, or the consumer protocol) lets the others go on."
+)
 
 
 def member_changes(
@@ -21,7 +23,9 @@ def member_changes(
     now = {member.member_id: member for member in current.members}
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
     come = {member_id: member for member_id, member in now.items() if member_id not in before}
-    gone_by_instance = {member.instance_id: member_id for member_id, member in gone.items() if member.instance_id}
+    gone_by_instance = {
+        member.instance_id: member_id for member_id, member in gone.items() if member.instance_id
+    }
     replaced = tuple(
         (gone_by_instance[member.instance_id], member_id)
         for member_id, member in come.items()
@@ -89,14 +93,15 @@ def joins(joined: Iterable[TimelineMember], previous: Roster | None) -> list[Cau
 
 
 def static_restarts(replaced: Iterable[tuple[str, str]], members: Iterable[TimelineMember]) -> list[Cause]:
-    """Static members under a new member id: restarted, or fenced off by a second process with their instance id."""
+    """Static members under a new id: restarted, or fenced off by a second process with their instance id."""
     instances = {member.member_id: member.instance_id for member in members}
     return [
         Cause(
             kind=CauseKind.STATIC_RESTART,
             grade=Grade.RECORDED,
             member_ids=(old, new),
-            evidence=f"instance {instances[new]} has a new member id: it restarted, or a second process has its instance id",
+            evidence=f"instance {instances[new]} has a new member id: it restarted, or a second "
+            "process has its instance id",
             remedy="If nobody restarted it: every process needs a group.instance.id of its own.",
         )
         for old, new in replaced
@@ -113,7 +118,9 @@ def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
             continue
         more, fewer = member.subscribed - old.subscribed, old.subscribed - member.subscribed
         if more or fewer or member.regex != old.regex:
-            change = " ".join([*(f"+{topic}" for topic in sorted(more)), *(f"-{topic}" for topic in sorted(fewer))])
+            change = " ".join(
+                [*(f"+{topic}" for topic in sorted(more)), *(f"-{topic}" for topic in sorted(fewer))]
+            )
             found.append(
                 Cause(
                     kind=CauseKind.SUBSCRIPTION_CHANGED,
@@ -143,8 +150,8 @@ def assignor_change(previous: Roster, current: Roster) -> list[Cause]:
 def topic_growth(previous: Roster, current: Roster, known_counts: Mapping[str, int]) -> list[Cause]:
     """Topics of which more partitions are assigned than there have ever been.
 
-    `known_counts`: highest partition number seen so far plus one, by topic. Only where the topic was assigned without
-    a hole before and is now: a leader hands out every partition that it sees.
+    `known_counts`: highest partition number seen so far plus one, by topic. Only where the topic was
+    assigned without a hole before and is now: a leader hands out every partition that it sees.
     """
     before, now = _numbers(previous), _numbers(current)
     found = []
@@ -163,7 +170,7 @@ def topic_growth(previous: Roster, current: Roster, known_counts: Mapping[str, i
 
 
 def cooperative_follow_up(before: Roster | None, previous: Roster, current: Roster) -> list[Cause]:
-    """The second round of a cooperative rebalance: what members gave up in the first is handed out (KIP-429)."""
+    """The second round of a cooperative rebalance, which hands out what the first took away (KIP-429)."""
     if before is None or current.protocol != "cooperative-sticky" or previous.protocol != current.protocol:
         return []
     revoked = _all_owned(before) - _all_owned(previous)

@@ -1,16 +1,18 @@
 """Why a member is gone: told from the timeouts it joined with and from the last commits of what it owned.
 
-A log says that a member is gone, never why. Two facts narrow it down. A coordinator counts a commit as a sign of
-life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that committed less
-than its session timeout before cannot have expired. And a member whose commits came in a steady rhythm, moving
-forward, and then stopped for just the session timeout was still expected to commit. Everything else is unknown.
+A log says that a member is gone, never why. Two facts narrow it down. A coordinator counts a commit as a
+sign of life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that
+committed less than its session timeout before cannot have expired. And a member whose commits came in a
+steady rhythm, moving forward, and then stopped for just the session timeout was still expected to commit. Everything else is
+unknown.
 """
 
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_commits import CommitTrack, Silence, silence_of
 from kgroup.group.timeline_model import Cause, CauseKind, Grade, Partition, Roster, TimelineMember
 
-# Settings of a broker that no log tells (KIP-848): group.consumer.session.timeout.ms by default, and a time in
+# Settings of a broker that no log tells (KIP-848): group.consumer.session.timeout.ms by default, and a
+# time in
 # which no broker expires anybody (the lowest session timeout that anybody configures is above it).
 _DEFAULT_SESSION_MS = 45_000
 _NEVER_EXPIRES_MS = 4_000
@@ -27,7 +29,8 @@ _REMEDY_EXPIRED = (
     " broken network at that time; session.timeout.ms longer if it came back by itself."
 )
 _REMEDY_REBALANCE_TIMEOUT = (
-    "max.poll.interval.ms above the time a batch and on_partitions_revoked take: the member did not rejoin in time."
+    "max.poll.interval.ms above the time a batch and on_partitions_revoked "
+    "take: the member did not rejoin in time."
 )
 
 
@@ -44,7 +47,8 @@ def why_gone(
     """The cause of one member's departure in the round that `current` came out of.
 
     `tracks` are as they were before that; `cut` says that records before it are missing, so that an absent
-    commit tells nothing, and `history_lost` that whole generations are; `unrevoked_since_ms` since when a broker has waited for it to give up partitions.
+    commit tells nothing, and `history_lost` that whole generations are; `unrevoked_since_ms` since when a
+    broker has waited for it to give up partitions.
     """
     at_ms = None if history_lost else current.at_ms
     silence = silence_of(tracks, member.owned, previous.offset)
@@ -64,9 +68,7 @@ def why_gone(
         )
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
-        why = (
-            "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
-        )
+        why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
         return _unknown(member, f"gone; {why}, so that nothing tells how it went")
     quiet_ms = at_ms - silence.last_ms
     if member.session_timeout_ms is None:
@@ -75,14 +77,19 @@ def why_gone(
         return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
     if not cut and silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence):
         return _expired(member, quiet_ms, silence, member.session_timeout_ms)
-    why = f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is {_seconds(member.session_timeout_ms)}"
+    why = (
+        f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is "
+        f"{_seconds(member.session_timeout_ms)}"
+    )
     return _unknown(member, why)
 
 
 def _joined_shortly_before(member: TimelineMember, previous: Roster, at_ms: int | None) -> bool:
-    """Whether the round before, for which a classic member has to rejoin, is a sign of life that is fresh enough.
+    """Whether the round before, for which a classic member has to rejoin, is a sign of life that is fresh
+    enough.
 
-    Half of the session timeout: its record is written when the leader has assigned, some time after the joins.
+    Half of the session timeout: its record is written when the leader has assigned, some time after the
+    joins.
     """
     if previous.kind is not GroupKind.CLASSIC or None in (at_ms, previous.at_ms, member.session_timeout_ms):
         return False
@@ -103,7 +110,9 @@ def _alive_shortly_before(
     )
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
     if _round_was_shorter(longest, previous, current, tracks):
-        what = "was removed by an admin" if member.instance_id else "left by itself or was removed by an admin"
+        what = (
+            "was removed by an admin" if member.instance_id else "left by itself or was removed by an admin"
+        )
         why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({_seconds(longest)})"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
@@ -152,21 +161,18 @@ def _fits(quiet_ms: int, session_ms: int, silence: Silence) -> bool:
 
 def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:
     why = (
-        f"it committed every {_seconds(silence.usual_ms or 0)}, then nothing for {_seconds(quiet_ms)}, and its"
+        f"it committed every {_seconds(silence.usual_ms or 0)}, then nothing for "
+        f"{_seconds(quiet_ms)}, and its"
         f" session timeout is {_seconds(session_ms)}"
     )
     return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_EXPIRED)
 
 
 def _gone(kind: CauseKind, member: TimelineMember, why: str, remedy: str) -> Cause:
-    return Cause(
-        kind=kind, grade=Grade.INFERRED, member_ids=(member.member_id,), evidence=why, remedy=remedy
-    )
+    return Cause(kind=kind, grade=Grade.INFERRED, member_ids=(member.member_id,), evidence=why, remedy=remedy)
 
 
-def _unknown(
-    member: TimelineMember, why: str, alternatives: tuple[CauseKind, ...] = _POSSIBLE
-) -> Cause:
+def _unknown(member: TimelineMember, why: str, alternatives: tuple[CauseKind, ...] = _POSSIBLE) -> Cause:
     return Cause(
         kind=CauseKind.MEMBER_GONE,
         grade=Grade.UNKNOWN,

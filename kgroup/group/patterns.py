@@ -1,7 +1,8 @@
-"""What only many generations together show: storms, flapping members, ping-pong, churn, and members that never commit."""
+"""What only many generations show: storms, flapping members, ping-pong, churn, members that never commit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 
 from kgroup.group.membership import GroupKind
@@ -33,7 +34,7 @@ def find_patterns(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> t
 
 
 def _storms(generations: Run) -> Iterator[Pattern]:
-    """Round upon round, by members that come back or by none at all; many new members in a row are a deployment."""
+    """Round upon round, by members that come back or by none at all; new ones in a row are a deployment."""
     for run in _dense_runs(generations):
         rounds = sum(1 + generation.unfinished for generation in run[1:])
         if rounds < _STORM_ROUNDS_MIN:
@@ -56,7 +57,8 @@ def _storms(generations: Run) -> Iterator[Pattern]:
             last_generation=run[-1].roster.generation,
             member_ids=_ids_of(run, returning),
             evidence=evidence,
-            remedy="Find out why these members do not stay (crash loop, autoscaler, max.poll.interval.ms); until then"
+            remedy="Find out why these members do not stay (crash loop, autoscaler, "
+            "max.poll.interval.ms); until then"
             " stop them. group.instance.id and cooperative assignment make each round cheaper.",
         )
 
@@ -87,7 +89,7 @@ def _baseline_ms(generations: Run, run: Run) -> int | None:
 
 
 def _returning(run: Run) -> list[tuple[str, str]]:
-    """Identities (client and host, or instance) that joined under new ids again and again, and left in between."""
+    """Identities (client and host, or instance) that joined again and again, and left in between."""
     joined = Counter(member.identity for generation in run[1:] for member in generation.joined)
     left = Counter(member.identity for generation in run[1:] for member in generation.left)
     return sorted(who for who, times in joined.items() if times >= _FLAPS_MIN and left[who] >= _FLAPS_MIN - 1)
@@ -115,7 +117,8 @@ def _flapping(generations: Run) -> Iterator[Pattern]:
             last_generation=hits[-1].roster.generation,
             member_ids=_ids_of(hits, [who]),
             evidence=f"{_names([who])} joined {comings} times",
-            remedy="Look at that process: does it crash, is it restarted, does it go over max.poll.interval.ms?",
+            remedy="Look at that process: does it crash, is it restarted, does it go over "
+            "max.poll.interval.ms?",
         )
 
 
@@ -165,7 +168,7 @@ def _common_member(first: Generation, second: Generation) -> bool:
 def _leader_churn(generations: Run) -> Iterator[Pattern]:
     """The leader changes though the old one is still there."""
     hits = []
-    for previous, generation in zip(generations, generations[1:], strict=False):
+    for previous, generation in pairwise(generations):
         old = previous.roster.leader
         if old and generation.leader_changed and any(m.member_id == old for m in generation.roster.members):
             hits.append(generation)
@@ -177,7 +180,8 @@ def _leader_churn(generations: Run) -> Iterator[Pattern]:
             first_generation=hits[0].roster.generation,
             last_generation=hits[-1].roster.generation,
             member_ids=tuple(dict.fromkeys(hit.roster.leader or "" for hit in hits)),
-            evidence=f"another leader in {len(hits)} of {len(generations)} generations, the old one still a member",
+            evidence=f"another leader in {len(hits)} of {len(generations)} generations, the old one "
+            "still a member",
             remedy=None,
         )
 
@@ -201,7 +205,8 @@ def _growth_without_change(generations: Run) -> Iterator[Pattern]:
                 last_generation=run[-1].roster.generation,
                 member_ids=tuple(member.member_id for member in run[-1].roster.members),
                 evidence=f"{len(run)} generations in a row with the same members and subscriptions",
-                remedy="A member rejoins again and again: look for metadata changes, and for members that come and go"
+                remedy="A member rejoins again and again: look for metadata changes, and for members "
+                "that come and go"
                 " before a round ends.",
             )
         run = []
@@ -230,9 +235,11 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
                 first_generation=roster.generation,
                 last_generation=roster.generation,
                 member_ids=(member.member_id,),
-                evidence=f"{member.client_id} owns {len(member.owned)} partitions for {_seconds(since_ms)} and has"
+                evidence=f"{member.client_id} owns {len(member.owned)} partitions for "
+                f"{_seconds(since_ms)} and has"
                 " committed none of them, while others commit",
-                remedy="Either nothing is produced to them, or this member is stuck or does not commit: see lag-report.",
+                remedy="Either nothing is produced to them, or this member is stuck or does not "
+                "commit: see lag-report.",
             )
 
 

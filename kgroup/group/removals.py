@@ -1,7 +1,8 @@
 """Why offsets, or a group with them, are gone: tombstones say that they are, not who removed them.
 
-What narrows it down: a broker expires nothing within a minute (`offsets.retention.minutes` is at least 1), and refuses
-to delete offsets of a topic that a member subscribes to (KIP-496), as it never expires those (KIP-211).
+What narrows it down: a broker expires nothing within a minute (`offsets.retention.minutes` is at least 1),
+and refuses to delete offsets of a topic that a member subscribes to (KIP-496), as it never expires those
+(KIP-211).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +22,28 @@ def why_group_removed(
 ) -> Cause:
     """A group is gone with all of its records, and the offsets of `partitions` with it.
 
-    `last_sign_ms` is its last commit or the end of its last member. A coordinator before Kafka 4 also drops an
-    empty group when the topic of its last offsets is deleted; from 4 on commits have value version 4 and the group stays.
+    `last_sign_ms` is its last commit or the end of its last member. A coordinator before Kafka 4 also drops
+    an empty group when the topic of its last offsets is deleted; from 4 on commits have value version 4 and
+    the group stays.
     """
     young = at_ms is not None and last_sign_ms is not None and at_ms - last_sign_ms < _SHORTEST_RETENTION_MS
     one_topic = len({partition.topic for partition in partitions}) == 1
-    version = max((tracks[partition].value_version for partition in partitions if partition in tracks), default=-1)
+    version = max(
+        (tracks[partition].value_version for partition in partitions if partition in tracks), default=-1
+    )
     tells = bool(partitions) and (not one_topic or version >= _KAFKA_4_VALUE)
     if tells and young and at_ms is not None and last_sign_ms is not None:
         return Cause(
             kind=CauseKind.GROUP_DELETED,
             grade=Grade.INFERRED,
-            evidence=f"removed {_seconds(at_ms - last_sign_ms)} after its last sign of life, when nothing expires yet",
+            evidence=f"removed {_seconds(at_ms - last_sign_ms)} after its last sign of life, when "
+            "nothing expires yet",
         )
-    waited = "" if at_ms is None or last_sign_ms is None else f" {_seconds(at_ms - last_sign_ms)} after its last sign of life"
+    waited = (
+        ""
+        if at_ms is None or last_sign_ms is None
+        else f" {_seconds(at_ms - last_sign_ms)} after its last sign of life"
+    )
     return Cause(
         kind=CauseKind.GROUP_REMOVED,
         grade=Grade.UNKNOWN,
@@ -59,7 +68,10 @@ def why_offsets_removed(
     topics = {partition.topic for partition in partitions}
     names = ", ".join(sorted(topics))
     subscribed = {
-        topic for member in (roster.members if roster else ()) for topic in member.subscribed or () if topic in topics
+        topic
+        for member in (roster.members if roster else ())
+        for topic in member.subscribed or ()
+        if topic in topics
     }
     last = [tracks[partition] for partition in partitions if partition in tracks]
     newest = max((track.at_ms for track in last), default=None)
@@ -69,7 +81,8 @@ def why_offsets_removed(
         return Cause(
             kind=CauseKind.TOPIC_DELETED,
             grade=Grade.INFERRED,
-            evidence=f"offsets of {names} are gone while a member subscribes to it: only a deleted topic does that",
+            evidence=f"offsets of {names} are gone while a member subscribes to it: only a deleted "
+            "topic does that",
             remedy="Stop the consumers of a topic before it is deleted.",
         )
     if at_ms is not None and last and all(0 <= track.expire_timestamp_ms <= at_ms for track in last):

@@ -97,7 +97,7 @@ class GroupReplay:
         self._leader_epoch: int | None = None
 
     def begins(self, first: LoggedEntry) -> None:
-        """The log of the partition begins for this group with `first`: its state is not that of another log."""
+        """The log of a partition begins for this group with `first`."""
         self._cut = self._cut or bool(self._timeline.generations)
         self._leader_epoch = first.leader_epoch
 
@@ -259,7 +259,8 @@ class GroupReplay:
                 Cause(
                     kind=CauseKind.HISTORY_CUT,
                     grade=Grade.UNKNOWN,
-                    evidence=f"generations between {previous.generation} and {roster.generation} are not in the log",
+                    evidence=f"generations between {previous.generation} and {roster.generation} are "
+                    "not in the log",
                 )
             )
         found += causes.joins(joined, previous)
@@ -364,6 +365,9 @@ class GroupReplay:
         roster = self._roster
         if roster is None or roster.kind is GroupKind.STREAMS:
             return
+        backwards = before is not None and offset < before
+        if roster.members and not backwards:
+            return
         moved = f"{partition}: {'-' if before is None else before} to {offset}"
         if not roster.members and not self._cut:
             cause = Cause(
@@ -371,14 +375,15 @@ class GroupReplay:
                 grade=Grade.RECORDED,
                 evidence=f"committed while the group had no members: {moved}",
             )
-        elif roster.members and before is not None and offset < before:
+        elif roster.members:
             owner = roster.owner_of(partition)
             cause = Cause(
                 kind=CauseKind.REWIND,
                 grade=Grade.RECORDED,
                 member_ids=(owner.member_id,) if owner else (),
                 evidence=f"committed backwards: {moved}",
-                remedy="If nobody seeked: a member committed after it had lost the partition, or committed offsets of its own making.",
+                remedy="If nobody seeked: a member committed after it had lost the partition, or "
+                "committed offsets of its own making.",
             )
         else:
             return
@@ -393,7 +398,8 @@ class GroupReplay:
             cause = Cause(
                 kind=CauseKind.TRANSACTION_ABORTED,
                 grade=Grade.RECORDED,
-                evidence=f"offsets of {len(commits)} partitions do not count: producer {marker.producer_id} aborted",
+                evidence=f"offsets of {len(commits)} partitions do not count: producer "
+                f"{marker.producer_id} aborted",
             )
             self._occur(time_of(logged), logged.offset, cause, tuple(sorted(commits)), logged.partition)
 
@@ -469,7 +475,8 @@ class GroupReplay:
             kind=CauseKind.COORDINATOR_MOVED,
             grade=Grade.RECORDED,
             evidence=f"the offsets partition has leader epoch {logged.leader_epoch}, before {known}",
-            remedy="Look at the brokers at that time: another one took over the offsets partition, or the same one restarted.",
+            remedy="Look at the brokers at that time: another one took over the offsets partition, "
+            "or the same one restarted.",
         )
         self._occur(time_of(logged), logged.offset, cause, partition=logged.partition)
 
@@ -482,7 +489,8 @@ class GroupReplay:
             cause=Cause(
                 kind=CauseKind.NO_MEMBERSHIP,
                 grade=Grade.RECORDED,
-                evidence=f"{self._timeline.commits} commits and no record of a group: offsets are committed without membership",
+                evidence=f"{self._timeline.commits} commits and no record of a group: offsets are "
+                "committed without membership",
             ),
         )
 

@@ -38,7 +38,8 @@ class CommitTrack:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """The end of a member's commits: when its last one was, and whether it came in the rhythm of those before.
+    """The end of a member's commits: when its last one was, and whether it came in the rhythm of those
+    before.
 
     `usual_ms` is the median interval, None with too few commits to tell. `in_rhythm` is True if the last
     commit came no sooner than usual (a closing client commits out of turn) and each one moved forward.

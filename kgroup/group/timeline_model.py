@@ -1,4 +1,4 @@
-"""What replaying a group's log gives: generations, what changed in each, why, and how sure that is. Values only."""
+"""What replaying a group's log gives: generations, what changed, why, and how sure that is. Values only."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -64,7 +64,7 @@ class CauseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """One cause. `alternatives` are what an `UNKNOWN` one may have been; `remedy` is None where there is none."""
+    """One cause. `alternatives` are what an `UNKNOWN` one may have been."""
 
     kind: CauseKind
     grade: Grade
@@ -101,7 +101,7 @@ class TimelineMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """A group as one record, or the records of one epoch, leave it. `at_ms` is None where no time was logged."""
+    """A group as the records of one generation leave it. `at_ms` is None where no time was logged."""
 
     kind: GroupKind
     generation: int
@@ -120,7 +120,7 @@ class Roster:
 
 
 class CommitGap(NamedTuple):
-    """How long a partition went without a commit around a rebalance: epoch ms of the last before, first after."""
+    """How long a partition went without a commit around a rebalance, in epoch ms."""
 
     partition: Partition
     last_before_ms: int
@@ -141,12 +141,16 @@ class Moved(NamedTuple):
     kept: int
 
 
+NOTHING_MOVED = Moved({}, {}, 0, 0)
+
+
 @dataclass(slots=True, kw_only=True)
 class Generation:
     """A generation (epoch) and how it differs from the one before; `gaps` fill while the log is read on.
 
     `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
-    compaction or damage took records between the last generation and this one. `commits` counts those until the next.
+    compaction or damage took records between the last generation and this one. `commits` counts those until
+    the next.
     """
 
     roster: Roster
@@ -154,7 +158,7 @@ class Generation:
     left: tuple[TimelineMember, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
     causes: tuple[Cause, ...] = ()
-    moved: Moved = Moved({}, {}, 0, 0)
+    moved: Moved = NOTHING_MOVED
     leader_changed: bool = False
     since_previous_ms: int | None = None
     unfinished: int = 0
@@ -166,7 +170,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """Something that happened outside of a rebalance, at a record: a reset, a deletion, a move of the coordinator."""
+    """Something that happened outside of a rebalance: a reset, a deletion, a move of the coordinator."""
 
     at_ms: int | None
     offset: int

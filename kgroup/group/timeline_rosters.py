@@ -1,4 +1,4 @@
-"""Records of the offsets topic -> who is in a group and what each member was given, at one generation or epoch."""
+"""Records of the offsets topic -> who is in a group at one generation or epoch, and what each was given."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -62,8 +62,9 @@ def time_of(logged: LoggedEntry) -> int | None:
         return logged.timestamp_ms
     value = logged.entry.value if isinstance(logged.entry, OffsetsEntry) else None
     match value:
-        case values.OffsetCommitValue(commit_timestamp=told) | values.GroupMetadataValue(
-            current_state_timestamp=told
+        case (
+            values.OffsetCommitValue(commit_timestamp=told)
+            | values.GroupMetadataValue(current_state_timestamp=told)
         ):
             return told if told >= 0 else None
         case _:
@@ -119,7 +120,9 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout,
         # Version 0 has no timeout for rejoining: the session's counts (Kafka before 0.10.1).
-        rebalance_timeout_ms=member.rebalance_timeout if member.rebalance_timeout >= 0 else member.session_timeout,
+        rebalance_timeout_ms=member.rebalance_timeout
+        if member.rebalance_timeout >= 0
+        else member.session_timeout,
         subscribed=subscribed,
         owned=owned,
         unreadable=unreadable,
@@ -225,9 +228,10 @@ class ModernGroup:
 
     def _partitions(self, value: values.Value) -> frozenset[Partition]:
         match value:
-            case values.ConsumerGroupTargetAssignmentMemberValue(
-                topic_partitions=given
-            ) | values.ShareGroupTargetAssignmentMemberValue(topic_partitions=given):
+            case (
+                values.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=given)
+                | values.ShareGroupTargetAssignmentMemberValue(topic_partitions=given)
+            ):
                 return frozenset(self._named(given))
             case values.StreamsGroupTargetAssignmentMemberValue(active_tasks=tasks):
                 return frozenset(_tasks(tasks))

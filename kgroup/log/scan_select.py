@@ -64,10 +64,10 @@ def select(
 ) -> Iterator[LoggedEntry | Damage | OffsetGap]:
     """The entries of the groups that are `wanted` (by group id), in log order.
 
-    Between them: the markers of transactions in which they committed; damage; and in front of an entry, if the log
-    skips offsets anywhere since the entry yielded before, the last of these gaps. The topic id of a commit is left out. Slices
-    of a partition follow each other in log order. `advance` is told the bytes read. Raises SourceError if a
-    file cannot be read.
+    Between them: the markers of transactions in which they committed; damage; and in front of an entry, if
+    the log skips offsets anywhere since the entry yielded before, the last of these gaps. The topic id of a
+    commit is left out. Slices of a partition follow each other in log order. `advance` is told the bytes
+    read. Raises SourceError if a file cannot be read.
     """
     for partition, parts in groupby(slices, key=lambda part: part.offsets_partition):
         selection = _Selection(partition, wanted)
@@ -106,8 +106,8 @@ class _Selection:
         if self._open or (rows[PRODUCER_ID].take(np.flatnonzero(chosen)) >= 0).any():
             chosen |= (kinds == COMMITTED) | (kinds == ABORTED)
         judged = dict(block.others)
-        for row, entry in judged.items():
-            chosen[row] = isinstance(entry, OffsetsEntry) and self._wanted(group_of(entry.key))
+        for row, odd in judged.items():
+            chosen[row] = isinstance(odd, OffsetsEntry) and self._wanted(group_of(odd.key))
         offsets = rows[LOG_OFFSET]
         # Where the log skips offsets: what comes before row i + 1 is not offsets[i + 1] - 1.
         skips = np.flatnonzero(offsets[1:] > offsets[:-1] + 1) + 1
@@ -191,7 +191,9 @@ class _Selection:
         if len(of_commits):
             names = ids_with_tag(keys, GROUP_TAG)
             fresh_groups = np.unique(groups[of_commits])
-            hits = [number for number in fresh_groups.tolist() if self._wanted(_text(keys, int(names[number])))]
+            hits = [
+                number for number in fresh_groups.tolist() if self._wanted(_text(keys, int(names[number])))
+            ]
             self._is_wanted[of_commits] = np.isin(groups[of_commits], hits)
         for key_id in fresh[tags[fresh] > COMMIT_TAG].tolist():
             group = _group_in(key_bytes(keys, key_id))

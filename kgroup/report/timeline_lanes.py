@@ -1,4 +1,4 @@
-"""A timeline as a picture sees it: a lane for each member, a column for each generation, a cell where they meet."""
+"""A timeline as a picture: a lane for each member, a column for each generation, a cell where they meet."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -91,9 +91,7 @@ def _free_lane(
     return len(lanes) - 1
 
 
-def _cell(
-    lane: int, member: TimelineMember, generation: Generation, gaps: dict[Partition, int]
-) -> Cell:
+def _cell(lane: int, member: TimelineMember, generation: Generation, gaps: dict[Partition, int]) -> Cell:
     moved = generation.moved
     return Cell(
         lane=lane,

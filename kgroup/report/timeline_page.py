@@ -108,7 +108,14 @@ def _generation(generation: Generation, cells: Sequence[Cell]) -> dict[str, obje
 
 
 def _cause(cause: Cause) -> list[object]:
-    return [cause_class(cause), cause.kind, cause.grade, cause.evidence, list(cause.alternatives), cause.remedy]
+    return [
+        cause_class(cause),
+        cause.kind,
+        cause.grade,
+        cause.evidence,
+        list(cause.alternatives),
+        cause.remedy,
+    ]
 
 
 def _occurrence(occurrence: Occurrence) -> dict[str, object]:
@@ -143,7 +150,9 @@ def _columns_width(picture: Picture) -> int:
 def _svg_group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
     step = _columns_width(picture) / max(len(picture.columns), 1)
     yield f'<text x="6" y="{top + 16}" font-size="14" font-weight="600">{escape(timeline.group_id)}</text>\n'
-    times = [generation.roster.at_ms for generation in timeline.generations if generation.roster.at_ms is not None]
+    times = [
+        generation.roster.at_ms for generation in timeline.generations if generation.roster.at_ms is not None
+    ]
     if times:
         said = f"{iso_time(times[0])} to {iso_time(times[-1])}, {len(timeline.generations)} generations"
         yield f'<text x="6" y="{top + 32}" fill="#555">{said}</text>\n'
@@ -151,19 +160,22 @@ def _svg_group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
         label = lane.label if len(lane.label) <= 22 else f"{lane.label[:21]}…"
         yield f'<text x="6" y="{top + _TOP + number * _LANE + 12}">{escape(label)}</text>\n'
     for number, generation in enumerate(timeline.generations):
-        for place, cause in enumerate(generation.causes[:3]):
+        for nth, cause in enumerate(generation.causes[:3]):
             colour = _CAUSE_COLOURS[cause_class(cause)]
-            title = escape(f"generation {generation.roster.generation}: {cause.kind} ({cause.grade}): {cause.evidence}")
+            title = escape(
+                f"generation {generation.roster.generation}: {cause.kind} ({cause.grade}): {cause.evidence}"
+            )
             yield (
-                f'<rect x="{_LABEL + number * step:.1f}" y="{top + _TOP - 10 + 3 * place}" width="{max(step - 1, 0.6):.1f}"'
+                f'<rect x="{_LABEL + number * step:.1f}" y="{top + _TOP - 10 + 3 * nth}"'
+                f' width="{max(step - 1, 0.6):.1f}"'
                 f' height="3" fill="{colour}"><title>{title}</title></rect>\n'
             )
-    for lane, first, last, owned in _runs(picture):
+    for place, first, last, owned in _runs(picture):
         colour = _shade(owned, picture.most_owned)
         yield (
-            f'<rect x="{_LABEL + first * step:.1f}" y="{top + _TOP + lane * _LANE + 1}"'
+            f'<rect x="{_LABEL + first * step:.1f}" y="{top + _TOP + place * _LANE + 1}"'
             f' width="{max((last - first + 1) * step - 0.5, 0.5):.1f}" height="{_LANE - 3}" fill="{colour}">'
-            f"<title>{escape(picture.lanes[lane].label)}: {owned} partitions</title></rect>\n"
+            f"<title>{escape(picture.lanes[place].label)}: {owned} partitions</title></rect>\n"
         )
 
 
@@ -184,4 +196,6 @@ def _shade(owned: int, most: int) -> str:
     if not owned:
         return "#eceff1"
     share = owned / most
-    return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in ((199, 8), (221, 64), (243, 129)))
+    return "#" + "".join(
+        f"{round(low + (high - low) * share):02x}" for low, high in ((199, 8), (221, 64), (243, 129))
+    )

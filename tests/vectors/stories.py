@@ -1,8 +1,8 @@
 """A capture's `story.json`: does replay find what was done to each group, and accuse no other?
 
-Each condition that a log can show is a case; one that it cannot show is printed as held, with the reason, and not
-counted. Each group is one more case: nothing that replay grades `recorded` or `inferred` may be without an event that
-made it. Conditions that need log ends (stuck, lag) are not judged here.
+Each condition that a log can show is a case; one that it cannot show is printed as held, with the reason,
+and not counted. Each group is one more case: nothing that replay grades `recorded` or `inferred` may be
+without an event that made it. Conditions that need log ends (stuck, lag) are not judged here.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ NEEDS_LAG = {
 PATTERNS_NEED = {"rebalance-storm": "rebalance-storm", "flapping-member": "rebalance-storm"}
 
 
-class Held(Exception):
+class HeldError(Exception):
     """The log cannot show the condition, and why."""
 
 
@@ -49,7 +49,7 @@ def story_cases(story: Story) -> Iterator[Case]:
         name = f"{story.name} {condition['group']} {condition['condition']}"
         try:
             failure = condition_failure(story, condition, [s for s in said if s.group == condition["group"]])
-        except Held as held:
+        except HeldError as held:
             print(f"held   {name}: {held}")
             continue
         print(f"judged {name}: {'found' if failure is None else 'NOT FOUND'}")
@@ -72,20 +72,24 @@ def is_pattern_true(story: Story, group: str, pattern: Pattern) -> bool:
 def condition_failure(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
     name = condition["condition"]
     if name in NEEDS_LAG:
-        raise Held("not judged yet: needs lag-report --stuck")
+        raise HeldError("not judged yet: needs lag-report --stuck")
     if name not in JUDGES:
-        raise Held("no rule for this condition")
+        raise HeldError("no rule for this condition")
     if condition["group"] not in story.timelines:
-        raise Held("the group is not in the log")
+        raise HeldError("the group is not in the log")
     failure = JUDGES[name](story, condition, said)
     if failure is not None and story.timelines[condition["group"]].is_cut:
-        raise Held(f"records that may have shown it are gone (compaction): {failure}")
+        raise HeldError(f"records that may have shown it are gone (compaction): {failure}")
     return failure
 
 
 def storm(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
     found = [p for p in story.timelines[condition["group"]].patterns if p.name == "rebalance-storm"]
-    hits = [p for p in found if p.from_ms and p.to_ms and p.from_ms <= condition["to_ms"] and p.to_ms >= condition["from_ms"]]
+    hits = [
+        p
+        for p in found
+        if p.from_ms and p.to_ms and p.from_ms <= condition["to_ms"] and p.to_ms >= condition["from_ms"]
+    ]
     return None if hits else "no storm named in that time"
 
 
@@ -101,17 +105,17 @@ def lost_member(story: Story, condition: dict[str, Any], said: list[Said]) -> st
         return None
     for s in about:
         if s.cause.grade is Grade.UNKNOWN and K.SESSION_EXPIRED in s.cause.alternatives:
-            raise Held(f"it is named as gone, and how is not in the log: {s.cause.evidence}")
+            raise HeldError(f"it is named as gone, and how is not in the log: {s.cause.evidence}")
     return f"{handle} is not among those whose session expired: {[str(s.cause.kind) for s in about]}"
 
 
 def static_restart(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
     generations = story.timelines[condition["group"]].generations
     if not any(member.instance_id for g in generations for member in g.roster.members):
-        raise Held("its records have no instance ids (value versions before 3)")
+        raise HeldError("its records have no instance ids (value versions before 3)")
     first, last = condition["from_ms"], condition["to_ms"] + 5_000
     if not any(first <= at_ms <= last for at_ms in story.group_records[condition["group"]]):
-        raise Held("the broker logged nothing: 2.4 writes a new member id only at the next rebalance")
+        raise HeldError("the broker logged nothing: 2.4 writes a new member id only at the next rebalance")
     hits = of_kinds(in_time(said, condition), K.STATIC_RESTART)
     named = [s for s in hits if condition["instance"] in s.cause.evidence]
     return None if named else f"no new member id for {condition['instance']}"
@@ -135,12 +139,12 @@ def topic_deleted(story: Story, condition: dict[str, Any], said: list[Said]) -> 
     if any(condition["topic"] in s.topics for s in hits):
         return None
     if any(str(e.get("version", "")).startswith("0.10") for e in story.of(None, "broker-started")):
-        raise Held("brokers of 0.10 write no tombstones for a deleted topic")
+        raise HeldError("brokers of 0.10 write no tombstones for a deleted topic")
     return f"offsets of {condition['topic']} are not named as removed"
 
 
 def removed(*kinds: CauseKind) -> Callable[[Story, dict[str, Any], list[Said]], str | None]:
-    """The removal is found; by whom, it may be unknown, as long as the true answer is among the possible ones."""
+    """The removal is found; by whom may be unknown, if the true answer is among the possible ones."""
 
     def judge(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
         later = [s for s in said if s.at_ms is None or s.at_ms >= condition["from_ms"] - 2_000]

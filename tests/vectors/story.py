@@ -1,7 +1,7 @@
 """`story.json` of a capture as questions: what was done to a group, and which causes a log may name for it.
 
-Truth comes from the driver's diary alone. A cause that kgroup grades `recorded` or `inferred` must have an event of
-the diary that made it; an event that the log can show should be named.
+Truth comes from the driver's diary alone. A cause that kgroup grades `recorded` or `inferred` must have an
+event of the diary that made it; an event that the log can show should be named.
 """
 
 import json
@@ -22,7 +22,8 @@ from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry
 from kgroup.protocol.keys import OffsetCommitKey, group_of
 
 K = CauseKind
-# From an event to its trace in the log: a member may sleep through a heartbeat, a session runs out, metadata grow old.
+# From an event to its trace in the log: a member may sleep through a heartbeat, a session runs out,
+# metadata grow old.
 SLOW_MS = 60_000
 CLOCK_MS = 1_500
 
@@ -64,14 +65,16 @@ class Story:
                     yield Said(group, generation.roster.at_ms, cause, _clients(cause, clients), topics)
             for occurrence in timeline.occurrences:
                 topics = frozenset(partition.topic for partition in occurrence.partitions)
-                yield Said(group, occurrence.at_ms, occurrence.cause, _clients(occurrence.cause, clients), topics)
+                yield Said(
+                    group, occurrence.at_ms, occurrence.cause, _clients(occurrence.cause, clients), topics
+                )
 
     def of(self, group: str | None, what: str, action: str | None = None) -> Iterator[dict[str, Any]]:
         """The events of a group (None: of any)."""
         for event in self.events:
-            if event["what"] == what and (group is None or event["group"] == group):
-                if action is None or list(event.get("action", ()))[:1] == [action]:
-                    yield event
+            is_ours = event["what"] == what and (group is None or event["group"] == group)
+            if is_ours and (action is None or list(event.get("action", ()))[:1] == [action]):
+                yield event
 
 
 def read_story(folder: Path) -> Story:
@@ -99,13 +102,14 @@ def _noting(
 
 
 def is_true(story: Story, said: Said) -> bool | None:
-    """Whether an event of the diary made what was said; None where the diary tells nothing of such members."""
+    """Whether an event of the diary made what was said; None where it tells nothing of such members."""
     if said.cause.kind in _OF_MEMBERS and said.client_ids and not _is_driven(story, said):
         return None
     return any(_near(event["t"], said.at_ms, _slow_ms(said)) for event in _makers(story, said))
 
 
-# The driver logs every step of its own members; of clients in other languages, and of those that Connect, Streams and
+# The driver logs every step of its own members; of clients in other languages, and of those that Connect,
+# Streams and
 # raw requests bring, not how they end.
 _OF_MEMBERS = (K.FIRST_JOIN, K.JOIN, K.LEAVE, K.SESSION_EXPIRED, K.STATIC_RESTART, K.SUBSCRIPTION_CHANGED)
 
@@ -165,7 +169,11 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
             yield from story.of(None, "admin", "delete-topic")
         case K.PROTOCOL_MIGRATED:
             conditions = ("classic-to-consumer", "consumer-to-classic")
-            yield from ({"t": t["from_ms"]} for t in story.truth if t["group"] == group and t["condition"] in conditions)
+            yield from (
+                {"t": t["from_ms"]}
+                for t in story.truth
+                if t["group"] == group and t["condition"] in conditions
+            )
         case K.TRANSACTION_ABORTED:
             yield from (e for e in story.of(group, "do", "txn") if "abort" in e["action"])
         case K.NO_MEMBERSHIP:
@@ -196,4 +204,3 @@ def client_of(story: Story, event: dict[str, Any]) -> str:
 
 def _is_client(story: Story, event: dict[str, Any], client_ids: tuple[str, ...]) -> bool:
     return any(client_id.startswith(client_of(story, event)) for client_id in client_ids)
-
