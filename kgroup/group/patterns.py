@@ -79,7 +79,7 @@ def _dense_runs(generations: Run) -> Iterator[list[Generation]]:
 
 
 def _baseline_ms(generations: Run, run: Run) -> int | None:
-    within = {id(generation) for generation in run}
+    within = {id(generation) for generation in run[1:]}
     others = [
         generation.since_previous_ms
         for generation in generations

@@ -9,7 +9,7 @@ from kgroup.group.timeline_model import Partition
 
 _REMEMBERED = 6
 _RHYTHM_COMMITS_MIN = 3  # intervals, from four commits
-_OFF_BEAT = 0.75
+_OFF_BEAT = 0.9
 
 
 @dataclass(slots=True)
