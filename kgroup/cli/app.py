@@ -149,6 +149,7 @@ def _kgroup(
 ) -> None:
     """Diagnostics and operations for Kafka consumer groups.
 
-    Which broker coordinates a group, what is in __consumer_offsets, what would another assignor do, how far
-    behind is everyone: from log files, from a live cluster, and on Spark.
+    Which broker coordinates a group, what is in __consumer_offsets, why did a group
+    rebalance, what would another assignor do, how far behind is everyone: from log files, from a live
+    cluster, and on Spark.
     """

@@ -3,8 +3,8 @@
 A log says that a member is gone, never why. Two facts narrow it down. A coordinator counts a commit as a
 sign of life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that
 committed less than its session timeout before cannot have expired. And a member whose commits came in a
-steady rhythm, moving forward, and then stopped for just the session timeout was still expected to commit. Everything else is
-unknown.
+steady rhythm, moving forward, and then stopped for just the session timeout was still expected to commit.
+Everything else is unknown.
 """
 
 from kgroup.group.membership import GroupKind

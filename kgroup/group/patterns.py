@@ -16,6 +16,7 @@ _FLAPS_MIN = 3
 _PING_PONG_MIN = 4
 _LEADER_CHANGES_MIN = 5
 _IDLE_ROUNDS_MIN = 5
+_NAMED_MAX = 3
 
 Run = Sequence[Generation]
 
@@ -48,7 +49,7 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         baseline = _baseline_ms(generations, run)
         evidence += f"; otherwise one every {_seconds(baseline)}" if baseline is not None else ""
         if returning:
-            evidence += f"; {_names(returning)} joined and was gone again"
+            evidence += f"; {_listed([_name(who) for who in returning])} joined and was gone again"
         yield Pattern(
             name="rebalance-storm",
             from_ms=run[0].roster.at_ms,
@@ -97,29 +98,33 @@ def _returning(run: Run) -> list[tuple[str, str]]:
 
 def _flapping(generations: Run) -> Iterator[Pattern]:
     """The same client on the same host comes and goes, in a storm or not."""
+    comings: Counter[tuple[str, str]] = Counter()
     for who in _returning(generations):
-        hits = [
-            generation
-            for generation in generations[1:]
-            if any(member.identity == who for member in (*generation.joined, *generation.left))
-        ]
-        comings = sum(member.identity == who for generation in hits for member in generation.joined)
+        joined = sum(member.identity == who for one in generations[1:] for member in one.joined)
         together = max(
             sum(member.identity == who for member in generation.roster.members) for generation in generations
         )
-        if comings <= _FLAPS_MIN * together:
-            continue  # several members share a client id and a host: a few restarts each
-        yield Pattern(
-            name="flapping-member",
-            from_ms=hits[0].roster.at_ms,
-            to_ms=hits[-1].roster.at_ms,
-            first_generation=hits[0].roster.generation,
-            last_generation=hits[-1].roster.generation,
-            member_ids=_ids_of(hits, [who]),
-            evidence=f"{_names([who])} joined {comings} times",
-            remedy="Look at that process: does it crash, is it restarted, does it go over "
-            "max.poll.interval.ms?",
-        )
+        # Several members may share a client id and a host: a few restarts each are no flapping.
+        if joined > _FLAPS_MIN * together:
+            comings[who] = joined
+    if not comings:
+        return
+    hits = [
+        generation
+        for generation in generations[1:]
+        if any(member.identity in comings for member in (*generation.joined, *generation.left))
+    ]
+    most = sorted(comings, key=lambda who: (-comings[who], who))
+    yield Pattern(
+        name="flapping-member",
+        from_ms=hits[0].roster.at_ms,
+        to_ms=hits[-1].roster.at_ms,
+        first_generation=hits[0].roster.generation,
+        last_generation=hits[-1].roster.generation,
+        member_ids=_ids_of(hits, comings),
+        evidence=_listed([f"{_name(who)} joined {comings[who]} times" for who in most]),
+        remedy="Look at that process: does it crash, is it restarted, does it go over max.poll.interval.ms?",
+    )
 
 
 def _ping_pong(generations: Run) -> Iterator[Pattern]:
@@ -253,8 +258,14 @@ def _ids_of(run: Iterable[Generation], identities: Iterable[tuple[str, str]]) ->
     return tuple(found)
 
 
-def _names(identities: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{name} on {host.lstrip('/')}" if host else name for name, host in identities)
+def _name(identity: tuple[str, str]) -> str:
+    name, host = identity
+    return f"{name} on {host.lstrip('/')}" if host else name
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = [f"and {len(texts) - _NAMED_MAX} more"] if len(texts) > _NAMED_MAX else []
+    return ", ".join([*texts[:_NAMED_MAX], *more])
 
 
 def _seconds(ms: int) -> str:

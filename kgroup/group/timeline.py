@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from kgroup.group import causes
+from kgroup.group import causes, incidents
 from kgroup.group.departures import why_gone
 from kgroup.group.membership import GroupKind
 from kgroup.group.patterns import find_patterns
@@ -20,7 +20,6 @@ from kgroup.group.timeline_model import (
     CommitGap,
     Generation,
     Grade,
-    Occurrence,
     Partition,
     Roster,
     Timeline,
@@ -145,7 +144,7 @@ class GroupReplay:
         self._close_modern()
         timeline = self._timeline
         if not timeline.has_group_records and timeline.commits:
-            timeline.occurrences.insert(0, self._no_membership())
+            timeline.occurrences.insert(0, incidents.no_membership(timeline))
         timeline.patterns = find_patterns(timeline, self._tracks)
         return timeline
 
@@ -156,10 +155,10 @@ class GroupReplay:
         if not roster.members and not roster.protocol_type:
             # The coordinator of 4.x writes a group down before its first round.
             return
-        self._note_unreadable(roster)
+        self._note_unreadable(logged, roster)
         previous = self._roster
         if previous is not None and previous.kind is roster.kind and previous.generation == roster.generation:
-            self._same_generation(previous, roster)
+            self._same_generation(logged, previous, roster)
             return
         self._begin(roster)
         self._finish_round()
@@ -307,28 +306,21 @@ class GroupReplay:
                     self._known_counts.get(owned.topic, 0), owned.partition + 1
                 )
 
-    def _same_generation(self, previous: Roster, roster: Roster) -> None:
+    def _same_generation(self, logged: LoggedEntry, previous: Roster, roster: Roster) -> None:
         """Written again without a round: a static member came back (KIP-345)."""
         _, _, replaced = causes.member_changes(previous, roster)
         for cause in causes.static_restarts(replaced, roster.members):
-            self._occur(roster.at_ms, roster.offset, cause, partition=roster.offsets_partition)
+            self._occur(logged, cause)
         self._roster = roster
         if self._timeline.generations:
             last = self._timeline.generations[-1]
             last.roster = _as_of(roster, last.roster)
 
-    def _note_unreadable(self, roster: Roster) -> None:
+    def _note_unreadable(self, logged: LoggedEntry, roster: Roster) -> None:
         known = {member.member_id for member in self._roster.members} if self._roster else set()
         for member in roster.members:
             if member.unreadable and member.member_id not in known:
-                cause = Cause(
-                    kind=CauseKind.UNREADABLE_MEMBER,
-                    grade=Grade.RECORDED,
-                    member_ids=(member.member_id,),
-                    evidence=f"protocol type 'consumer', but {member.unreadable}",
-                    remedy="Give clients of another protocol a protocol type and group of their own.",
-                )
-                self._occur(roster.at_ms, roster.offset, cause, partition=roster.offsets_partition)
+                self._occur(logged, incidents.unreadable_member(member))
 
     # Commits
 
@@ -355,39 +347,12 @@ class GroupReplay:
             before = track.offset
             track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
         self._close_gap(partition, at_ms)
-        if logged.producer_id is None:
-            self._note_odd_commit(logged, partition, before, value.offset)
-
-    def _note_odd_commit(
-        self, logged: LoggedEntry, partition: Partition, before: int | None, offset: int
-    ) -> None:
-        """A commit into a group without members, or one that goes back."""
         roster = self._roster
-        if roster is None or roster.kind is GroupKind.STREAMS:
+        if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
             return
-        backwards = before is not None and offset < before
-        if roster.members and not backwards:
-            return
-        moved = f"{partition}: {'-' if before is None else before} to {offset}"
-        if not roster.members and not self._cut:
-            cause = Cause(
-                kind=CauseKind.OFFSET_RESET,
-                grade=Grade.RECORDED,
-                evidence=f"committed while the group had no members: {moved}",
-            )
-        elif roster.members:
-            owner = roster.owner_of(partition)
-            cause = Cause(
-                kind=CauseKind.REWIND,
-                grade=Grade.RECORDED,
-                member_ids=(owner.member_id,) if owner else (),
-                evidence=f"committed backwards: {moved}",
-                remedy="If nobody seeked: a member committed after it had lost the partition, or "
-                "committed offsets of its own making.",
-            )
-        else:
-            return
-        self._occur(time_of(logged), logged.offset, cause, (partition,), logged.partition)
+        if not roster.members or (before is not None and value.offset < before):
+            cause = incidents.odd_commit(roster, partition, before, value.offset, cut=self._cut)
+            self._occur(logged, cause, (partition,))
 
     def _end_transaction(self, logged: LoggedEntry, marker: TransactionMarker) -> None:
         commits = self._open.pop(marker.producer_id, {})
@@ -395,13 +360,8 @@ class GroupReplay:
             for partition, commit in commits.items():
                 self._commit(commit, partition)
         elif commits:
-            cause = Cause(
-                kind=CauseKind.TRANSACTION_ABORTED,
-                grade=Grade.RECORDED,
-                evidence=f"offsets of {len(commits)} partitions do not count: producer "
-                f"{marker.producer_id} aborted",
-            )
-            self._occur(time_of(logged), logged.offset, cause, tuple(sorted(commits)), logged.partition)
+            partitions = tuple(sorted(commits))
+            self._occur(logged, incidents.aborted(marker.producer_id, len(partitions)), partitions)
 
     def _open_gaps(self, generation: Generation) -> None:
         for partition, track in self._tracks.items():
@@ -442,7 +402,7 @@ class GroupReplay:
             partitions = tuple(sorted(partition for _, partition in tombstones))
             first = tombstones[0][0]
             cause = why_offsets_removed(time_of(first), partitions, self._tracks, self._roster)
-            self._occur(time_of(first), first.offset, cause, partitions, first.partition)
+            self._occur(first, cause, partitions)
             for partition in partitions:
                 self._tracks.pop(partition, None)
                 self._waiting.pop(partition, None)
@@ -450,13 +410,8 @@ class GroupReplay:
             self._forget_group(removed, ())
 
     def _forget_group(self, removed: LoggedEntry, partitions: tuple[Partition, ...]) -> None:
-        self._occur(
-            time_of(removed),
-            removed.offset,
-            why_group_removed(time_of(removed), self._last_sign_ms, partitions, self._tracks),
-            tuple(sorted(partitions)),
-            removed.partition,
-        )
+        cause = why_group_removed(time_of(removed), self._last_sign_ms, partitions, self._tracks)
+        self._occur(removed, cause, tuple(sorted(partitions)))
         self._close_modern()
         self._roster = self._modern = None
         self._tracks.clear()
@@ -464,87 +419,15 @@ class GroupReplay:
         self._known_counts.clear()
         self._cut = False
 
-    # Occurrences
-
     def _note_leader_epoch(self, logged: LoggedEntry) -> None:
-        known = self._leader_epoch
-        self._leader_epoch = logged.leader_epoch
-        if known is None or logged.leader_epoch is None or logged.leader_epoch == known:
-            return
-        cause = Cause(
-            kind=CauseKind.COORDINATOR_MOVED,
-            grade=Grade.RECORDED,
-            evidence=f"the offsets partition has leader epoch {logged.leader_epoch}, before {known}",
-            remedy="Look at the brokers at that time: another one took over the offsets partition, "
-            "or the same one restarted.",
-        )
-        self._occur(time_of(logged), logged.offset, cause, partition=logged.partition)
-
-    def _no_membership(self) -> Occurrence:
-        return Occurrence(
-            at_ms=self._timeline.first_commit_ms,
-            offset=0,
-            offsets_partition=-1,
-            generation=None,
-            cause=Cause(
-                kind=CauseKind.NO_MEMBERSHIP,
-                grade=Grade.RECORDED,
-                evidence=f"{self._timeline.commits} commits and no record of a group: offsets are "
-                "committed without membership",
-            ),
-        )
+        known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
+        if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
+            self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
 
     def _occur(
-        self,
-        at_ms: int | None,
-        offset: int,
-        cause: Cause,
-        partitions: tuple[Partition, ...] = (),
-        partition: int = -1,
+        self, logged: LoggedEntry, cause: Cause | None, partitions: tuple[Partition, ...] = ()
     ) -> None:
-        last = self._timeline.occurrences[-1] if self._timeline.occurrences else None
-        if (
-            last is not None
-            and last.cause.kind is cause.kind
-            and cause.kind in (CauseKind.OFFSET_RESET, CauseKind.REWIND)
-            and _near(last.at_ms, at_ms)
-        ):
-            # One seek or one reset commits all of its partitions.
-            merged = Cause(
-                kind=cause.kind,
-                grade=cause.grade,
-                member_ids=tuple(dict.fromkeys(last.cause.member_ids + cause.member_ids)),
-                evidence=_joined(last.cause.evidence, cause.evidence),
-                remedy=cause.remedy,
-            )
-            self._timeline.occurrences[-1] = Occurrence(
-                at_ms=last.at_ms,
-                offset=last.offset,
-                offsets_partition=last.offsets_partition,
-                generation=last.generation,
-                cause=merged,
-                partitions=tuple(sorted({*last.partitions, *partitions})),
-            )
-            return
-        self._timeline.occurrences.append(
-            Occurrence(
-                at_ms=at_ms,
-                offset=offset,
-                offsets_partition=partition,
-                generation=self._roster.generation if self._roster else None,
-                cause=cause,
-                partitions=partitions,
-            )
-        )
-
-
-def _joined(first: str, second: str) -> str:
-    """Two evidences of one kind as one: what stands behind the first colon of the second is added."""
-    return f"{first}, {second.partition(': ')[2]}"
-
-
-def _near(first_ms: int | None, second_ms: int | None) -> bool:
-    return first_ms is not None and second_ms is not None and second_ms - first_ms <= _ONE_DELETION_MS
+        incidents.add_incident(self._timeline, logged, self._roster, cause, partitions)
 
 
 def _together(first: LoggedEntry, second: LoggedEntry) -> bool:

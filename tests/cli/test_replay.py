@@ -59,10 +59,16 @@ def test_every_format_has_the_same_rows(kgroup, tmp_path):
     from pyarrow import parquet
 
     file = tmp_path / "rows.parquet"
-    assert kgroup("replay", LIVES, "--group", "orders-app", "-o", "parquet", "--output", str(file)).status == 0
-    rows = list(csv.DictReader(io.StringIO(kgroup("replay", LIVES, "--group", "orders-app", "-o", "csv").out)))
+    assert (
+        kgroup("replay", LIVES, "--group", "orders-app", "-o", "parquet", "--output", str(file)).status == 0
+    )
+    rows = list(
+        csv.DictReader(io.StringIO(kgroup("replay", LIVES, "--group", "orders-app", "-o", "csv").out))
+    )
     table = parquet.read_table(file).to_pylist()
-    assert [row["generation"] for row in table] == [int(row["generation"]) for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert (
+        [row["generation"] for row in table] == [int(row["generation"]) for row in rows] == [1, 2, 3, 4, 5, 6]
+    )
     assert [row["causes"] for row in table] == [row["causes"] for row in rows]
 
 

@@ -57,7 +57,12 @@ class GroupLog:
     next_offset: int = 0
 
     def generation(
-        self, at: float, number: int, *members: MemberMetadata, protocol: str = "range", leader: str | None = None
+        self,
+        at: float,
+        number: int,
+        *members: MemberMetadata,
+        protocol: str = "range",
+        leader: str | None = None,
     ) -> None:
         value = GroupMetadataValue(
             protocol_type="consumer",
@@ -110,7 +115,9 @@ class GroupLog:
         entry = OffsetsEntry(type=record_type, key=key, value=value, value_version=version)
         self.entries.append(self._logged(at, entry, producer))
 
-    def _logged(self, at: float, entry: OffsetsEntry | TransactionMarker, producer: int | None) -> LoggedEntry:
+    def _logged(
+        self, at: float, entry: OffsetsEntry | TransactionMarker, producer: int | None
+    ) -> LoggedEntry:
         self.next_offset += 1
         return LoggedEntry(
             partition=0,

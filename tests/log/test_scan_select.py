@@ -21,16 +21,20 @@ CAPTURES = sorted(path.parent for path in FIXTURES.glob("*/*/truth.jsonl"))
 CAPTURE = FIXTURES / "3.9.1" / "lives"
 
 
-def selected(folder: Path, wanted: set[str] | None, slice_bytes: int = 1 << 40) -> list[LoggedEntry | OffsetGap]:
+def selected(
+    folder: Path, wanted: set[str] | None, slice_bytes: int = 1 << 40
+) -> list[LoggedEntry | OffsetGap]:
     parts = (
-        part for segment in open_sources([folder]) for part in split(segment.path, segment.partition, slice_bytes)
+        part
+        for segment in open_sources([folder])
+        for part in split(segment.path, segment.partition, slice_bytes)
     )
     items = select(parts, lambda group: wanted is None or group in wanted)
     return [item for item in items if not isinstance(item, Damage)]
 
 
 def plain(folder: Path, wanted: set[str] | None) -> Iterator[LoggedEntry]:
-    """Entries of the groups as the scan gives them: commits as type 1, without topic id and bytes of their own."""
+    """Entries of the groups, as the plain path reads them."""
     for item in read_entries(open_sources([folder])):
         if isinstance(item, Damage) or not isinstance(item.entry, OffsetsEntry):
             continue

@@ -14,14 +14,18 @@ from kgroup.report.timeline_page import write_page, write_svg
 from tests.group.group_log import GROUP, GroupLog, member
 
 CHROMIUM = shutil.which("chromium")
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH (apt-get install chromium)")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on the PATH (apt-get install chromium)"
+)
 
 
 def storm() -> Timeline:
     log = GroupLog()
     log.generation(0, 1, member("stable", 0, 1))
     for number in range(6):
-        log.generation(10 + 2 * number, 2 + 2 * number, member("stable", 0), member(f"l{number}", 1, client="flap"))
+        log.generation(
+            10 + 2 * number, 2 + 2 * number, member("stable", 0), member(f"l{number}", 1, client="flap")
+        )
         log.generation(11 + 2 * number, 3 + 2 * number, member("stable", 0, 1))
     return log.timeline()
 
