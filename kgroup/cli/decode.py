@@ -182,9 +182,9 @@ def decode(
     Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
     groups of the consumer, share and streams protocols; deletions, the outcome of each transactional commit,
     and what nobody can read, with its bytes. JSON has Kafka's own field names. Damaged places are named on
-    standard error by file and byte, and everything healthy still comes out. So are records that can be decoded
-    and in which something is odd: bytes left over, or a consumer's subscription that is none. --strict counts
-    them, too.
+    standard error by file and byte, and everything healthy still comes out. So are records that can be
+    decoded and in which something is odd: bytes left over, or a consumer's subscription that is none.
+    --strict counts them, too.
 
     The records come from a broker's files, or from a cluster with --bootstrap-server, up to what is committed
     there now. With --follow the cluster's new records come after them, until it is interrupted; how their
