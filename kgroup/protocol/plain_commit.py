@@ -1,6 +1,6 @@
-"""Reads the value of a commit where it is as plain as Kafka writes it, at a tenth of what the codec takes.
+"""Reads keys and values of commits as plain as Kafka writes them, at a tenth of what the codec takes.
 
-Nearly all records of an offsets topic are commits. The layouts are those of `schemas/OffsetCommitValue.json`;
+Nearly all records of an offsets topic are commits. The layouts are those of `schemas/OffsetCommit*.json`;
 whatever is not exactly like them is left to the codec (`payload.py`), which knows and explains the rest.
 """
 
@@ -9,6 +9,7 @@ from struct import Struct
 from typing import Final
 from uuid import UUID
 
+from kgroup.protocol.keys import OffsetCommitKey
 from kgroup.protocol.values import OffsetCommitValue
 
 # What stands in front of the metadata, the version and the metadata's length included, and what behind it.
@@ -27,7 +28,9 @@ _LAYOUTS: Final = {
     3: (_FRONT_WITH_EPOCH, _COMMITTED),
 }
 
-_METADATA_MAX: Final = 0x7FFF
+_STRING_MAX: Final = 0x7FFF
+_KEY_GROUP_AT: Final = 4  # behind the record type and the length of the group
+_KEY_PARTITION_SIZE: Final = 4
 _ONE_BYTE_VARINT_MAX: Final = 0x7F
 _TOPIC_ID_TAG: Final = b"\x00\x10"  # tag 0, 16 bytes
 _TOPIC_ID_BYTES: Final = 16
@@ -45,7 +48,7 @@ def read_plain_commit(value: bytes, version: int) -> OffsetCommitValue | None:
         return None
     offset, *epoch, size = front.unpack_from(value)
     end = start + size
-    if size > _METADATA_MAX or len(value) != end + back.size:
+    if size > _STRING_MAX or len(value) != end + back.size:
         return None
     metadata = _text(value[start:end])
     if metadata is None:
@@ -58,6 +61,19 @@ def read_plain_commit(value: bytes, version: int) -> OffsetCommitValue | None:
         commit_timestamp=committed,
         expire_timestamp=expiry[0] if expiry else -1,
     )
+
+
+def read_plain_commit_key(key: bytes) -> OffsetCommitKey | None:
+    """The same for a key, which begins with its record type."""
+    group_end = _KEY_GROUP_AT + int.from_bytes(key[_KEY_GROUP_AT - 2 : _KEY_GROUP_AT])
+    topic_at = group_end + 2
+    topic_end = topic_at + int.from_bytes(key[group_end:topic_at])
+    if len(key) != topic_end + _KEY_PARTITION_SIZE or max(group_end, topic_end - topic_at) > _STRING_MAX:
+        return None
+    group, topic = _text(key[_KEY_GROUP_AT:group_end]), _text(key[topic_at:topic_end])
+    if group is None or topic is None:
+        return None
+    return OffsetCommitKey(group=group, topic=topic, partition=int.from_bytes(key[topic_end:], signed=True))
 
 
 def _read_flexible(value: bytes) -> OffsetCommitValue | None:
