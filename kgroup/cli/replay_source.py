@@ -112,7 +112,9 @@ def _has_stdin(sources: Sources) -> bool:
 
 def _without_damage(items: Iterable[Item | Damage], problems: list[str]) -> Iterator[Item]:
     for item in items:
-        if isinstance(item, Damage):
+        if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
+            yield item
+        elif isinstance(item, Damage):
             left_out = f"{item.size} bytes left out: " if item.size else ""
             problems.append(f"{item.segment}: byte {item.position}: {left_out}{item.why}")
         elif isinstance(item, LoggedEntry) and isinstance(item.entry, Undecodable):

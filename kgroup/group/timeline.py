@@ -5,7 +5,7 @@ found. Times come from records. A gap in the log is marked, and nothing is concl
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kgroup.group import causes, incidents
@@ -51,30 +51,54 @@ def replay(
     partition. What cannot be decoded is passed over: the caller reports it.
     """
     groups: dict[str, GroupReplay] = {}
-    partition = None
-    of_partition: dict[str, GroupReplay] = {}
-    was_cut = False
+    log = _PartitionLog(-1)
     for item in entries:
-        if item.partition != partition:
-            partition, of_partition, was_cut = item.partition, {}, False
+        if item.partition != log.partition:
+            log.end()
+            log = _PartitionLog(item.partition)
         if isinstance(item, OffsetGap):
-            was_cut = True
-            for group in of_partition.values():
-                group.cut()
-        elif isinstance(item.entry, TransactionMarker):
-            for group in of_partition.values():
-                group.add(item)
+            log.gaps += 1
         elif isinstance(item.entry, OffsetsEntry):
             group_id = group_of(item.entry.key)
-            if group_id not in groups:
-                groups[group_id] = GroupReplay(group_id, topic_names)
-            if group_id not in of_partition:
-                of_partition[group_id] = groups[group_id]
-                groups[group_id].begins(item)
-                if was_cut:
-                    groups[group_id].cut()
-            groups[group_id].add(item)
+            group = log.groups.get(group_id)
+            if group is None:
+                group = groups.get(group_id)
+                if group is None:
+                    group = groups[group_id] = GroupReplay(group_id, topic_names)
+                log.groups[group_id] = group
+                group.begins(item)
+            if log.gaps:
+                log.tell_gaps(group_id, group)
+            if item.producer_id is not None:
+                log.producers.setdefault(item.producer_id, {})[group_id] = group
+            group.add(item)
+        elif isinstance(item.entry, TransactionMarker):
+            for group in log.producers.pop(item.entry.producer_id, {}).values():
+                group.add(item)
+    log.end()
     return {group_id: groups[group_id].result() for group_id in sorted(groups)}
+
+
+@dataclass(slots=True)
+class _PartitionLog:
+    """What one offsets partition's entries have in common: gaps, and transactions over several groups."""
+
+    partition: int
+    gaps: int = 0
+    groups: "dict[str, GroupReplay]" = field(default_factory=dict)
+    producers: "dict[int, dict[str, GroupReplay]]" = field(default_factory=dict)
+    _told: dict[str, int] = field(default_factory=dict)
+
+    def tell_gaps(self, group_id: str, group: "GroupReplay") -> None:
+        """Let a group know of the gaps since its last entry."""
+        if self._told.get(group_id, 0) != self.gaps:
+            self._told[group_id] = self.gaps
+            group.cut()
+
+    def end(self) -> None:
+        """Let all know of the gaps behind their last entries."""
+        for group_id, group in self.groups.items():
+            self.tell_gaps(group_id, group)
 
 
 class GroupReplay:
@@ -108,12 +132,12 @@ class GroupReplay:
     def add(self, logged: LoggedEntry) -> None:
         """Take the next entry."""
         entry = logged.entry
-        if isinstance(entry, TransactionMarker):
-            self._end_transaction(logged, entry)
-            return
         if not isinstance(entry, OffsetsEntry):
+            if isinstance(entry, TransactionMarker):
+                self._end_transaction(logged, entry)
             return
-        self._note_leader_epoch(logged)
+        if logged.leader_epoch != self._leader_epoch:
+            self._note_leader_epoch(logged)
         key, value = entry.key, entry.value
         if isinstance(key, keys.OffsetCommitKey):
             partition = Partition(key.topic, key.partition)
@@ -122,7 +146,8 @@ class GroupReplay:
             elif logged.producer_id is not None:
                 self._open.setdefault(logged.producer_id, {})[partition] = logged
             else:
-                self._settle_removals(logged)
+                if self._tombstones or self._removed is not None:
+                    self._settle_removals(logged)
                 self._commit(logged, partition)
             return
         self._timeline.has_group_records = True
@@ -346,7 +371,8 @@ class GroupReplay:
         else:
             before = track.offset
             track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
-        self._close_gap(partition, at_ms)
+        if partition in self._waiting:
+            self._close_gap(partition, at_ms)
         roster = self._roster
         if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
             return
@@ -369,9 +395,8 @@ class GroupReplay:
                 self._waiting[partition] = (generation, track.at_ms)
 
     def _close_gap(self, partition: Partition, at_ms: int) -> None:
-        waiting = self._waiting.pop(partition, None)
-        if waiting is not None:
-            waiting[0].gaps.append(CommitGap(partition, waiting[1], at_ms))
+        generation, last_before_ms = self._waiting.pop(partition)
+        generation.gaps.append(CommitGap(partition, last_before_ms, at_ms))
 
     # Removals
 

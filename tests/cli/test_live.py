@@ -46,6 +46,12 @@ def test_assign_takes_a_group_of_a_cluster_as_from_its_files(kgroup, broker):
     assert live == rows_of(kgroup("assign", "--log-dir", str(LIVES), "--group", "orders-app", "-o", "jsonl"))
 
 
+def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):
+    live = rows_of(kgroup("replay", "-b", "test:9092", "--group", "trades-848", "-o", "jsonl"))
+    assert live
+    assert live == rows_of(kgroup("replay", str(LIVES), "--group", "trades-848", "-o", "jsonl"))
+
+
 @pytest.mark.parametrize("command", ["decode", "lag-report"])
 def test_files_and_a_cluster_at_once_are_refused(kgroup, broker, command):
     ended = kgroup(command, str(LIVES), "-b", "test:9092")
