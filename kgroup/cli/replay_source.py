@@ -47,14 +47,18 @@ class GroupReader:
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
+        problems: list[str] = []
         for sources in self._places():
-            problems: list[str] = []
+            problems = []
             entries = _without_damage(self._entries(sources, advance), problems)
             timelines = replay(entries, names)
             if timelines:
                 return Replayed(timelines, problems)
-        wanted = " or ".join(self.patterns)
-        raise SourceError(f"no group here matches {wanted}; kgroup lag-report lists the groups of a log")
+        why = f"no group here matches {' or '.join(self.patterns)}"
+        if problems:
+            more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
+            raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
+        raise SourceError(f"{why}; kgroup lag-report lists the groups of a log")
 
     @property
     def total_bytes(self) -> int:

@@ -190,7 +190,11 @@ def unexplained(previous: Roster, current: Roster, unfinished: int) -> Cause:
     """The same members with the same subscriptions, and yet a new generation."""
     evidence = "the members and what they subscribe to are the same as before"
     alternatives: tuple[CauseKind, ...] = (CauseKind.LEADER_REJOINED,)
-    if unfinished:
+    if current.kind is not GroupKind.CLASSIC:
+        # Nobody leads; what else raises an epoch (racks, a topology that is ready now) names no partition.
+        evidence += ", as far as the log tells"
+        alternatives = ()
+    elif unfinished:
         evidence += f"; {unfinished} generations between ended without an assignment"
         alternatives = (CauseKind.LEADER_REJOINED, CauseKind.JOIN, CauseKind.MEMBER_GONE)
     return Cause(
