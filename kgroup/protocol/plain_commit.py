@@ -18,6 +18,8 @@ _FLEXIBLE_FRONT: Final = Struct(">xxqiB")
 _COMMITTED: Final = Struct(">q")
 _COMMITTED_AND_EXPIRY: Final = Struct(">qq")
 _COMMITTED_AND_TAGS: Final = Struct(">qB")
+_FLEXIBLE_FRONT_SIZE: Final = _FLEXIBLE_FRONT.size
+_COMMITTED_AND_TAGS_SIZE: Final = _COMMITTED_AND_TAGS.size
 _LAYOUTS: Final = {
     0: (_FRONT, _COMMITTED),
     1: (_FRONT, _COMMITTED_AND_EXPIRY),
@@ -59,24 +61,17 @@ def read_plain_commit(value: bytes, version: int) -> OffsetCommitValue | None:
 
 
 def _read_flexible(value: bytes) -> OffsetCommitValue | None:
-    start = _FLEXIBLE_FRONT.size
-    if len(value) < start:
+    if len(value) < _FLEXIBLE_FRONT_SIZE:
         return None
     offset, epoch, size_and_one = _FLEXIBLE_FRONT.unpack_from(value)
-    end = start + size_and_one - 1
-    tags_end = end + _COMMITTED_AND_TAGS.size
-    if not 0 < size_and_one <= _ONE_BYTE_VARINT_MAX or len(value) < tags_end:
+    end = _FLEXIBLE_FRONT_SIZE + size_and_one - 1
+    tags_at = end + _COMMITTED_AND_TAGS_SIZE
+    if not 0 < size_and_one <= _ONE_BYTE_VARINT_MAX or len(value) < tags_at:
         return None
-    metadata = _text(value[start:end])
+    metadata = _text(value[_FLEXIBLE_FRONT_SIZE:end])
     committed, tags = _COMMITTED_AND_TAGS.unpack_from(value, end)
-    topic_id = None
-    if tags:
-        topic_id = _topic_id(value[tags_end:])
-        if tags != 1 or topic_id is None:
-            return None
-    elif len(value) != tags_end:
-        return None
-    if metadata is None:
+    topic_id = _topic_id(value[tags_at:]) if tags == 1 else None
+    if metadata is None or (topic_id is None and (tags or len(value) > tags_at)):
         return None
     return OffsetCommitValue(
         offset=offset,

@@ -123,15 +123,15 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     if len(value) < PREFIX_BYTES:
         return _undecodable(key, value, f"a value of {len(value)} bytes has no version")
     version = int.from_bytes(value[:PREFIX_BYTES], signed=True)
-    schema = decoded.schema
-    if not 0 <= version <= schema.latest_value_version:
-        known = f"kgroup knows 0 to {schema.latest_value_version}"
-        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
     tombstone = decoded.tombstone
     if tombstone.type is _T.OFFSET_COMMIT and tombstone.note is None:
         commit = read_plain_commit(value, version)
         if commit is not None:
             return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=commit, value_version=version)
+    schema = decoded.schema
+    if not 0 <= version <= schema.latest_value_version:
+        known = f"kgroup knows 0 to {schema.latest_value_version}"
+        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
     try:
         body = schema.value.decode(value, version)
     except DecodeError as error:
