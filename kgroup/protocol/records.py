@@ -127,7 +127,7 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     if tombstone.type is _T.OFFSET_COMMIT and tombstone.note is None:
         commit = read_plain_commit(value, version)
         if commit is not None:
-            return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=commit, value_version=version)
+            return OffsetsEntry(tombstone.type, tombstone.key, commit, version)
     schema = decoded.schema
     if not 0 <= version <= schema.latest_value_version:
         known = f"kgroup knows 0 to {schema.latest_value_version}"

@@ -33,7 +33,7 @@ class RecordText:
         self._front = ""
         self._batch: Batch | None = None
         self._batch_text = JsonText()
-        self._keys: dict[bytes, tuple[str, JsonText]] = {}
+        self._keys: dict[bytes, tuple[str, str, JsonText]] = {}
         self._topic_ids: dict[int, str] = {}
 
     def line(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> str:
@@ -43,7 +43,7 @@ class RecordText:
             return to_json(record_json(read, transaction=transaction, topic_names=self._topic_names))
         if read.batch is not self._batch:
             self._begin_batch(read)
-        key_type, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        key_version, key_type, key = self._keys.get(record.key) or self._add_key(record.key, entry)
         value_size = -1 if record.value is None else len(record.value)
         value_version = "null" if entry.value_version is None else entry.value_version
         kind = "tombstone" if entry.value is None else "record"
@@ -52,7 +52,7 @@ class RecordText:
         return (
             f'{self._front}{record.offset}, "timestamp": {record.timestamp_ms}, '
             f'"keySize": {len(record.key)}, "valueSize": {value_size}, '
-            f'"keyVersion": {entry.type.value}, "valueVersion": {value_version}, "kind": "{kind}", '
+            f'{key_version}, "valueVersion": {value_version}, "kind": "{kind}", '
             f'{key_type}{key}, "value": {self._value(entry)}{note}{outcome}, "batch": {self._batch_text}}}'
         )
 
@@ -63,7 +63,7 @@ class RecordText:
             return record_json(read, transaction=transaction, topic_names=self._topic_names)
         if read.batch is not self._batch:
             self._begin_batch(read)
-        _, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        _, _, key = self._keys.get(record.key) or self._add_key(record.key, entry)
         return {
             **place_json(read.segment),
             "offset": record.offset,
@@ -84,10 +84,14 @@ class RecordText:
         self._front = f'{to_json(place_json(read.segment))[:-1]}, "offset": '
         self._batch_text = to_json(batch_json(read.batch))
 
-    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, JsonText]:
+    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, str, JsonText]:
         if len(self._keys) == _KEYS_MAX:
             self._keys.clear()
-        known = self._keys[key] = (f'"type": "{entry.type.name}", "key": ', to_json(key_json(entry)))
+        known = self._keys[key] = (
+            f'"keyVersion": {entry.type.value}',
+            f'"type": "{entry.type.name}", "key": ',
+            to_json(key_json(entry)),
+        )
         return known
 
     def _value(self, entry: OffsetsEntry) -> str:
