@@ -23,6 +23,8 @@ COMMANDS: Final = {
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
+    "serve": "Run Kafka brokers that real clients can use.",
+    "serve-ctl": "Kill nodes and move coordinators in a running serve.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
