@@ -30,6 +30,8 @@ class TimeLagNote(StrEnum):
     """Up to the log's end there are only transaction markers, aborted data and gaps of compaction."""
     FIRST_LEFT_RECORD = "first-left-record"
     """Records before it are deleted unread: what they waited is not known, only that it was no less."""
+    AT_MOST = "at-most"
+    """The record may be newer, so that it has waited for less."""
     NO_TIMESTAMP = "no-timestamp"
     """The record has none (message format 0)."""
     IN_FUTURE = "in-future"
