@@ -84,6 +84,7 @@ class BurrowStore:
         self, topic: str, partition: int, offset: int, timestamp: int, partition_count: int
     ) -> None:
         """Take a log end read at `timestamp`, when the topic had `partition_count` partitions."""
+        assert partition >= 0, "no such partition"
         partitions = self._heads.setdefault(topic, [])
         missing = max(partition_count, partition + 1) - len(partitions)
         partitions.extend([] for _ in range(missing))

@@ -65,10 +65,11 @@ def _window_answer(question: Json) -> Json:
     # The lag is given apart from the heads, and in a few cases does not follow from them.
     end_offset = question["current_lag"] + (commits[-1].offset if commits else 0)
     verdict = judge(window, end_offset, now_ms, rules)
-    answer: Json = {"status": verdict.status, "complete": verdict.complete, "current_lag": verdict.lag}
-    if commits:
-        answer["rules"] = _rules(window, now_ms, rules)
-    return answer
+    answer: Json = {"status": verdict.status, "complete": verdict.complete}
+    if not commits:
+        # Without a commit there is nothing to count from: Burrow's evaluator hands on what it was given.
+        return {**answer, "current_lag": question["current_lag"]}
+    return {**answer, "current_lag": verdict.lag, "rules": _rules(window, now_ms, rules)}
 
 
 def _rules(window: CommitWindow, now_ms: int, rules: BurrowRules) -> Json:
