@@ -60,7 +60,7 @@ class KgroupRules:
         limit_ms = max(self.patience_ms, _spread_ms(window))
         if silence.min_ms > limit_ms:
             return PartitionStatus.STOP, silence.stopped(limit_ms)
-        rewind = deepest_rewind(window)
+        rewind = deepest_rewind(window, end_offset)
         if rewind is not None:
             return PartitionStatus.REWIND, rewind
         if silence.max_ms > limit_ms:
@@ -116,9 +116,12 @@ def rules_named(name: RuleSet, allowed_lag: int = 0) -> LagRules:
     assert_never(name)
 
 
-def deepest_rewind(window: CommitWindow) -> Rewound | None:
-    """From the highest committed offset to the lowest after it, if none has reached the highest again."""
-    commits = window.commits
+def deepest_rewind(window: CommitWindow, end_offset: int) -> Rewound | None:
+    """From the highest committed offset to the lowest after it, if none has reached the highest again.
+
+    Commits beyond the log's end are left out: nobody can have read that far.
+    """
+    commits = [commit for commit in window.commits if commit.offset <= end_offset]
     if not commits:
         return None
     peak = max(range(len(commits)), key=lambda index: (commits[index].offset, index))

@@ -216,7 +216,7 @@ class TestRewind:
     COMMITS = ((50, 100, 5), (40, 90, 20), (30, 80, 25), (20, 95, 30))
 
     def test_it_goes_from_the_highest_offset_to_the_lowest_after_it(self):
-        rewind = deepest_rewind(window(*self.COMMITS))
+        rewind = deepest_rewind(window(*self.COMMITS), 110)
         assert (rewind.from_offset, rewind.to_offset, rewind.at_ms) == (100, 80, ago(40))
 
     @pytest.mark.parametrize(
@@ -229,13 +229,19 @@ class TestRewind:
         ],
     )
     def test_it_says_whether_membership_changed_between_the_two_commits(self, changes, changed):
-        rewind = deepest_rewind(window(*self.COMMITS, membership_changes=changes))
+        rewind = deepest_rewind(window(*self.COMMITS, membership_changes=changes), 110)
         assert rewind.membership_changed is changed
 
     @pytest.mark.parametrize("offsets", [(), (5,), (5, 5), (1, 2, 3), (3, 1, 3), (3, 1, 2, 4)])
     def test_there_is_none_where_the_highest_offset_is_reached_again(self, offsets):
         commits = [(90 - index, offset, 1) for index, offset in enumerate(offsets)]
-        assert deepest_rewind(window(*commits)) is None
+        assert deepest_rewind(window(*commits), 10) is None
+
+    def test_a_commit_beyond_the_log_end_is_no_place_to_come_back_from_or_to(self):
+        commits = ((50, 90, 5), (40, 9999, 0), (30, 95, 5))
+        assert deepest_rewind(window(*commits), 100) is None
+        rewind = deepest_rewind(window((60, 99, 5), *commits), 100)
+        assert (rewind.from_offset, rewind.to_offset, rewind.at_ms) == (99, 90, ago(50))
 
 
 @pytest.mark.parametrize(
