@@ -278,7 +278,7 @@ def _now_ms(now: str | None) -> int:
 
 def _status_judge(sources: "Sources", rules: RuleSet, now_ms: int, quiet: bool) -> "StatusJudge":
     """Read the logs once more for what the rules judge by."""
-    from kgroup.cli.lag_status import StatusJudge, windows_of
+    from kgroup.cli.lag_status import StatusJudge, Windows
     from kgroup.group.lag_rules import rules_named
     from kgroup.log.scan import split
     from kgroup.log.scan_last import last_commits
@@ -288,8 +288,7 @@ def _status_judge(sources: "Sources", rules: RuleSet, now_ms: int, quiet: bool) 
         "reading windows", sum(part.end - part.start for part in parts), quiet=quiet
     ) as advance:
         last = last_commits(parts, _WINDOW_COMMITS, advance)
-    windows = windows_of(last, _WINDOW_COMMITS)
-    return StatusJudge(windows=windows, rules=rules_named(rules), now_ms=now_ms)
+    return StatusJudge(windows=Windows(last, _WINDOW_COMMITS), rules=rules_named(rules), now_ms=now_ms)
 
 
 def _scan_on_spark(master: str, spark_conf: list[str], sources: "Sources", quiet: bool) -> "Newest":

@@ -5,7 +5,7 @@ each, and UNKNOWN is kgroup's: Burrow says OK where it cannot tell.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import ClassVar
 
@@ -211,7 +211,7 @@ class Verdict:
 
     def numbers(self) -> dict[str, int | float | bool | None]:
         """The rule's numbers by name; times are epoch ms, lags and offsets records."""
-        return asdict(self.reason)
+        return {field.name: getattr(self.reason, field.name) for field in fields(self.reason)}
 
 
 def group_status(statuses: Iterable[PartitionStatus]) -> GroupStatus:

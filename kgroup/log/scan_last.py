@@ -1,6 +1,6 @@
 """The last commits of every key, found while scanning: what a window of commits is made of."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -68,7 +68,7 @@ def last_commits(
         changes |= {(partition, group): tuple(offsets) for group, offsets in membership.changes.items()}
     commits = _reduced(tables, slots)
     alive = values_of(commits["value_version"]) >= 0
-    return LastCommits(commits=commits.take(numbers(np.flatnonzero(alive))), membership_changes=changes)
+    return LastCommits(commits=_chosen(commits, alive), membership_changes=changes)
 
 
 class _Membership:
@@ -101,41 +101,35 @@ class _Membership:
 
 
 class _LastRows:
-    """The last rows of one offsets partition, and its open transactions."""
+    """The last rows of one offsets partition, and what its open transactions hold."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._tables: list[pa.Table] = []
         self._gathered = 0
         self._kept = 0
-        self._open: dict[int, list[pa.Table]] = {}
+        self._open: list[pa.Table] = []
 
     def add(self, block: ScanBlock) -> None:
         table = pa.Table.from_batches([block.commits])
-        producers = values_of(table["producer_id"])
         # A tombstone acts at once, even inside a transaction.
-        waits = (producers >= 0) & (values_of(table["value_version"]) >= 0)
+        waits = (values_of(table["producer_id"]) >= 0) & (values_of(table["value_version"]) >= 0)
+        if waits.any():
+            self._open.append(_chosen(table, waits))
+            table = _chosen(table, ~waits)
+        self._keep(table)
         markers = [
-            (logged.offset, logged.entry.producer_id, logged.entry.committed)
+            (logged.entry.producer_id, logged.offset, logged.entry.committed)
             for logged in block.others
             if isinstance(logged.entry, TransactionMarker)
         ]
-        if not waits.any() and not (markers and self._open):
-            self._keep(table)
-            return
-        self._keep(table.take(numbers(np.flatnonzero(~waits))))
-        rows = {int(p): np.flatnonzero(waits & (producers == p)) for p in np.unique(producers[waits])}
-        log_offsets = values_of(table["log_offset"])
-        for marker_offset, producer_id, committed in markers:
-            waiting = rows.get(producer_id, np.empty(0, np.int64))
-            ended = waiting[log_offsets[waiting] < marker_offset]
-            rows[producer_id] = waiting[len(ended) :]
-            for part in (*self._open.pop(producer_id, []), table.take(numbers(ended))):
-                if committed:
-                    self._keep(part)
-        for producer_id, waiting in rows.items():
-            if len(waiting):
-                self._wait(producer_id, table.take(numbers(waiting)))
+        if markers and self._open:
+            waiting = pa.concat_tables(self._open)
+            ended, committed = _outcomes(waiting, markers)
+            self._keep(_chosen(waiting, committed))
+            self._open = [_chosen(waiting, ~ended)]
+        if sum(part.num_rows for part in self._open) > _ROWS_AT_ONCE:
+            self._open = [_reduced(self._open, self._slots, per_producer=True)]
 
     def rows(self) -> pa.Table:
         """What is kept, tombstones included."""
@@ -148,22 +142,46 @@ class _LastRows:
             self._tables = [self.rows()]
             self._gathered = self._kept = self._tables[0].num_rows
 
-    def _wait(self, producer_id: int, table: pa.Table) -> None:
-        waiting = self._open.setdefault(producer_id, [])
-        waiting.append(table)
-        if len(waiting) > 1 and sum(part.num_rows for part in waiting) > _ROWS_AT_ONCE:
-            self._open[producer_id] = [_reduced(waiting, self._slots)]
+
+def _outcomes(
+    waiting: pa.Table, markers: Sequence[tuple[int, int, bool]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows a (producer id, log offset, committed) marker ends, and which of them it commits.
+
+    It is the producer's first marker after the row.
+    """
+    ordered = np.array(sorted(markers), np.int64)
+    # One number for producer and offset together, in the same order.
+    producers = np.unique(ordered[:, 0])
+    row_producers, row_offsets = values_of(waiting["producer_id"]), values_of(waiting["log_offset"])
+    first = min(int(ordered[:, 1].min()), int(row_offsets.min(initial=ordered[0, 1])))
+    span = max(int(ordered[:, 1].max()), int(row_offsets.max(initial=ordered[0, 1]))) - first + 1
+    marker_keys = np.searchsorted(producers, ordered[:, 0]) * span + (ordered[:, 1] - first)
+    numbered = np.searchsorted(producers, row_producers)
+    known = producers[np.minimum(numbered, len(producers) - 1)] == row_producers
+    found = np.searchsorted(marker_keys, numbered * span + (row_offsets - first), side="right")
+    found = np.minimum(found, len(ordered) - 1)
+    ended = known & (ordered[found, 0] == row_producers) & (ordered[found, 1] > row_offsets)
+    return ended, ended & (ordered[found, 2] == 1)
 
 
-def _reduced(tables: Iterable[pa.Table], slots: int) -> pa.Table:
-    """Per key the newest tombstone and the last rows after it, sorted by key and log offset."""
+def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
+    return table.take(numbers(np.flatnonzero(rows)))
+
+
+def _reduced(tables: Iterable[pa.Table], slots: int, *, per_producer: bool = False) -> pa.Table:
+    """Per key the newest tombstone and the last rows after it, sorted by key and log offset.
+
+    With `per_producer` the producer id is a part of the key.
+    """
     rows = (
         pa.concat_tables([schema_of(_COLUMNS).empty_table(), *tables]).unify_dictionaries().combine_chunks()
     )
     if not rows.num_rows:
         return rows
-    keys = [values_of(rows["offsets_partition"]), values_of(rows["partition"]), _ranks(rows, "topic")]
-    keys.append(_ranks(rows, "group"))
+    keys = [values_of(rows["producer_id"])] if per_producer else []
+    keys += [values_of(rows["offsets_partition"]), values_of(rows["partition"])]
+    keys += [_ranks(rows, "topic"), _ranks(rows, "group")]
     order = np.lexsort((values_of(rows["log_offset"]), *keys))
     place = np.arange(len(order))
     begins = np.ones(len(order), np.bool_)

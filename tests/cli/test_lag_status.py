@@ -78,6 +78,10 @@ def test_without_a_log_end_there_is_no_status(statuses, rewound):
     assert statuses(rewound[0])["g", "t", 0] == (None, None, None)
 
 
+def test_a_log_without_commits_has_no_statuses(statuses, tmp_path):
+    assert statuses(write(tmp_path, [batch(0, [group_metadata("g", 1)])], 7)) == {}
+
+
 def test_a_partition_without_commits_is_unknown(statuses):
     assert statuses(SMALL)["brief-txn", "clicks.web", 0] == ("UNKNOWN", "no-commits", {})
 
