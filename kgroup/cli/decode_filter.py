@@ -10,7 +10,8 @@ from typing import Final
 from kgroup.errors import InputError
 from kgroup.log.entries import ReadRecord
 from kgroup.protocol.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
-from kgroup.protocol.keys import OffsetCommitKey, group_of
+from kgroup.protocol.keys import Key, OffsetCommitKey, group_of
+from kgroup.protocol.records import decode_key
 from kgroup.protocol.values import OffsetCommitValue
 
 CONTROL: Final = "control"
@@ -60,16 +61,8 @@ class Filter:
             return False
         return self.is_before_end(read)
 
-    def _is_about(self, read: ReadRecord) -> bool:
-        if self.types is not None and type_name(read) not in self.types:
-            return False
-        if self.tombstones and not _is_tombstone(read):
-            return False
-        if self.groups is None and self.topics is None:
-            return True
-        if not isinstance(read.entry, OffsetsEntry):
-            return False
-        key = read.entry.key
+    def wants_key(self, key: Key) -> bool:
+        """Whether the group and the topic that a key is about are wanted."""
         if self.groups is not None and not _matches(group_of(key), self.groups):
             return False
         if self.topics is None:
@@ -79,18 +72,20 @@ class Filter:
             for topic, partitions in self.topics
         )
 
+    def _is_about(self, read: ReadRecord) -> bool:
+        if self.types is not None and self.types.isdisjoint(_type_names(read)):
+            return False
+        if self.tombstones and not _is_tombstone(read):
+            return False
+        if self.groups is None and self.topics is None:
+            return True
+        key = _key(read)
+        return key is not None and self.wants_key(key)
 
-def type_name(read: ReadRecord) -> str:
-    """`offset-commit`, `group-metadata`, …, or what kind of record it is without a type."""
-    match read.entry:
-        case OffsetsEntry(type=record_type):
-            return _name_of(record_type)
-        case Undecodable():
-            return UNDECODED
-        case TransactionMarker():
-            return CONTROL
-        case None:
-            return EMPTY_BATCH
+
+def type_name_of(record_type: RecordType) -> str:
+    """`offset-commit`, `group-metadata`, …"""
+    return record_type.name.lower().replace("_", "-")
 
 
 def parse_types(given: Sequence[str]) -> frozenset[str]:
@@ -99,7 +94,7 @@ def parse_types(given: Sequence[str]) -> frozenset[str]:
     for text in given:
         wanted = text.lower().replace("_", "-")
         if wanted.isdigit():
-            names = [_name_of(number) for number in RecordType if number == int(wanted)]
+            names = [type_name_of(number) for number in RecordType if number == int(wanted)]
         else:
             names = [name for name in TYPE_NAMES if fnmatchcase(name, wanted)]
         if not names:
@@ -122,8 +117,31 @@ def parse_topics(given: Sequence[str]) -> tuple[tuple[str, frozenset[int] | None
     return tuple(topics)
 
 
-def _name_of(record_type: RecordType) -> str:
-    return record_type.name.lower().replace("_", "-")
+def _type_names(read: ReadRecord) -> set[str]:
+    """What `--type` calls the record; one with an undecodable value is of its key's type, too."""
+    match read.entry:
+        case OffsetsEntry(type=record_type):
+            return {type_name_of(record_type)}
+        case Undecodable(key=bytes(raw)) if not read.batch.control:
+            decoded = decode_key(raw)
+            return {UNDECODED} if decoded is None else {UNDECODED, type_name_of(decoded[0])}
+        case Undecodable():
+            return {UNDECODED}
+        case TransactionMarker():
+            return {CONTROL}
+        case None:
+            return {EMPTY_BATCH}
+
+
+def _key(read: ReadRecord) -> Key | None:
+    match read.entry:
+        case OffsetsEntry(key=key):
+            return key
+        case Undecodable(key=bytes(raw)) if not read.batch.control:
+            decoded = decode_key(raw)
+            return None if decoded is None else decoded[1]
+        case _:
+            return None
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

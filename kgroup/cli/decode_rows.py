@@ -1,9 +1,11 @@
 """The rows that `kgroup decode` shows, in each format."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from kgroup.cli.decode_filter import Filter
 from kgroup.cli.decode_problems import Problems
+from kgroup.cli.decode_selection import Preselection
 from kgroup.cli.decode_source import EntrySource
 from kgroup.group.newest import NewestEntries
 from kgroup.log.batch import Damage
@@ -11,58 +13,57 @@ from kgroup.log.entries import ReadRecord, to_logged_entry
 from kgroup.protocol.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
 from kgroup.protocol.oddities import oddities
-from kgroup.report.emit import OutputFormat, Row
+from kgroup.report.emit import Row, to_json
 from kgroup.report.entry_json import TopicNames
 from kgroup.report.entry_text import entry_text
-from kgroup.report.record_json import damage_json, record_json
+from kgroup.report.record_json import damage_json
+from kgroup.report.record_text import RecordText
 
 
-def rows(
-    source: EntrySource,
-    wanted: Filter,
-    *,
-    latest: bool,
-    names: TopicNames,
-    output_format: OutputFormat,
-    problems: Problems,
-    advance: Callable[[int], None],
-) -> Iterator[Row]:
+def chosen(
+    source: EntrySource, wanted: Filter, *, latest: bool, problems: Problems, advance: Callable[[int], None]
+) -> Iterator[ReadRecord | Damage]:
     """The records that are `wanted`, or only the newest of each key, and the damage between them.
 
     `advance` is told the size of each batch that is behind; with `latest` all are read twice.
     """
     kept = _offsets_that_count(source, wanted, advance) if latest else None
-    show = _row_maker(output_format)
-    for item in _read(source, advance):
+    for item in source.read(Preselection(wanted, advance)):
         if isinstance(item, Damage):
             problems.add_damage(item)
-            if output_format is not OutputFormat.TABLE:
-                yield damage_json(item)
+            yield item
             continue
         if isinstance(item.entry, Undecodable):
             problems.add_undecodable(item, item.entry.why)
         if wanted.wants(item) and (kept is None or _place(item) in kept):
             if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
                 problems.add_odd(item, odd)
-            yield show(source, item, names)
+            yield item
 
 
-def _row_maker(output_format: OutputFormat) -> Callable[[EntrySource, ReadRecord, TopicNames], Row]:
-    match output_format:
-        case OutputFormat.TABLE:
-            return _table_row
-        case OutputFormat.JSON | OutputFormat.JSONL:
-            return _json_row
-        case OutputFormat.CSV | OutputFormat.PARQUET:
-            return _flat_row
+def json_texts(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[str]:
+    """A JSON object for each."""
+    text = RecordText(names)
+    for item in items:
+        if isinstance(item, Damage):
+            yield to_json(damage_json(item))
+        else:
+            yield text.line(item, source.outcome(item))
 
 
-def _flat_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
-    return {**_json_row(source, read, names), "group": _group(read)}
+def flat_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
+    """The same fields for CSV and Parquet, and the group whatever the key calls it."""
+    text = RecordText(names)
+    for item in items:
+        if isinstance(item, Damage):
+            yield damage_json(item)
+        else:
+            yield {**text.flat(item, source.outcome(item)), "group": _group(item)}
 
 
-def _json_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
-    return record_json(read, transaction=source.outcome(read), topic_names=names)
+def table_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
+    """A few words for each record; damage is told on standard error."""
+    return (_table_row(source, item, names) for item in items if not isinstance(item, Damage))
 
 
 def _table_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
@@ -86,22 +87,14 @@ def _group(read: ReadRecord) -> str | None:
     return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None
 
 
-def _read(source: EntrySource, advance: Callable[[int], None]) -> Iterator[ReadRecord | Damage]:
-    batch = None
-    for item in source.read():
-        yield item
-        if isinstance(item, ReadRecord) and item.batch is not batch:
-            batch = item.batch
-            advance(batch.size)
-
-
 def _offsets_that_count(
     source: EntrySource, wanted: Filter, advance: Callable[[int], None]
 ) -> set[tuple[int, int]]:
     """Partition and offset of the newest record of each key, where `wanted` ends the log."""
-
+    # What came before the time or offset asked for, and deletions, decide what is left of it.
+    history = replace(wanted, since_ms=None, first_offset=None, tombstones=False)
     newest = NewestEntries()
-    for item in _read(source, advance):
+    for item in source.read(Preselection(history, advance)):
         if isinstance(item, Damage) or item.record is None or item.entry is None:
             continue
         if wanted.is_before_end(item):

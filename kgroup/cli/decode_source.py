@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kgroup.errors import KgroupError, SourceError
 from kgroup.log.batch import Damage
-from kgroup.log.entries import ReadRecord, read_decoded
+from kgroup.log.entries import ReadRecord, Selection, read_decoded
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.partition import LogDir
 from kgroup.log.sources import STDIN, Sources
@@ -25,8 +25,8 @@ _TOPICS_JSON = "topics.json"
 class EntrySource(Protocol):
     """Records of the offsets topic, each with its place; `read` begins at the start whenever it is called."""
 
-    def read(self) -> Iterator[ReadRecord | Damage]:
-        """Partition after partition, in the order of each log."""
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
+        """What may be of the selection, partition after partition, in the order of each log."""
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
         """How the record's transaction ended; None if it is in none."""
@@ -56,9 +56,10 @@ class FileSource:
         if self._stdin is not None:
             self._stdin.close()
 
-    def read(self) -> Iterator[ReadRecord | Damage]:
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
         """See EntrySource."""
-        return read_decoded(self._sources, stdin=self._stdin.open() if self._stdin else None)
+        stdin = self._stdin.open() if self._stdin else None
+        return read_decoded(self._sources, stdin=stdin, selection=selection)
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
         """See EntrySource."""
@@ -75,11 +76,11 @@ class LiveSource:
         self._live = live
         self._follow = follow
 
-    def read(self) -> Iterator[ReadRecord | Damage]:
-        """See EntrySource; followed records have no order but that of their coming."""
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
+        """See EntrySource; followed records all come, with no order but that of their coming."""
         from kgroup.net.consumer import follow
 
-        yield from self._copied.read()
+        yield from self._copied.read(selection)
         if self._follow:
             yield from follow(self._live.cluster, self._live.ends)
 

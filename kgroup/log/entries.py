@@ -3,8 +3,7 @@
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from kgroup.log.batch import Batch, Damage, LogRecord
 from kgroup.log.partition import SegmentFile
@@ -20,8 +19,7 @@ _ABORT: Final = 0
 _COMMIT: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRecord:
+class ReadRecord(NamedTuple):
     """A record with all that is known of it: its file, its batch, its bytes, what they say.
 
     `record` and `entry` are None for a batch without records: the cleaner keeps it for its producer's state.
@@ -31,6 +29,16 @@ class ReadRecord:
     batch: Batch
     record: LogRecord | None
     entry: OffsetsEntry | Undecodable | TransactionMarker | None
+
+
+class Selection(Protocol):
+    """Leaves out what nobody asked for, before time is spent on it."""
+
+    def wants_batch(self, batch: Batch) -> bool:
+        """Whether to look into the batch at all; asked of every batch in the order of the log."""
+
+    def choose(self, batch: Batch, records: list[LogRecord]) -> list[LogRecord]:
+        """Those of the batch's records that are to be decoded."""
 
 
 def read_entries(
@@ -48,17 +56,19 @@ def read_entries(
 
 
 def read_decoded(
-    sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None
+    sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None, selection: Selection | None = None
 ) -> Iterator[ReadRecord | Damage]:
     """The same with each record's file, batch and bytes, and with empty batches.
 
-    `stdin` is read for the source "-", by default the process's.
+    `stdin` is read for the source "-", by default the process's. Without `selection` all records come.
     """
     for segment in sources:
         if segment.path == STDIN:
             items = read_stream(stdin or sys.stdin.buffer, STDIN)
         else:
             items = read_segment(segment.path)
+        if selection is not None:
+            items = _wanted_batches(items, selection)
         for item in read_records(items, segment.path):
             if isinstance(item, Damage):
                 yield item
@@ -66,10 +76,12 @@ def read_decoded(
             batch, records = item
             if not records:
                 yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
-            for record in records:
-                yield ReadRecord(
-                    segment=segment, batch=batch, record=record, entry=decode_record(batch, record)
-                )
+            for record in records if selection is None else selection.choose(batch, records):
+                yield ReadRecord(segment, batch, record, decode_record(batch, record))
+
+
+def _wanted_batches(items: Iterator[Batch | Damage], selection: Selection) -> Iterator[Batch | Damage]:
+    return (item for item in items if isinstance(item, Damage) or selection.wants_batch(item))
 
 
 def decode_record(batch: Batch, record: LogRecord) -> OffsetsEntry | Undecodable | TransactionMarker:

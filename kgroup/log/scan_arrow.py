@@ -102,7 +102,7 @@ def commits_of(
         return values.take(chosen).astype(dtype, copy=False)
 
     def of_key(column: int) -> NDArray[np.int64]:
-        values: NDArray[np.int64] = keys.strings[:, column].take(of_row(KEY_ID))
+        values: NDArray[np.int64] = keys.strings[of_row(KEY_ID), column]
         return values
 
     values: dict[str, Callable[[], NDArray[np.generic] | Column]] = {

@@ -95,10 +95,21 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
         if output.format is OutputFormat.CSV:
             _write_csv(rows, columns, output, stream)
             return
-        for line in _lines(rows, columns, output, stream):
-            stream.write(line + "\n")
-            if output.live:
-                stream.flush()
+        _write_lines(_lines(rows, columns, output, stream), output, stream)
+
+
+def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
+    """The same for rows that are JSON already; the format must be JSON or JSON lines."""
+    with _opened(output) as stream:
+        is_array = output.format is OutputFormat.JSON
+        _write_lines(_json_array_lines(map(JsonText, texts)) if is_array else texts, output, stream)
+
+
+def _write_lines(lines: Iterable[str], output: OutputOptions, stream: IO[str]) -> None:
+    for line in lines:
+        stream.write(line + "\n")
+        if output.live:
+            stream.flush()
 
 
 def _lines(
@@ -126,7 +137,7 @@ def _lines(
             )
 
 
-def _json_array_lines(rows: Iterable[Row]) -> Iterator[str]:
+def _json_array_lines(rows: Iterable[object]) -> Iterator[str]:
     previous = None
     for row in rows:
         yield "[" if previous is None else f"{previous},"
@@ -134,9 +145,15 @@ def _json_array_lines(rows: Iterable[Row]) -> Iterator[str]:
     yield from ["[]"] if previous is None else [previous, "]"]
 
 
-def to_json(value: object) -> str:
+class JsonText(str):
+    """JSON on one line already: a row for JSON and JSON lines, or a nested field for CSV and Parquet."""
+
+    __slots__ = ()
+
+
+def to_json(value: object) -> JsonText:
     """JSON on one line. Bytes are hex, enums their values, sets sorted lists, and anything else its text."""
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    return value if isinstance(value, JsonText) else JsonText(_ENCODER.encode(value))
 
 
 def _plain(value: object) -> object:
@@ -151,6 +168,9 @@ def _plain(value: object) -> object:
             return dict(value)
         case _:
             return str(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
 
 def cell(value: object, kind: Kind) -> str:

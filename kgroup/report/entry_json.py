@@ -66,15 +66,22 @@ def _struct_json(struct: object, fields: Sequence[JsonField], topic_names: Topic
         value = getattr(struct, field.name)
         if field.tagged and value == field.default:
             continue
-        shown[field.json_name] = _field_json(value, field, topic_names)
-        if field.is_topic_id and value in topic_names:
-            shown.setdefault("topicName", topic_names[value])
+        if field.is_topic_id:
+            shown |= topic_id_json(field.json_name, value, topic_names)
+        else:
+            shown[field.json_name] = _field_json(value, field, topic_names)
+    return shown
+
+
+def topic_id_json(name: str, topic_id: UUID | None, topic_names: TopicNames) -> Json:
+    """The field `name` with a topic id, and the name of the topic behind it if that is known."""
+    shown: Json = {name: topic_id_text(topic_id or _NO_ID)}
+    if topic_id is not None and topic_id in topic_names:
+        shown["topicName"] = topic_names[topic_id]
     return shown
 
 
 def _field_json(value: object, field: JsonField, topic_names: TopicNames) -> object:
-    if field.is_topic_id:
-        return topic_id_text(value if isinstance(value, UUID) else _NO_ID)
     if isinstance(value, bytes):
         return value.hex()
     if field.fields and value is not None:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord
-from kgroup.log.partition import parse_folder_name
+from kgroup.log.partition import SegmentFile, parse_folder_name
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.report.entry_json import Json, TopicNames, key_json, value_json
@@ -27,10 +27,7 @@ def record_json(
     read: ReadRecord, *, transaction: TransactionOutcome | None = None, topic_names: TopicNames | None = None
 ) -> Json:
     """One record, or one batch that the cleaner emptied."""
-    front: Json = {
-        "partition": read.segment.partition,
-        "segment": _file_name(read.segment.path),
-    }
+    front = place_json(read.segment)
     if read.record is None or read.entry is None:
         return {**front, "kind": "empty-batch", "batch": batch_json(read.batch)}
     shown = {**front, **_sizes(read.record), **_entry_json(read.entry, topic_names or {})}
@@ -51,6 +48,11 @@ def damage_json(damage: Damage) -> Json:
         "error": damage.why,
         "path": damage.segment,
     }
+
+
+def place_json(segment: SegmentFile) -> Json:
+    """The segment that a record is in."""
+    return {"partition": segment.partition, "segment": _file_name(segment.path)}
 
 
 @lru_cache(maxsize=2)

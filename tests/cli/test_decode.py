@@ -102,6 +102,15 @@ def test_a_group_or_all_that_match_a_pattern(decode):
     assert groups == {"share-queue", "share-queue-left"}
 
 
+def test_a_record_whose_value_nobody_can_read_is_of_the_group_and_type_of_its_key(decode):
+    damaged = DAMAGED / "short-value"
+    for condition in (("--group", "damaged-group"), ("--topic", "orders:3"), ("--type", "offset-commit")):
+        found = decode(damaged, *condition, "--from-offset", 153)
+        assert [row["kind"] for row in found] == ["undecoded", "record"]
+    assert [row["offset"] for row in decode(damaged, "--type", "undecoded")] == [153]
+    assert decode(damaged, "--group", "others") == []
+
+
 def test_a_topic_and_partitions_of_it(decode):
     commits = decode(LIVES, "--group", "billing-txn", "--topic", "orders:1,3")
     assert {(row["key"]["topic"], row["key"]["partition"]) for row in commits} == {
@@ -235,7 +244,7 @@ def test_a_healthy_file_has_nothing_to_report(kgroup, case):
         (
             "bad-subscription",
             "offset 153: member m-1: Subscription.topics at byte 2: an array of 1000000 in the 8 bytes that"
-            " are left; member m-1: Assignment.assigned_partitions at byte 2: needs 4 bytes and 1 are left",
+            " are left, Assignment.assigned_partitions at byte 2: needs 4 bytes and 1 are left",
         ),
         ("short-value", "offset 153: cannot be decoded: OffsetCommitValue.offset at byte 2: needs 8 bytes"),
     ],

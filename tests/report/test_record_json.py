@@ -36,11 +36,14 @@ def batch(**fields):
     return Batch(**(described | fields))
 
 
-def shown(key, value, *, of=None, **options):
+def read_of(key, value, of=None):
     record = LogRecord(offset=5, timestamp_ms=12, key=key, value=value)
     of = of or batch()
-    read = ReadRecord(segment=SEGMENT, batch=of, record=record, entry=decode_record(of, record))
-    found = record_json(read, **options)
+    return ReadRecord(segment=SEGMENT, batch=of, record=record, entry=decode_record(of, record))
+
+
+def shown(key, value, *, of=None, **options):
+    found = record_json(read_of(key, value, of), **options)
     assert json.loads(json.dumps(found)) == found
     return found
 

@@ -1,1 +1,4 @@
-"""Kafka message definitions that kafka-python lacks, as JSON: every record of the offsets topic, and what Connect workers say."""
+"""Kafka message definitions that kafka-python lacks, as JSON.
+
+Every record of the offsets topic, and what Connect workers say.
+"""
