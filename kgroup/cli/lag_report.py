@@ -140,6 +140,7 @@ def lag_report(
         RuleSet | None,
         typer.Option(
             "--rules",
+            metavar="burrow|kgroup",
             help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
             show_default=False,
         ),

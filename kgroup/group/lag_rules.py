@@ -22,6 +22,7 @@ from kgroup.group.status import (
     LagTrendUnknown,
     NoCommits,
     PartitionStatus,
+    PerhapsStalled,
     PerhapsStopped,
     Reason,
     Rewound,
@@ -65,9 +66,9 @@ class KgroupRules:
             return PartitionStatus.REWIND, rewind
         if silence.max_ms > limit_ms:
             return PartitionStatus.UNKNOWN, silence.perhaps_stopped(limit_ms)
-        return self._judge_progress(window)
+        return self._judge_progress(window, now_ms)
 
-    def _judge_progress(self, window: CommitWindow) -> tuple[PartitionStatus, Reason]:
+    def _judge_progress(self, window: CommitWindow, now_ms: int) -> tuple[PartitionStatus, Reason]:
         """Judge a group that commits, does not go back, and has something to read."""
         commits = window.commits
         within = within_allowed_index(commits, self.allowed_lag)
@@ -79,7 +80,14 @@ class KgroupRules:
             )
         long_enough = window.is_full or _spread_ms(window) >= self.patience_ms
         if len(commits) > 1 and is_stalled(commits) and long_enough:
-            return PartitionStatus.STALL, stalled(commits)
+            had_unread = self._had_unread(window, now_ms)
+            if had_unread:
+                return PartitionStatus.STALL, stalled(commits)
+            if had_unread is None:
+                found = stalled(commits)
+                return PartitionStatus.UNKNOWN, PerhapsStalled(
+                    offset=found.offset, since_ms=found.since_ms, commits=found.commits
+                )
         fall = lag_fall(commits)
         if fall is not None:
             return PartitionStatus.OK, fall
@@ -89,6 +97,19 @@ class KgroupRules:
         if known[0] == known[-1]:
             return PartitionStatus.OK, LagKept(lag=known[-1])
         return PartitionStatus.WARN, lag_never_fell(commits)
+
+    def _had_unread(self, window: CommitWindow, now_ms: int) -> bool | None:
+        """Whether there has been something to read for as long as commits stand still; None is unknown.
+
+        Many clients commit their position again and again, also when it is the log's end.
+        """
+        first = window.commits[0]
+        since_ms = window.unread_since_ms
+        if since_ms is not None:
+            return since_ms <= first.timestamp or now_ms - since_ms > self.patience_ms
+        if first.lag is not None:
+            return first.lag > self.allowed_lag
+        return None
 
 
 LagRules = BurrowRules | KgroupRules

@@ -47,6 +47,7 @@ class Rule(StrEnum):
     REWOUND = "rewound"
     WAS_WITHIN_ALLOWED = "was-within-allowed"
     STALLED = "stalled"
+    PERHAPS_STALLED = "perhaps-stalled"
     LAG_NEVER_FELL = "lag-never-fell"
     LAG_FELL = "lag-fell"
     LAG_KEPT = "lag-kept"
@@ -142,6 +143,16 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PerhapsStalled:
+    """As `Stalled`, but nobody knows whether there was anything to read at these commits."""
+
+    rule: ClassVar[Rule] = Rule.PERHAPS_STALLED
+    offset: int
+    since_ms: int
+    commits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagNeverFell:
     """From one commit to the next the lag never fell. Both are None where no commit's lag is known."""
 
@@ -185,6 +196,7 @@ Reason = (
     | Rewound
     | WasWithinAllowed
     | Stalled
+    | PerhapsStalled
     | LagNeverFell
     | LagFell
     | LagKept

@@ -83,6 +83,30 @@ TABLE = {
         "STALL stalled",
         "STALL stalled",
     ),
+    "a full window of one offset, no lag known": (
+        window((12, 100, None), (9, 100, None), (6, 100, None), slots=3),
+        109,
+        "STALL stalled",
+        "UNKNOWN perhaps-stalled",
+    ),
+    "the same, and the next record has waited since before": (
+        window((12, 100, None), (9, 100, None), (6, 100, None), slots=3, unread_since=13),
+        109,
+        "STALL stalled",
+        "STALL stalled",
+    ),
+    "the same, and the next record has only come": (
+        window((12, 100, None), (9, 100, None), (6, 100, None), slots=3, unread_since=2),
+        109,
+        "STALL stalled",
+        "OK lag-trend-unknown",
+    ),
+    "commits far apart, and the next record came among them long ago": (
+        window((1200, 100, None), (600, 100, None), (1, 100, None), slots=3, unread_since=700),
+        109,
+        "STALL stalled",
+        "STALL stalled",
+    ),
     "full, of one offset, and caught up at first": (
         window((12, 100, 0), (9, 100, 9), (6, 100, 9), slots=3),
         109,
