@@ -15,6 +15,8 @@ KINDS = {
     "consumer-protocol": "tests.vectors.consumer_protocol",
     "assignors": "tests.vectors.assignors",
     "captures": "tests.vectors.captures",
+    "lag-status": "tests.vectors.lag_status",
+    "time-lag": "tests.vectors.time_lag",
 }
 
 
