@@ -13,6 +13,13 @@ settings.register_profile("exhaustive", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest --rewrite-scripts` writes the answers of tests/group/scripts; review the diff."""
+    parser.addoption(
+        "--rewrite-scripts", action="store_true", help="write the answers of tests/group/scripts"
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests that start Spark on one worker: a second Java process would cost more than it saves."""
     for item in items:

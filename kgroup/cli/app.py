@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "lag-report": "Say how far every group is behind.",
     "replay": "Say why a group rebalanced.",
+    "serve": "Run Kafka brokers that real clients can use.",
+    "serve-ctl": "Kill nodes and move coordinators in a running serve.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 

@@ -16,6 +16,8 @@ KINDS = {
     "assignors": "tests.vectors.assignors",
     "captures": "tests.vectors.captures",
     "stories": "tests.vectors.stories",
+    "lag-status": "tests.vectors.lag_status",
+    "time-lag": "tests.vectors.time_lag",
 }
 
 

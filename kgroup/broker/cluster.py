@@ -1,0 +1,454 @@
+"""All nodes of a cluster and what they share: topics, leaders, coordinators, transactions."""
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+from uuid import UUID
+
+from kgroup.broker.hosting import HostedCoordinator, damage
+from kgroup.broker.partition import NO_LEADER, Partition
+from kgroup.broker.settings import BrokerSettings
+from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
+from kgroup.broker.transactions import Transactions
+from kgroup.errors import DecodeError, SourceError
+from kgroup.group.requests import EndTransaction, PartitionsDeleted, ReplyBody, RequestBody
+from kgroup.group.step import Reply, Request
+from kgroup.log.batch import LogRecord, decode_batch, encode_batch
+from kgroup.log.checkpoints import TopicPartition
+from kgroup.log.cleaner import is_dirty
+from kgroup.log.segment_log import SegmentLog
+from kgroup.protocol.entries import TransactionMarker
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.transaction_log import TransactionEntry, decode_transaction, encode_transaction
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+_LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
+_TOPIC_NAME_MAX: Final = 249
+_TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+@dataclass(slots=True)
+class Member:
+    """One node of the cluster, and where clients reach it."""
+
+    node_id: int
+    host: str
+    port: int
+    alive: bool = True
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic and its partitions."""
+
+    spec: TopicSpec
+    partitions: list[Partition] = field(default_factory=list)
+
+    @property
+    def is_internal(self) -> bool:
+        """Clients must not write to it."""
+        return self.spec.name in INTERNAL_TOPICS
+
+
+class Cluster:
+    """What a set of nodes knows together.
+
+    Nodes share one copy of every partition: whatever a leader acknowledged, its successor has. Every
+    method that changes logs may raise SourceError when the storage fails.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        members: list[Member],
+        storage: Storage,
+        new_uuid: Callable[[], UUID],
+        now_ms: int,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.settings = settings
+        self.members = {member.node_id: member for member in members}
+        self._storage = storage
+        self._new_uuid = new_uuid
+        self._warn = warn
+        self.topics: dict[str, Topic] = {}
+        self.topic_names: dict[UUID, str] = {}
+        self.hosted: dict[int, HostedCoordinator] = {}
+        self.on_append: Callable[[Partition], None] = lambda partition: None
+        self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
+        self._reply_to: dict[int, Callable[[ReplyBody], None]] = {}
+        self._next_request_id = 0
+        self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
+        self._loading: dict[int, HostedCoordinator] = {}
+        self._deadline_ms: int | None = None
+        self.transactions = Transactions(
+            settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
+        )
+        spec = storage.load()
+        self.spec = spec or ClusterSpec(cluster_id=_short_id(new_uuid()))
+        if spec is None:
+            storage.save(self.spec)
+        self._load(now_ms)
+
+    def _load(self, now_ms: int) -> None:
+        for spec in self.spec.topics.values():
+            self._open(spec, range(spec.partitions), now_ms)
+        if TRANSACTIONS_TOPIC not in self.topics:
+            return
+        for partition in self.topics[TRANSACTIONS_TOPIC].partitions:
+            for raw in partition.batches():
+                for record in decode_batch(raw).records():
+                    entry = decode_transaction(record.key or b"", record.value)
+                    if entry is not None:
+                        self.transactions.restore(entry)
+        self.transactions.finish_decided(now_ms)
+
+    # ---- nodes --------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> list[Member]:
+        """Nodes that answer, by id."""
+        return [member for _, member in sorted(self.members.items()) if member.alive]
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients send administrative requests to."""
+        return self.alive[0].node_id if self.alive else NO_LEADER
+
+    def kill(self, node_id: int, now_ms: int) -> None:
+        """A node is gone: what it led is led by others, and its coordinators load there anew.
+
+        What its clients wait for is not answered: their connections died with the node.
+        """
+        self.flush(now_ms)
+        self.members[node_id].alive = False
+        for hosted in list(self.hosted.values()):
+            if hosted.node_id == node_id:
+                for reply in hosted.fail(ErrorCode.NOT_COORDINATOR):
+                    self._reply_to.pop(reply.request_id, None)
+        for partition in self._partitions():
+            if partition.leader == node_id:
+                self._elect(partition, now_ms)
+
+    def start(self, node_id: int, now_ms: int) -> None:
+        """A node is back: it leads what nobody led, and follows elsewhere."""
+        self.members[node_id].alive = True
+        for partition in self._partitions():
+            if partition.leader == NO_LEADER:
+                self._elect(partition, now_ms)
+
+    def move_coordinator(self, partition_index: int, node_id: int, now_ms: int) -> None:
+        """Make a node the leader of one offsets partition, as a reassignment would."""
+        partition = self.internal_topic(OFFSETS_TOPIC, now_ms).partitions[partition_index]
+        if node_id not in partition.replicas:
+            partition.replicas = (*partition.replicas[1:], node_id)
+        self._lead(partition, node_id, now_ms)
+
+    def _elect(self, partition: Partition, now_ms: int) -> None:
+        alive = [id_ for id_ in partition.replicas if self.members[id_].alive]
+        self._lead(partition, alive[0] if alive else NO_LEADER, now_ms)
+
+    def _lead(self, partition: Partition, node_id: int, now_ms: int) -> None:
+        partition.lead(node_id)
+        if partition.topic != OFFSETS_TOPIC:
+            return
+        before = self.hosted.pop(partition.index, None)
+        self._loading.pop(partition.index, None)
+        if before is not None:
+            self._flush_one(before)
+            self._deliver(before.unload(now_ms))
+        if node_id == NO_LEADER:
+            return
+        hosted = HostedCoordinator(partition, self.settings.group, lambda: str(self._new_uuid()))
+        self.hosted[partition.index] = hosted
+        if partition.log.end_offset:
+            self._loading[partition.index] = hosted
+        else:
+            hosted.load(1, now_ms)
+            self._watch_deadline(hosted)
+
+    # ---- topics -------------------------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int, replication_factor: int, configs: dict[str, str], now_ms: int
+    ) -> ErrorCode:
+        """Make a topic; -1 partitions or replicas: as many as the broker's settings say."""
+        error = self.check_new_topic(name, partitions, replication_factor)
+        if error:
+            return error
+        spec = TopicSpec(
+            name=name,
+            topic_id=self._new_uuid(),
+            partitions=self.settings.num_partitions if partitions == -1 else partitions,
+            replication_factor=self._default_replicas() if replication_factor == -1 else replication_factor,
+            configs=configs,
+        )
+        # The facts come first: a crash before the logs are there is made good by the next start.
+        self.spec.topics[name] = spec
+        self._storage.save(self.spec)
+        self._open(spec, range(spec.partitions), now_ms)
+        return ErrorCode.NONE
+
+    def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
+        """Why a topic cannot be made, or NONE."""
+        if (
+            not name
+            or len(name) > _TOPIC_NAME_MAX
+            or name in (".", "..")
+            or not _TOPIC_LETTERS.issuperset(name)
+        ):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if name in self.topics:
+            return ErrorCode.TOPIC_ALREADY_EXISTS
+        if partitions < 1 and partitions != -1:
+            return ErrorCode.INVALID_PARTITIONS
+        if replication_factor != -1 and not 1 <= replication_factor <= len(self.alive):
+            return ErrorCode.INVALID_REPLICATION_FACTOR
+        return ErrorCode.NONE
+
+    def create_partitions(self, name: str, count: int, now_ms: int) -> ErrorCode:
+        """Grow a topic to `count` partitions."""
+        topic = self.topics.get(name)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if count <= len(topic.partitions):
+            return ErrorCode.INVALID_PARTITIONS
+        topic.spec.partitions = count
+        self._storage.save(self.spec)
+        self._open(topic.spec, range(len(topic.partitions), count), now_ms)
+        return ErrorCode.NONE
+
+    def delete_topic(self, name: str, now_ms: int) -> ErrorCode:
+        """Remove a topic with its records and the offsets that groups committed for it."""
+        topic = self.topics.get(name)
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic.is_internal:
+            return ErrorCode.INVALID_REQUEST
+        del self.topics[name], self.topic_names[topic.spec.topic_id], self.spec.topics[name]
+        self._storage.save(self.spec)
+        for partition in topic.partitions:
+            partition.log.delete()
+        for hosted in self.hosted.values():
+            if not hosted.is_loading:
+                self.submit(hosted, PartitionsDeleted(topics=(name,)), now_ms)
+        return ErrorCode.NONE
+
+    def internal_topic(self, name: str, now_ms: int) -> Topic:
+        """An internal topic, which is made when it is first needed."""
+        if name not in self.topics:
+            sizes = {
+                OFFSETS_TOPIC: self.settings.offsets_topic_partitions,
+                TRANSACTIONS_TOPIC: self.settings.transaction_state_partitions,
+            }
+            error = self.create_topic(name, sizes[name], -1, {"cleanup.policy": "compact"}, now_ms)
+            assert error is ErrorCode.NONE
+        return self.topics[name]
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """A partition, or None if there is no such."""
+        found = self.topics.get(topic)
+        return found.partitions[index] if found and 0 <= index < len(found.partitions) else None
+
+    def _open(self, spec: TopicSpec, indexes: range, now_ms: int) -> None:
+        topic = self.topics.setdefault(spec.name, Topic(spec))
+        self.topic_names[spec.topic_id] = spec.name
+        internal = spec.name == OFFSETS_TOPIC
+        segment_bytes = self.settings.offsets_segment_bytes if internal else self.settings.segment_bytes
+        ids = [member.node_id for member in self.alive]
+        for index in indexes:
+            replicas = tuple(
+                ids[(index + n) % len(ids)] for n in range(min(spec.replication_factor, len(ids)))
+            )
+            log = self._storage.open_log(spec, index, segment_bytes)
+            partition = Partition(spec.name, index, replicas, log)
+            partition.on_append = self._appended
+            topic.partitions.append(partition)
+            self._elect(partition, now_ms)
+
+    def _default_replicas(self) -> int:
+        return min(max(self.settings.default_replication_factor, 3), len(self.alive))
+
+    def _partitions(self) -> Iterator[Partition]:
+        for topic in list(self.topics.values()):
+            yield from topic.partitions
+
+    def _appended(self, partition: Partition) -> None:
+        self.on_append(partition)
+
+    # ---- group coordinators -------------------------------------------------------------------
+
+    def offsets_partition(self, group_id: str) -> int:
+        """Which offsets partition a group lives in."""
+        return _place(group_id, self.settings.offsets_topic_partitions)
+
+    def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
+        """The group's coordinator on this node, or why it cannot be asked here and now."""
+        if self.forced_error is not None:
+            return self.forced_error
+        self.internal_topic(OFFSETS_TOPIC, now_ms)
+        hosted = self.hosted.get(self.offsets_partition(group_id))
+        if hosted is None or hosted.node_id != node_id:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if hosted.is_loading else hosted
+
+    def submit(
+        self,
+        hosted: HostedCoordinator,
+        body: RequestBody,
+        now_ms: int,
+        client: tuple[str, str] = ("", ""),
+        reply_to: Callable[[ReplyBody], None] = lambda body: None,
+    ) -> int:
+        """Hand a request to a coordinator; `reply_to` is called by the flush that brings the answer."""
+        self._next_request_id += 1
+        request_id = self._next_request_id
+        self._reply_to[request_id] = reply_to
+        request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
+        hosted.handle(request, now_ms)
+        deadline_ms = hosted.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            hosted.expire(now_ms)  # an initial delay of 0 is over at once
+        self._busy[hosted.partition.index] = hosted
+        self._watch_deadline(hosted)
+        return request_id
+
+    def _watch_deadline(self, hosted: HostedCoordinator) -> None:
+        deadline_ms = hosted.next_deadline_ms()
+        if deadline_ms is not None and (self._deadline_ms is None or deadline_ms < self._deadline_ms):
+            self._deadline_ms = deadline_ms
+
+    # ---- time and answers ---------------------------------------------------------------------
+
+    def tick(self, now_ms: int) -> None:
+        """Load a bit, and act on every deadline that has passed."""
+        for index, hosted in list(self._loading.items()):
+            try:
+                hosted.load(_LOAD_BATCHES, now_ms)
+            except DecodeError as error:
+                self._warn(damage(hosted.partition, error))
+                del self._loading[index]
+                continue
+            if not hosted.is_loading:
+                del self._loading[index]
+                self._busy[index] = hosted
+        if self._deadline_ms is not None and self._deadline_ms <= now_ms:
+            for index, hosted in self.hosted.items():
+                hosted.expire(now_ms)
+                if not hosted.is_idle:
+                    self._busy[index] = hosted
+        self.transactions.expire(now_ms)
+        self._deadline_ms = None
+        for hosted in self.hosted.values():
+            self._watch_deadline(hosted)
+
+    def next_deadline_ms(self) -> int | None:
+        """When `tick` is next due; 0 while coordinators load."""
+        if self._loading:
+            return 0
+        times = (self._deadline_ms, self.transactions.next_deadline_ms())
+        return min((time for time in times if time is not None), default=None)
+
+    def flush(self, now_ms: int) -> None:
+        """Write what coordinators decided, then give their answers to whoever asked."""
+        while self._busy:
+            _, hosted = self._busy.popitem()
+            self._flush_one(hosted)
+
+    def _flush_one(self, hosted: HostedCoordinator) -> None:
+        self._busy.pop(hosted.partition.index, None)
+        try:
+            replies = hosted.flush()
+        except SourceError as error:
+            self._warn(str(error))
+            self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._reload(hosted)
+            return
+        self._deliver(replies)
+
+    def _reload(self, failed: HostedCoordinator) -> None:
+        """What a failed append had decided is void: begin again from what the log says."""
+        if self.hosted.get(failed.partition.index) is not failed:
+            return
+        hosted = HostedCoordinator(failed.partition, self.settings.group, lambda: str(self._new_uuid()))
+        self.hosted[failed.partition.index] = hosted
+        self._loading[failed.partition.index] = hosted
+
+    def _deliver(self, replies: list[Reply]) -> None:
+        for reply in replies:
+            reply_to = self._reply_to.pop(reply.request_id, None)
+            if reply_to is not None:
+                reply_to(reply.body)
+
+    def dirty_logs(self) -> list[SegmentLog]:
+        """Logs of the offsets topic that are worth cleaning."""
+        topic = self.topics.get(OFFSETS_TOPIC)
+        logs = [partition.log for partition in topic.partitions] if topic else []
+        return [log for log in logs if isinstance(log, SegmentLog) and is_dirty(log)]
+
+    def checkpoint(self) -> None:
+        """Write down how far every log goes, for those who read the files."""
+        ends = {
+            TopicPartition(partition.topic, partition.index): partition.log.end_offset
+            for partition in self._partitions()
+        }
+        self._storage.checkpoint(ends)
+
+    def close(self) -> None:
+        """Sync every log and let go of it."""
+        for partition in self._partitions():
+            partition.log.sync()
+            partition.log.close()
+        self.checkpoint()
+
+    # ---- transactions -------------------------------------------------------------------------
+
+    def transaction_partition(self, transactional_id: str) -> int:
+        """Which partition of the transaction topic a transactional id lives in."""
+        return partition_for(transactional_id, self.settings.transaction_state_partitions)
+
+    def _new_producer_id(self) -> int:
+        producer_id = self.spec.next_producer_id
+        self.spec.next_producer_id += 1
+        self._storage.save(self.spec)
+        return producer_id
+
+    def _log_transaction(self, entry: TransactionEntry, now_ms: int) -> None:
+        topic = self.internal_topic(TRANSACTIONS_TOPIC, now_ms)
+        key, value = encode_transaction(entry)
+        record = LogRecord(offset=0, timestamp_ms=now_ms, key=key, value=value)
+        topic.partitions[self.transaction_partition(entry.transactional_id)].append(encode_batch([record]))
+
+    def _mark(self, place: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
+        partition = self.partition(*place)
+        if partition is None:
+            return  # the topic was deleted meanwhile
+        hosted = self.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
+        if hosted is None or hosted.is_loading:
+            # A coordinator that is still loading will come across it in the log.
+            partition.append_marker(marker, now_ms)
+            return
+        end = EndTransaction(
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            committed=marker.committed,
+            coordinator_epoch=marker.coordinator_epoch,
+        )
+        self.submit(hosted, end, now_ms)
+        self._flush_one(hosted)
+
+
+@lru_cache(maxsize=1 << 14)
+def _place(group_id: str, partitions: int) -> int:
+    """`partition_for`, remembered: a live group asks with every heartbeat."""
+    return partition_for(group_id, partitions)
+
+
+def _short_id(uuid: UUID) -> str:
+    """A UUID the way Kafka prints ids: 22 letters of URL-safe base 64."""
+    return base64.urlsafe_b64encode(uuid.bytes).rstrip(b"=").decode()

@@ -1,0 +1,405 @@
+"""Records in and out: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.protocol.admin.topics import DeleteRecordsResponse
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
+from kafka.protocol.producer.produce import ProduceResponse
+
+from kgroup.broker import api_table as api
+from kgroup.broker.fetching import READ_COMMITTED, FetchPart, WaitingFetch
+from kgroup.broker.partition import Partition
+from kgroup.broker.wire import Call, required
+from kgroup.errors import DecodeError, SourceError
+from kgroup.log.batch import decode_batch
+from kgroup.log.batch_header import read_header
+from kgroup.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kgroup.broker.node import BrokerNode
+
+E = ErrorCode
+_NO_OFFSET: Final = -1
+_NO_TIMESTAMP: Final = -1
+_EARLIEST: Final = -2
+_LATEST: Final = -1
+_MAX_TIMESTAMP: Final = -3
+_EARLIEST_LOCAL: Final = -4
+_ALL_REPLICAS: Final = -1
+
+
+# ---- Produce ----------------------------------------------------------------------------------
+
+
+def produce(node: "BrokerNode", call: Call, now_ms: int) -> None:
+    """Produce v3 to v13."""
+    version, request = call.version, call.body
+    topics = []
+    for each in required(request.topic_data):
+        name = node.cluster.topic_names.get(each.topic_id, "") if version >= 13 else each.name
+        partitions = []
+        for part in required(each.partition_data):
+            error, offset = _produce_one(node, request, version, name, part, now_ms)
+            partitions.append(
+                ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
+                    version=version,
+                    index=part.index,
+                    error_code=error,
+                    base_offset=offset,
+                    log_append_time_ms=_NO_TIMESTAMP,
+                    log_start_offset=0 if not error else _NO_OFFSET,
+                    record_errors=[],
+                )
+            )
+        topics.append(
+            ProduceResponse.TopicProduceResponse(
+                version=version, name=name, topic_id=each.topic_id, partition_responses=partitions
+            )
+        )
+    if request.acks == 0:
+        node.no_answer(call)
+    else:
+        node.answer(call, ProduceResponse(version=version, responses=topics))
+
+
+def _produce_one(
+    node: "BrokerNode", request: Any, version: int, topic: str, part: Any, now_ms: int
+) -> tuple[ErrorCode, int]:
+    if request.acks not in (0, 1, _ALL_REPLICAS):
+        return E.INVALID_REQUIRED_ACKS, _NO_OFFSET
+    partition = node.cluster.partition(topic, part.index)
+    if partition is None:
+        return (
+            E.UNKNOWN_TOPIC_ID if version >= 13 and not topic else E.UNKNOWN_TOPIC_OR_PARTITION
+        ), _NO_OFFSET
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
+    if node.cluster.topics[topic].is_internal:
+        return E.INVALID_TOPIC_EXCEPTION, _NO_OFFSET
+    if part.records is None:
+        return E.INVALID_RECORD, _NO_OFFSET
+    error = _check_transaction(node, request, version, partition, part.records, now_ms)
+    if error:
+        return error, _NO_OFFSET
+    try:
+        return partition.produce(part.records, _message_max_bytes(node, topic))
+    except SourceError:
+        return E.KAFKA_STORAGE_ERROR, _NO_OFFSET
+
+
+def _check_transaction(
+    node: "BrokerNode", request: Any, version: int, partition: Partition, records: bytes, now_ms: int
+) -> ErrorCode:
+    try:
+        header = read_header(records)
+    except DecodeError:
+        return E.CORRUPT_MESSAGE
+    if not header.transactional:
+        return E.NONE
+    if request.transactional_id is None:
+        return E.INVALID_TXN_STATE
+    producer = (header.producer_id, header.producer_epoch)
+    place = (partition.topic, partition.index)
+    transactions = node.cluster.transactions
+    if version >= 12:  # KIP-890: the partition joins the transaction with its first records
+        error = transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
+        if error:
+            return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED else error
+    return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
+
+
+def _message_max_bytes(node: "BrokerNode", topic: str) -> int:
+    configured = node.cluster.topics[topic].spec.configs.get("max.message.bytes", "")
+    return int(configured) if configured.isdigit() else node.cluster.settings.message_max_bytes
+
+
+# ---- Fetch ------------------------------------------------------------------------------------
+
+
+def fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
+    """Fetch v4 to v18. Sessions are never opened: the answer has session 0, as when Kafka's cache is full."""
+    request = call.body
+    read_committed = request.isolation_level == READ_COMMITTED
+    waiting = WaitingFetch(
+        call=call,
+        parts=tuple(_parts(node, call)),
+        read_committed=read_committed,
+        min_bytes=request.min_bytes,
+        finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
+    )
+    in_session = call.version >= 7 and request.session_id != 0
+    if in_session:
+        response = FetchResponse(version=call.version, error_code=E.FETCH_SESSION_ID_NOT_FOUND, responses=[])
+        node.answer(call, response)
+        return
+    if request.max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
+        waiting.finish(waiting)
+        return
+    node.waits.park(waiting, now_ms + request.max_wait_ms)
+
+
+def _is_due(node: "BrokerNode", waiting: WaitingFetch) -> bool:
+    misplaced = any(
+        part.partition is not None and part.partition.leader != node.node_id for part in waiting.parts
+    )
+    return misplaced or waiting.available_bytes() >= waiting.min_bytes
+
+
+def _parts(node: "BrokerNode", call: Call) -> list[FetchPart]:
+    parts = []
+    for each in required(call.body.topics):
+        name = node.cluster.topic_names.get(each.topic_id, "") if call.version >= 13 else each.topic
+        for part in required(each.partitions):
+            parts.append(
+                FetchPart(
+                    topic=name,
+                    topic_id=each.topic_id,
+                    partition_index=part.partition,
+                    partition=node.cluster.partition(name, part.partition),
+                    offset=part.fetch_offset,
+                    max_bytes=part.partition_max_bytes,
+                    leader_epoch=part.current_leader_epoch,
+                )
+            )
+    return parts
+
+
+def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
+    version = fetch.call.version
+    left_bytes = fetch.call.body.max_bytes
+    topics: dict[object, Any] = {}
+    for part in fetch.parts:
+        data = _fetch_one(node, fetch, part, left_bytes)
+        left_bytes -= len(data.records)
+        key = part.topic_id if version >= 13 else part.topic
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchResponse.FetchableTopicResponse(
+                version=version, topic=part.topic, topic_id=part.topic_id, partitions=[]
+            )
+        topic.partitions.append(data)
+    return FetchResponse(version=version, session_id=0, responses=list(topics.values()))
+
+
+def _fetch_one(node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_bytes: int) -> Any:
+    version = fetch.call.version
+    partition = part.partition
+    data = FetchResponse.FetchableTopicResponse.PartitionData(
+        version=version,
+        partition_index=part.partition_index,
+        high_watermark=_NO_OFFSET,
+        last_stable_offset=_NO_OFFSET,
+        log_start_offset=_NO_OFFSET,
+        aborted_transactions=None,
+        preferred_read_replica=-1,
+        records=b"",
+    )
+    data.error_code = _fetch_error(node, version, part)
+    if partition is None or data.error_code not in (E.NONE, E.OFFSET_OUT_OF_RANGE):
+        return data
+    log = partition.log
+    stable = partition.last_stable_offset
+    data.high_watermark, data.last_stable_offset, data.log_start_offset = (
+        log.end_offset,
+        stable,
+        log.start_offset,
+    )
+    if data.error_code:
+        return data
+    end = stable if fetch.read_committed else log.end_offset
+    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
+    if end > part.offset and left_bytes > 0:
+        data.records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
+    if fetch.read_committed:
+        data.aborted_transactions = [
+            FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
+                version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset
+            )
+            for aborted in partition.producers.aborted_between(part.offset, end)
+        ]
+    return data
+
+
+def _fetch_error(node: "BrokerNode", version: int, part: FetchPart) -> ErrorCode:
+    partition = part.partition
+    if partition is None:
+        return E.UNKNOWN_TOPIC_ID if version >= 13 and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER
+    error = _check_epoch(partition, part.leader_epoch)
+    if error:
+        return error
+    if not partition.log.start_offset <= part.offset <= partition.log.end_offset:
+        return E.OFFSET_OUT_OF_RANGE
+    return E.NONE
+
+
+def _check_epoch(partition: Partition, leader_epoch: int) -> ErrorCode:
+    """What a client believes about the leader (KIP-320); -1: it does not know."""
+    if leader_epoch in (-1, partition.leader_epoch):
+        return E.NONE
+    return E.FENCED_LEADER_EPOCH if leader_epoch < partition.leader_epoch else E.UNKNOWN_LEADER_EPOCH
+
+
+# ---- offsets ----------------------------------------------------------------------------------
+
+
+def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
+    """ListOffsets v1 to v11."""
+    version = call.version
+    read_committed = version >= 2 and call.body.isolation_level == READ_COMMITTED
+    topics = []
+    for each in required(call.body.topics):
+        partitions = []
+        for part in required(each.partitions):
+            error, timestamp, offset, epoch = _find_offset(node, each.name, part, read_committed)
+            partitions.append(
+                ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
+                    version=version,
+                    partition_index=part.partition_index,
+                    error_code=error,
+                    timestamp=timestamp,
+                    offset=offset,
+                    leader_epoch=epoch,
+                )
+            )
+        topics.append(
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                version=version, name=each.name, partitions=partitions
+            )
+        )
+    node.answer(call, ListOffsetsResponse(version=version, topics=topics))
+
+
+def _find_offset(
+    node: "BrokerNode", topic: str, part: Any, read_committed: bool
+) -> tuple[ErrorCode, int, int, int]:
+    """Error, timestamp, offset and leader epoch."""
+    nothing = (_NO_TIMESTAMP, _NO_OFFSET, -1)
+    partition = node.cluster.partition(topic, part.partition_index)
+    if partition is None:
+        return E.UNKNOWN_TOPIC_OR_PARTITION, *nothing
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER, *nothing
+    error = _check_epoch(partition, part.current_leader_epoch)
+    if error:
+        return error, *nothing
+    log, epoch = partition.log, partition.leader_epoch
+    if part.timestamp == _LATEST:
+        end = partition.last_stable_offset if read_committed else log.end_offset
+        return E.NONE, _NO_TIMESTAMP, end, epoch
+    if part.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        return E.NONE, _NO_TIMESTAMP, log.start_offset, epoch
+    if part.timestamp == _MAX_TIMESTAMP:
+        newest = max(
+            (
+                (record.timestamp_ms, -record.offset)
+                for raw in partition.batches()
+                for record in _records(raw)
+            ),
+            default=None,
+        )
+        return (E.NONE, *nothing) if newest is None else (E.NONE, newest[0], -newest[1], epoch)
+    if part.timestamp < 0:
+        return E.NONE, *nothing  # tiered storage, which there is none of
+    return _first_at_or_after(partition, part.timestamp)
+
+
+def _first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[ErrorCode, int, int, int]:
+    found = partition.log.first_at_or_after(timestamp_ms)
+    for record in _records(found.batch) if found else ():
+        if record.timestamp_ms >= timestamp_ms and record.offset >= partition.log.start_offset:
+            return E.NONE, record.timestamp_ms, record.offset, partition.leader_epoch
+    return E.NONE, _NO_TIMESTAMP, _NO_OFFSET, -1
+
+
+def _records(raw: bytes) -> Any:
+    batch = decode_batch(raw)
+    return () if batch.control else batch.records()
+
+
+def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
+    """DeleteRecords v0 to v2."""
+    version = call.version
+    topics = []
+    for each in required(call.body.topics):
+        partitions = []
+        for part in required(each.partitions):
+            error, low_watermark = _delete_before(node, each.name, part.partition_index, part.offset)
+            partitions.append(
+                DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
+                    version=version,
+                    partition_index=part.partition_index,
+                    low_watermark=low_watermark,
+                    error_code=error,
+                )
+            )
+        topics.append(
+            DeleteRecordsResponse.DeleteRecordsTopicResult(
+                version=version, name=each.name, partitions=partitions
+            )
+        )
+    node.answer(call, DeleteRecordsResponse(version=version, topics=topics))
+
+
+def _delete_before(node: "BrokerNode", topic: str, index: int, offset: int) -> tuple[ErrorCode, int]:
+    partition = node.cluster.partition(topic, index)
+    if partition is None:
+        return E.UNKNOWN_TOPIC_OR_PARTITION, _NO_OFFSET
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
+    if node.cluster.topics[topic].is_internal:
+        return E.POLICY_VIOLATION, _NO_OFFSET
+    target = partition.log.end_offset if offset == _LATEST else offset
+    if not 0 <= target <= partition.log.end_offset:
+        return E.OFFSET_OUT_OF_RANGE, _NO_OFFSET
+    partition.log.delete_before(target)
+    return E.NONE, partition.log.start_offset
+
+
+def offset_for_leader_epoch(node: "BrokerNode", call: Call, now_ms: int) -> None:
+    """OffsetForLeaderEpoch v2 to v4."""
+    version = call.version
+    topics = []
+    for each in required(call.body.topics):
+        partitions = []
+        for part in required(each.partitions):
+            error, epoch, end = _end_of_epoch(node, each.topic, part)
+            partitions.append(
+                OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
+                    version=version,
+                    partition=part.partition,
+                    error_code=error,
+                    leader_epoch=epoch,
+                    end_offset=end,
+                )
+            )
+        topics.append(
+            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                version=version, topic=each.topic, partitions=partitions
+            )
+        )
+    node.answer(call, OffsetForLeaderEpochResponse(version=version, topics=topics))
+
+
+def _end_of_epoch(node: "BrokerNode", topic: str, part: Any) -> tuple[ErrorCode, int, int]:
+    partition = node.cluster.partition(topic, part.partition)
+    if partition is None:
+        return E.UNKNOWN_TOPIC_OR_PARTITION, -1, _NO_OFFSET
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER, -1, _NO_OFFSET
+    error = _check_epoch(partition, part.current_leader_epoch)
+    if error:
+        return error, -1, _NO_OFFSET
+    epoch, end = partition.end_of_epoch(part.leader_epoch)
+    return E.NONE, epoch, end
+
+
+HANDLERS: Final = {
+    api.PRODUCE: produce,
+    api.FETCH: fetch,
+    api.LIST_OFFSETS: list_offsets,
+    api.DELETE_RECORDS: delete_records,
+    api.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
+}

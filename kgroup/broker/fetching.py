@@ -1,0 +1,118 @@
+"""Fetches that wait for enough bytes, and whom an append wakes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from kgroup.broker.partition import Partition
+from kgroup.group.timers import Timers
+
+if TYPE_CHECKING:
+    from kgroup.broker.wire import Call
+
+READ_COMMITTED = 1
+
+
+class FetchPart(NamedTuple):
+    """What a fetch wants of one partition; `partition` is None if there is no such."""
+
+    topic: str
+    topic_id: object
+    partition_index: int
+    partition: Partition | None
+    offset: int
+    max_bytes: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingFetch:
+    """A fetch in the making. `finish` answers with whatever there is."""
+
+    call: "Call"
+    parts: tuple[FetchPart, ...]
+    read_committed: bool
+    min_bytes: int
+    finish: Callable[["WaitingFetch"], None]
+
+    def available_bytes(self) -> int:
+        """Roughly what an answer would hold now: enough to decide whether to wait."""
+        total = 0
+        for part in self.parts:
+            if part.partition is None:
+                return self.min_bytes
+            log = part.partition.log
+            end = part.partition.last_stable_offset if self.read_committed else log.end_offset
+            if not log.start_offset <= part.offset <= log.end_offset:
+                return self.min_bytes  # an error is answered at once
+            if end > part.offset:
+                total += len(log.read(part.offset, part.max_bytes, end))
+                if total >= self.min_bytes:
+                    break
+        return total
+
+
+class FetchWaits:
+    """All fetches of a node's clients that wait, by partition and by deadline."""
+
+    def __init__(self) -> None:
+        self._timers: Timers[int] = Timers()
+        self._waiting: dict[int, WaitingFetch] = {}
+        self._by_partition: dict[tuple[str, int], set[int]] = {}
+        self._touched: dict[int, None] = {}
+
+    def park(self, fetch: WaitingFetch, deadline_ms: int) -> None:
+        """Hold a fetch back until an append or the deadline."""
+        token = fetch.call.token
+        self._waiting[token] = fetch
+        self._timers.schedule(token, deadline_ms)
+        for part in fetch.parts:
+            self._by_partition.setdefault((part.topic, part.partition_index), set()).add(token)
+
+    def appended(self, partition: Partition) -> None:
+        """Look again at those who wait for this partition, at the next `wake`."""
+        waiting = self._by_partition.get((partition.topic, partition.index))
+        if waiting:
+            self._touched |= dict.fromkeys(sorted(waiting))
+
+    def wake(self, now_ms: int) -> None:
+        """Answer every fetch that has enough by now, or has waited long enough."""
+        touched, self._touched = self._touched, {}
+        for token in touched:
+            fetch = self._waiting.get(token)
+            if fetch is not None and fetch.available_bytes() >= fetch.min_bytes:
+                self._finish(token)
+        while (due := self._timers.pop_due(now_ms)) is not None:
+            self._finish(due)
+
+    def next_deadline_ms(self) -> int | None:
+        """When `wake` is next due; 0 if an append has touched somebody."""
+        return 0 if self._touched else self._timers.next_deadline_ms()
+
+    def forget(self, token: int) -> None:
+        """The client is gone."""
+        self._take(token)
+
+    def wake_all(self) -> None:
+        """Answer everybody: leaders have changed."""
+        for token in list(self._waiting):
+            self._finish(token)
+
+    def _finish(self, token: int) -> None:
+        fetch = self._take(token)
+        if fetch is not None:
+            fetch.finish(fetch)
+
+    def _take(self, token: int) -> WaitingFetch | None:
+        fetch = self._waiting.pop(token, None)
+        if fetch is None:
+            return None
+        self._timers.cancel(token)
+        for part in fetch.parts:
+            place = (part.topic, part.partition_index)
+            waiting = self._by_partition.get(place)
+            if waiting is not None:
+                waiting.discard(token)
+                if not waiting:
+                    del self._by_partition[place]
+        return fetch

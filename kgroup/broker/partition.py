@@ -1,0 +1,96 @@
+"""One partition of a topic: its log, its leader, its producers."""
+
+from collections.abc import Callable, Iterator
+
+from kgroup.broker.offsets_log import encode_marker, is_commit_marker
+from kgroup.broker.producers import Producers
+from kgroup.errors import DecodeError
+from kgroup.log.batch import decode_batch
+from kgroup.log.batch_header import BatchHeader, check_batch, read_header
+from kgroup.log.store import RecordLog
+from kgroup.protocol.entries import TransactionMarker
+from kgroup.protocol.error_codes import ErrorCode
+
+NO_LEADER = -1
+
+
+class Partition:
+    """The copy that all nodes share: what a leader has acknowledged, its successor has, too."""
+
+    def __init__(self, topic: str, index: int, replicas: tuple[int, ...], log: RecordLog) -> None:
+        self.topic = topic
+        self.index = index
+        self.replicas = replicas
+        self.log = log
+        self.leader = NO_LEADER
+        self.leader_epoch = -1
+        self.epoch_starts: list[tuple[int, int]] = []  # (leader epoch, first offset), oldest first
+        self.producers = Producers()
+        self.on_append: Callable[[Partition], None] = lambda partition: None
+        for raw in log.batches(log.start_offset):
+            self._replay(raw)
+
+    def _replay(self, raw: bytes) -> None:
+        header = read_header(raw)
+        if not self.epoch_starts or self.epoch_starts[-1][0] < header.leader_epoch:
+            self.epoch_starts.append((header.leader_epoch, header.base_offset))
+            self.leader_epoch = header.leader_epoch
+        if header.control:
+            self.producers.ended(header, committed=is_commit_marker(decode_batch(raw)))
+        else:
+            self.producers.appended(header)
+
+    def lead(self, node_id: int) -> None:
+        """Make `node_id` the leader (`NO_LEADER`: nobody can), under a new epoch."""
+        self.leader = node_id
+        self.leader_epoch += 1
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Records from here on belong to, or lie behind, an open transaction."""
+        return self.producers.last_stable_offset(self.log.end_offset)
+
+    def produce(self, batch: bytes, max_bytes: int) -> tuple[ErrorCode, int]:
+        """Append a client's batch; the error, and the offset of its first record."""
+        try:
+            header = check_batch(batch)
+        except DecodeError:
+            return ErrorCode.CORRUPT_MESSAGE, -1
+        if header.size > max_bytes:
+            return ErrorCode.MESSAGE_TOO_LARGE, -1
+        if header.size != len(batch) or header.control or header.records != header.last_offset_delta + 1:
+            return ErrorCode.INVALID_RECORD, -1
+        check = self.producers.check(header)
+        if check.error:
+            return check.error, -1
+        if check.duplicate_offset is not None:
+            return ErrorCode.NONE, check.duplicate_offset
+        return ErrorCode.NONE, self.append(batch).base_offset
+
+    def append(self, batch: bytes) -> BatchHeader:
+        """Append a batch that needs no checks. Raises SourceError if the log cannot take it."""
+        header = self.log.append(batch, self.leader_epoch)
+        if not self.epoch_starts or self.epoch_starts[-1][0] < header.leader_epoch:
+            self.epoch_starts.append((header.leader_epoch, header.base_offset))
+        if header.control:
+            self.producers.ended(header, committed=is_commit_marker(decode_batch(batch)))
+        else:
+            self.producers.appended(header)
+        self.on_append(self)
+        return header
+
+    def append_marker(self, marker: TransactionMarker, now_ms: int) -> None:
+        """Append the end of a transaction. Raises SourceError if the log cannot take it."""
+        self.append(encode_marker(marker, now_ms))
+
+    def batches(self) -> Iterator[bytes]:
+        """Everything in the log."""
+        return self.log.batches(self.log.start_offset)
+
+    def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """The newest epoch up to `leader_epoch`, and the offset where the next one starts (KIP-101)."""
+        later = [start for epoch, start in self.epoch_starts if epoch > leader_epoch]
+        known = [epoch for epoch, _ in self.epoch_starts if epoch <= leader_epoch]
+        if not known or leader_epoch > self.leader_epoch:
+            return -1, -1
+        return known[-1], later[0] if later else self.log.end_offset

@@ -1,0 +1,127 @@
+"""Broker settings by Kafka's property names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgroup.errors import InputError
+from kgroup.group.settings import MAX_INT, GroupSettings
+
+_MINUTE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """What a node obeys; defaults are Kafka 4's. `properties` are all that were given, as text."""
+
+    group: GroupSettings = field(default_factory=GroupSettings)
+    offsets_topic_partitions: int = 50
+    offsets_segment_bytes: int = 100 << 20
+    transaction_state_partitions: int = 50
+    transaction_max_timeout_ms: int = 900_000
+    auto_create_topics: bool = True
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    message_max_bytes: int = 1_048_588
+    segment_bytes: int = 1 << 30
+    request_max_bytes: int = 100 << 20
+    connections_max_idle_ms: int = 600_000
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that kgroup obeys: its field in GroupSettings or BrokerSettings, and its smallest value."""
+
+    field: str
+    lowest: int = 0
+    highest: int = MAX_INT
+    in_group: bool = False
+    unit_ms: int = 1
+
+
+PROPERTIES: Final = {
+    "group.initial.rebalance.delay.ms": Property("initial_rebalance_delay_ms", in_group=True),
+    "group.min.session.timeout.ms": Property("min_session_timeout_ms", 1, in_group=True),
+    "group.max.session.timeout.ms": Property("max_session_timeout_ms", 1, in_group=True),
+    "group.max.size": Property("max_size", 1, in_group=True),
+    "offset.metadata.max.bytes": Property("offset_metadata_max_bytes", in_group=True),
+    "offsets.retention.minutes": Property("offsets_retention_ms", 1, in_group=True, unit_ms=_MINUTE_MS),
+    "offsets.retention.check.interval.ms": Property("offsets_retention_check_interval_ms", 1, in_group=True),
+    "offsets.topic.num.partitions": Property("offsets_topic_partitions", 1, 100_000),
+    "offsets.topic.segment.bytes": Property("offsets_segment_bytes", 4096),
+    "transaction.state.log.num.partitions": Property("transaction_state_partitions", 1, 100_000),
+    "transaction.max.timeout.ms": Property("transaction_max_timeout_ms", 1),
+    "num.partitions": Property("num_partitions", 1, 100_000),
+    "default.replication.factor": Property("default_replication_factor", 1),
+    "message.max.bytes": Property("message_max_bytes"),
+    "log.segment.bytes": Property("segment_bytes", 4096),
+    "socket.request.max.bytes": Property("request_max_bytes", 1),
+    "connections.max.idle.ms": Property("connections_max_idle_ms", 1),
+}
+_FLAGS: Final = {"auto.create.topics.enable": "auto_create_topics"}
+
+
+def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
+    """The settings that these properties ask for; names kgroup has no use for are kept as they are.
+
+    Raises InputError for a value that the property cannot have.
+    """
+    group: dict[str, int] = {}
+    broker: dict[str, int] = {}
+    for name, rule in PROPERTIES.items():
+        if name in properties:
+            chosen = group if rule.in_group else broker
+            chosen[rule.field] = _number(name, properties[name], rule) * rule.unit_ms
+    flags = {name: _flag(key, properties[key]) for key, name in _FLAGS.items() if key in properties}
+    settings = BrokerSettings(
+        group=GroupSettings(**group),
+        properties=dict(properties),
+        **broker,  # type: ignore[arg-type]  # the table names int fields only
+        **flags,
+    )
+    bounds = settings.group
+    if bounds.min_session_timeout_ms > bounds.max_session_timeout_ms:
+        raise InputError("group.min.session.timeout.ms is above group.max.session.timeout.ms")
+    return settings
+
+
+def unused(properties: Mapping[str, str]) -> list[str]:
+    """Names among these that change nothing in kgroup."""
+    return sorted(name for name in properties if name not in PROPERTIES and name not in _FLAGS)
+
+
+def read_properties(lines: list[str], where: str) -> dict[str, str]:
+    """A Java properties file: `name=value` or `name: value`, `#` and `!` comments. Raises InputError."""
+    properties = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text[0] in "#!":
+            continue
+        name, separator, value = _split(text)
+        if not separator:
+            raise InputError(f"{where}:{number}: {text!r} is not name=value")
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """At the first `=` or `:`, whichever comes first."""
+    first = next((letter for letter in text if letter in "=:"), "=")
+    return text.partition(first)
+
+
+def _number(name: str, text: str, rule: Property) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise InputError(f"{name}: {text!r} is not a whole number") from None
+    if not rule.lowest <= number <= rule.highest:
+        raise InputError(f"{name}: {number} is not between {rule.lowest} and {rule.highest}")
+    return number
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InputError(f"{name}: {text!r} is neither true nor false")
+    return text.lower() == "true"

@@ -1,0 +1,164 @@
+"""Where a cluster keeps its logs and what it knows of its topics: nowhere, or in a folder."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+from uuid import UUID
+
+from kgroup.errors import SourceError
+from kgroup.log.atomic import DRAFT_SUFFIX, replace_text
+from kgroup.log.checkpoints import (
+    HIGH_WATERMARKS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    TopicPartition,
+    encode_offset_checkpoint,
+)
+from kgroup.log.segment_log import SegmentLog
+from kgroup.log.store import MemoryLog, RecordLog
+
+_CLUSTER_FILE: Final = "kgroup-cluster.json"
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicSpec:
+    """A topic as it is kept: everything but its records."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterSpec:
+    """What outlives a restart beside the logs. `next_producer_id` is the first that was never given out."""
+
+    cluster_id: str
+    topics: dict[str, TopicSpec] = field(default_factory=dict)
+    next_producer_id: int = 0
+
+
+class Storage(Protocol):
+    """Logs and the cluster's own facts."""
+
+    def load(self) -> ClusterSpec | None:
+        """What was kept, or None the first time. Raises SourceError."""
+
+    def save(self, spec: ClusterSpec) -> None:
+        """Keep these facts. Raises SourceError."""
+
+    def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
+        """The log of a partition, new or as it was. Raises SourceError."""
+
+    def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
+        """Write down how far each log goes. Raises SourceError."""
+
+
+class MemoryStorage:
+    """Nothing outlives the process."""
+
+    def load(self) -> ClusterSpec | None:
+        """Nothing was kept."""
+        return None
+
+    def save(self, spec: ClusterSpec) -> None:
+        """Nothing is kept."""
+
+    def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
+        """An empty log."""
+        return MemoryLog()
+
+    def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
+        """Nothing is kept."""
+
+
+class FolderStorage:
+    """A log dir as Kafka lays it out: a folder per partition, checkpoints, `meta.properties`.
+
+    There is one copy of each partition, whatever the number of nodes. Topics and their settings are in
+    a file of kgroup's own, since Kafka keeps them in its metadata log.
+    """
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._warn = warn
+
+    def load(self) -> ClusterSpec | None:
+        """What was kept, or None in a new folder. Raises SourceError."""
+        path = self._folder / _CLUSTER_FILE
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                if any(not entry.name.endswith(DRAFT_SUFFIX) for entry in self._folder.iterdir()):
+                    raise SourceError(f"{self._folder}: not empty, and not a folder that kgroup serve made")
+                return None
+            text = path.read_text()
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from error
+        try:
+            return _read_spec(json.loads(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{path}: not what kgroup wrote: {error}") from error
+
+    def save(self, spec: ClusterSpec) -> None:
+        """Replace the file in one go. Raises SourceError."""
+        topics = {
+            name: {
+                "id": str(topic.topic_id),
+                "partitions": topic.partitions,
+                "replicationFactor": topic.replication_factor,
+                "configs": topic.configs,
+            }
+            for name, topic in sorted(spec.topics.items())
+        }
+        facts = {"clusterId": spec.cluster_id, "nextProducerId": spec.next_producer_id, "topics": topics}
+        self._replace(_CLUSTER_FILE, json.dumps(facts, indent=1))
+        meta = self._folder / META_PROPERTIES
+        if not meta.exists():
+            self._replace(META_PROPERTIES, f"version=1\ncluster.id={spec.cluster_id}\nnode.id=1\n")
+
+    def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
+        """The log of a partition, new or as it was; a torn tail is cut off with a warning."""
+        folder = self._folder / f"{topic.name}-{partition}"
+        log = SegmentLog(folder, topic.topic_id, segment_bytes)
+        if log.truncated_bytes:
+            self._warn(f"{folder}: cut off {log.truncated_bytes} bytes that are no whole batch")
+        return log
+
+    def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
+        """Write high watermarks and recovery points."""
+        text = encode_offset_checkpoint(ends)
+        self._replace(HIGH_WATERMARKS, text)
+        self._replace(RECOVERY_POINTS, text)
+
+    def _replace(self, name: str, text: str) -> None:
+        path = self._folder / name
+        try:
+            replace_text(path, text)
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _read_spec(facts: dict[str, object]) -> ClusterSpec:
+    topics = facts["topics"]
+    cluster_id, next_producer_id = facts["clusterId"], facts["nextProducerId"]
+    if not (isinstance(topics, dict) and isinstance(cluster_id, str) and isinstance(next_producer_id, int)):
+        raise ValueError("a field has the wrong type")
+    return ClusterSpec(
+        cluster_id=cluster_id,
+        next_producer_id=next_producer_id,
+        topics={
+            name: TopicSpec(
+                name=name,
+                topic_id=UUID(topic["id"]),
+                partitions=int(topic["partitions"]),
+                replication_factor=int(topic["replicationFactor"]),
+                configs={str(key): str(value) for key, value in topic["configs"].items()},
+            )
+            for name, topic in topics.items()
+        },
+    )

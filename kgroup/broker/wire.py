@@ -1,0 +1,184 @@
+"""Frames to calls and answers to frames: the one place that knows request and response headers.
+
+Bodies are kafka-python's codec's. A response body may be any object that has the schema's field
+names as attributes, so kgroup's own dataclasses are written without a copy.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+from kgroup.errors import KgroupError
+
+_REQUEST_HEADER: Final = struct.Struct(">hhih")
+_RESPONSE_HEADER: Final = struct.Struct(">ii")
+_API_VERSIONS: Final = 18
+Encode = Callable[[Any, Any], None]
+Decode = Callable[[memoryview, int], tuple[Any, int]]
+
+
+class BadRequestError(KgroupError):
+    """Bytes that no answer can be given to: the connection they came on has to close."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One decoded request. `token` is the sender's; the answer goes back with it."""
+
+    token: int
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str
+    client_host: str
+    body: Any
+
+
+class Api:
+    """One api: its codec classes and the versions a node speaks."""
+
+    def __init__(
+        self, request: Any, response: Any, lowest: int, highest: int, advertised_lowest: int | None = None
+    ):
+        self.key: int = request.API_KEY
+        self.name: str = request.name.removesuffix("Request")
+        self.lowest, self.highest = lowest, highest
+        self.advertised_lowest = lowest if advertised_lowest is None else advertised_lowest
+        self.request = request
+        self.response = response
+        flexible = [version for version in range(highest + 1) if request.flexible_version_q(version)]
+        self._flexible_from = min(flexible, default=highest + 1)
+        self._decoders: dict[int, Decode] = {}
+        self._encoders: dict[int, Encode] = {}
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether a version has compact and tagged fields (KIP-482)."""
+        return version >= self._flexible_from
+
+    def decode(self, frame: memoryview, position: int, version: int) -> Any:
+        """The request's body. Raises BadRequestError unless the bytes hold one."""
+        decoder = self._decoders.get(version)
+        if decoder is None:
+            flexible = self.is_flexible(version)
+            decoder = self.request._struct.compiled_decode_from(
+                version, compact=flexible, tagged=flexible, data_class=self.request
+            )
+            self._decoders[version] = decoder
+        try:
+            body, end = decoder(frame, position)
+        except (struct.error, ValueError, IndexError, AssertionError, OverflowError) as error:
+            raise BadRequestError(f"{self.name} v{version}: {error}") from error
+        if end > len(frame):
+            raise BadRequestError(f"{self.name} v{version}: cut short by {end - len(frame)} bytes")
+        return body
+
+    def encode(self, body: Any, version: int, correlation_id: int) -> bytes:
+        """The response frame with its length in front."""
+        flexible = self.is_flexible(version)
+        encoder = self._encoders.get(version)
+        if encoder is None:
+            encoder = self.response._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)
+            self._encoders[version] = encoder
+        with EncodeBufferPool.acquire() as out:
+            out.pos = 8
+            # ApiVersions keeps the old header, so that a client can read it before it knows the broker.
+            if flexible and self.key != _API_VERSIONS:
+                out.buf[8] = 0
+                out.pos = 9
+            encoder(body, out)
+            _RESPONSE_HEADER.pack_into(out.buf, 0, out.pos - 4, correlation_id)
+            return bytes(out.result())
+
+
+def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) -> Call:
+    """The request in a frame (without its length).
+
+    An ApiVersions of a version that is not spoken comes back with body None, since it has an answer.
+    Raises BadRequestError for anything else that cannot be understood.
+    """
+    if len(frame) < _REQUEST_HEADER.size:
+        raise BadRequestError(f"a request of {len(frame)} bytes")
+    api_key, version, correlation_id, length = _REQUEST_HEADER.unpack_from(frame)
+    api = apis.get(api_key)
+    if api is None:
+        raise BadRequestError(f"unknown api key {api_key}")
+    if not api.lowest <= version <= api.highest:
+        if api_key == _API_VERSIONS:
+            return Call(
+                token=token,
+                api_key=api_key,
+                version=0,
+                correlation_id=correlation_id,
+                client_id="",
+                client_host=client_host,
+                body=None,
+            )
+        raise BadRequestError(f"{api.name} v{version}: versions {api.lowest} to {api.highest} are spoken")
+    position = _REQUEST_HEADER.size
+    client_id = ""
+    if length >= 0:
+        try:
+            client_id = str(frame[position : position + length], "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadRequestError("client id: not UTF-8") from error
+        position += length
+    if api.is_flexible(version):
+        position = _skip_tags(frame, position)
+    return Call(
+        token=token,
+        api_key=api_key,
+        version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+        client_host=client_host,
+        body=api.decode(memoryview(frame), position, version),
+    )
+
+
+def required(array: list[Any] | None) -> list[Any]:
+    """An array that must not be null. Raises BadRequestError if it is."""
+    if array is None:
+        raise BadRequestError("an array that cannot be null is null")
+    return array
+
+
+def text(value: str | None) -> str:
+    """A string that must not be null. Raises BadRequestError if it is."""
+    if value is None:
+        raise BadRequestError("a string that cannot be null is null")
+    return value
+
+
+def blob(value: bytes | None) -> bytes:
+    """Bytes that must not be null. Raises BadRequestError if they are."""
+    if value is None:
+        raise BadRequestError("bytes that cannot be null are null")
+    return value
+
+
+def _skip_tags(frame: bytes, position: int) -> int:
+    count, position = _unsigned_varint(frame, position)
+    for _ in range(count):
+        _, position = _unsigned_varint(frame, position)
+        size, position = _unsigned_varint(frame, position)
+        position += size
+        if position > len(frame):
+            raise BadRequestError("header: a tagged field is cut short")
+    return position
+
+
+def _unsigned_varint(frame: bytes, position: int) -> tuple[int, int]:
+    number = shift = 0
+    while shift < 35:
+        if position >= len(frame):
+            raise BadRequestError("header: cut short")
+        byte = frame[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+        shift += 7
+    raise BadRequestError("header: a number of more than 5 bytes")

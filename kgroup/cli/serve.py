@@ -1,0 +1,243 @@
+"""`kgroup serve`: Kafka brokers on this machine, for unmodified clients."""
+
+import asyncio
+import ipaddress
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
+from kgroup.cli.example import Example
+from kgroup.errors import InputError, SourceError
+from kgroup.net.control import ControlServer, control_path
+from kgroup.net.running import TopicRequest, start_cluster
+from kgroup.net.server import ClusterServer
+
+EXAMPLES: Final = (
+    Example("A broker on port 9092 whose data is gone when it stops", "kgroup serve --topic orders:6"),
+    Example(
+        "Three nodes that keep real Kafka segment files",
+        "kgroup serve --nodes 3 --data-dir /tmp/kgroup-data",
+    ),
+    Example(
+        "Groups that form without delay, as tests like it, on a free port",
+        "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
+    ),
+)
+_STATUS_S: Final = 1.0
+
+
+def serve(
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="Address of the first node; the others take the ports after it. Port 0: free ports.",
+        ),
+    ] = "127.0.0.1:9092",
+    nodes: Annotated[int, typer.Option("--nodes", metavar="N", min=1, max=100, help="How many brokers.")] = 1,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir",
+            metavar="DIR",
+            help="Keep topics, commits and groups here, as Kafka's own segment files. Without: in memory.",
+            show_default=False,
+        ),
+    ] = None,
+    properties_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--properties",
+            metavar="FILE",
+            help="Broker settings by Kafka's names, as in server.properties.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            metavar="NAME=VALUE",
+            help="One broker setting, over what --properties says; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="NAME[:PARTITIONS]",
+            help="Make this topic if it is not there; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    fsync: Annotated[
+        bool,
+        typer.Option(
+            "--fsync",
+            help="Answer only when records are on the disk itself. Without: in the file, which survives a "
+            "kill of the process but not a loss of power.",
+        ),
+    ] = False,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Listen on an address that other machines reach, without authentication and encryption.",
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="No status line on the terminal, only warnings and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--verbose", help="Name settings without effect and connections that were closed."
+        ),
+    ] = False,
+) -> None:
+    """Run Kafka brokers that real clients can use.
+
+    Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
+    Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
+    """
+    host, port = _address(listen, insecure)
+    properties = _properties(properties_file, settings or [])
+    plan = _Plan(
+        host=host,
+        port=port,
+        nodes=nodes,
+        data_dir=data_dir,
+        settings=from_properties(properties),
+        topics=tuple(_topic(text) for text in topics or ()),
+        fsync=fsync,
+        show_status=sys.stderr.isatty() and not quiet,
+    )
+    if verbose:
+        for name in unused(properties):
+            print(f"kgroup: {name} changes nothing here", file=sys.stderr)
+    asyncio.run(_run(plan, _warn, _warn if verbose else lambda text: None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    host: str
+    port: int
+    nodes: int
+    data_dir: Path | None
+    settings: BrokerSettings
+    topics: tuple[TopicRequest, ...]
+    fsync: bool
+    show_status: bool
+
+
+async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], None]) -> None:
+    _allow_many_connections()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    server = await start_cluster(
+        settings=plan.settings,
+        nodes=plan.nodes,
+        host=plan.host,
+        port=plan.port,
+        data_dir=plan.data_dir,
+        topics=plan.topics,
+        fsync=plan.fsync,
+        warn=warn,
+        note=note,
+    )
+    first = server.nodes[min(server.nodes)]
+    control = ControlServer(server, control_path(first.port))
+    try:
+        await control.start()
+        print("ready", *server.bootstrap.split(","), flush=True)
+        await _until(stop, server, plan.show_status)
+    finally:
+        control.stop()
+        server.stop()
+
+
+async def _until(stop: asyncio.Event, server: ClusterServer, show_status: bool) -> None:
+    """Wait for the signal; on a terminal, say once a second what is going on."""
+    if not show_status:
+        await stop.wait()
+        return
+    requests = 0
+    while not stop.is_set():
+        try:
+            await asyncio.wait_for(stop.wait(), _STATUS_S)
+        except TimeoutError:
+            print(
+                f"\r\033[K{_status(server, server.requests - requests)}", end="", file=sys.stderr, flush=True
+            )
+            requests = server.requests
+    print(file=sys.stderr)
+
+
+def _status(server: ClusterServer, requests: int) -> str:
+    cluster = server.cluster
+    groups = [group for hosted in cluster.hosted.values() for group in hosted.coordinator.listing()]
+    active = sum(group.group_state != "Empty" for group in groups)
+    clients = sum(len(node.connections) for node in server.nodes.values())
+    return (
+        f"{len(cluster.alive)} of {len(cluster.members)} nodes, {clients} connections, {len(groups)} groups "
+        f"({active} active), {requests} requests/s"
+    )
+
+
+def _address(text: str, insecure: bool) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise InputError(f"--listen: {text!r} is not HOST:PORT")
+    host = host.strip("[]") or "127.0.0.1"
+    if not _is_loopback(host) and not insecure:
+        raise InputError(f"--listen: {host} can be reached by others; say --insecure if that is meant")
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    if path is not None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        properties = read_properties(lines, str(path))
+    return properties | read_properties(settings, "--property")
+
+
+def _topic(text: str) -> TopicRequest:
+    name, separator, partitions = text.partition(":")
+    if separator and not (partitions.isdigit() and 0 < int(partitions) <= 100_000):
+        raise InputError(f"--topic: {text!r} is not NAME or NAME:PARTITIONS")
+    return TopicRequest(name=name, partitions=int(partitions) if separator else -1)
+
+
+def _allow_many_connections() -> None:
+    """Each client and each log being written takes a file descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _warn(text: str) -> None:
+    print(f"kgroup: {text}", file=sys.stderr)

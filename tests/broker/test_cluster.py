@@ -1,0 +1,233 @@
+"""Leaders, coordinators and logs: what happens when one of them goes."""
+
+import pytest
+from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.errors import SourceError
+from kgroup.log.store import MemoryLog
+from kgroup.protocol.error_codes import ErrorCode
+from tests.broker.world import BrokerWorld
+
+GROUP = "g"
+E = ErrorCode
+
+
+def commit(offset: int, topic: str = "orders") -> OffsetCommitRequest:
+    each = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = each.OffsetCommitRequestPartition(
+        version=7, partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    topics = [each(version=7, name=topic, partitions=[partition])]
+    return OffsetCommitRequest(
+        version=7, group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics
+    )
+
+
+def fetch() -> OffsetFetchRequest:
+    return OffsetFetchRequest(version=5, group_id=GROUP, topics=None)
+
+
+def join(member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(version=3, name="range", metadata=b"")
+    return JoinGroupRequest(
+        version=3,
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+
+
+def sync(member_id: str, generation: int) -> SyncGroupRequest:
+    assignment = SyncGroupRequest.SyncGroupRequestAssignment(
+        version=3, member_id=member_id, assignment=b"all"
+    )
+    return SyncGroupRequest(
+        version=3, group_id=GROUP, generation_id=generation, member_id=member_id, assignments=[assignment]
+    )
+
+
+def heartbeat(member_id: str, generation: int) -> HeartbeatRequest:
+    return HeartbeatRequest(version=3, group_id=GROUP, generation_id=generation, member_id=member_id)
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld(nodes=3)
+    assert world.cluster.create_topic("orders", 3, -1, {}, world.now_ms) is E.NONE
+    return world
+
+
+def coordinator(world: BrokerWorld, asked: int = 1) -> int:
+    return int(world.ask(FindCoordinatorRequest(version=2, key=GROUP, key_type=0), asked).node_id)
+
+
+def test_only_the_coordinators_node_serves_a_group(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    other = next(number for number in world.nodes if number != node)
+    assert world.ask(heartbeat("m", 1), other).error_code == E.NOT_COORDINATOR
+    assert world.ask(join(), other).error_code == E.NOT_COORDINATOR
+    assert world.ask(fetch(), other).error_code == E.NOT_COORDINATOR
+    assert world.ask(commit(1), node).topics[0].partitions[0].error_code == E.NONE
+
+
+def test_commits_and_members_survive_the_death_of_their_coordinator(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    member = world.ask(join(), node).member_id
+    world.ask(sync(member, 1), node)
+    world.cluster.kill(node, world.now_ms)
+    alive = world.cluster.alive[0].node_id
+    successor = coordinator(world, alive)
+    assert successor != node
+    world.settle()
+    assert world.ask(heartbeat(member, 1), successor).error_code == E.NONE
+    assert world.ask(sync(member, 1), successor).assignment == b"all"
+
+
+def test_while_the_log_loads_members_are_told_to_keep_calm(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    world.ask(commit(5), node)
+    partition = world.cluster.offsets_partition(GROUP)
+    successor = next(number for number in world.nodes if number != node)
+    world.cluster.move_coordinator(partition, successor, world.now_ms)
+
+    def while_loading(request: object) -> object:
+        token = world.send(request, successor)
+        [answer] = [each for each in world.nodes[successor].take_answers() if each.token == token]
+        return world._decoded(token, answer.frame)
+
+    assert while_loading(heartbeat("m", 1)).error_code == E.NONE  # type: ignore[attr-defined]
+    assert while_loading(sync("m", 1)).error_code == E.REBALANCE_IN_PROGRESS  # type: ignore[attr-defined]
+    assert while_loading(join()).error_code == E.COORDINATOR_LOAD_IN_PROGRESS  # type: ignore[attr-defined]
+    assert while_loading(fetch()).error_code == E.COORDINATOR_LOAD_IN_PROGRESS  # type: ignore[attr-defined]
+    world.settle()
+    [topic] = world.ask(fetch(), successor).topics
+    assert topic.partitions[0].committed_offset == 5
+
+
+def test_a_parked_member_hears_that_its_coordinator_has_moved(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    member = world.ask(join(), node).member_id
+    world.ask(sync(member, 1), node)
+    waiting = world.send(join(), node)
+    assert waiting not in world.settle()
+    successor = next(number for number in world.nodes if number != node)
+    world.cluster.move_coordinator(world.cluster.offsets_partition(GROUP), successor, world.now_ms)
+    assert world.settle()[waiting].error_code == E.NOT_COORDINATOR
+
+
+class FailingLog(MemoryLog):
+    """A disk that is full."""
+
+    full = False
+
+    def append(self, batch: bytes, leader_epoch: int):  # type: ignore[no-untyped-def]
+        if self.full:
+            raise SourceError("orders-0.log: No space left on device")
+        return super().append(batch, leader_epoch)
+
+
+def test_when_the_append_fails_nothing_of_it_counts_and_everyone_hears(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    log = partition.log = FailingLog()
+    leader = world.ask(join(), node).member_id
+    world.ask(sync(leader, 1), node)
+    follower_join = world.send(join(), node)
+    world.settle()
+    answers = {follower_join: None, (leader_join := world.send(join(leader), node)): None} | world.settle()
+    follower = answers[follower_join].member_id
+    assert answers[leader_join].generation_id == 2
+    follower_sync = world.send(sync(follower, 2), node)
+    world.settle()
+
+    log.full = True
+    refused = world.send(sync(leader, 2), node)
+    answers = world.settle()
+    assert {answers[token].error_code for token in (refused, follower_sync)} == {E.COORDINATOR_NOT_AVAILABLE}
+    assert world.warnings == ["orders-0.log: No space left on device"]
+
+    log.full = False
+    world.settle()
+    # What the log says is what counts again: generation 1 with its only member, who starts a new round.
+    assert world.ask(heartbeat(follower, 2), node).error_code == E.UNKNOWN_MEMBER_ID
+    assert world.ask(heartbeat(leader, 2), node).error_code == E.ILLEGAL_GENERATION
+    assert world.ask(join(leader), node).generation_id == 2
+
+
+def test_without_a_live_replica_there_is_no_leader_until_one_comes_back(world: BrokerWorld) -> None:
+    world.cluster.create_topic("single", 1, 1, {}, world.now_ms)
+    leader = world.cluster.topics["single"].partitions[0].leader
+    world.cluster.kill(leader, world.now_ms)
+    asked = world.cluster.alive[0].node_id
+    topic = MetadataRequest.MetadataRequestTopic(version=5, name="single")
+    request = MetadataRequest(version=5, topics=[topic], allow_auto_topic_creation=False)
+    [described] = world.ask(request, asked).topics
+    assert described.partitions[0].error_code == E.LEADER_NOT_AVAILABLE
+    world.cluster.start(leader, world.now_ms)
+    [described] = world.ask(request, asked).topics
+    assert (described.partitions[0].error_code, described.partitions[0].leader_id) == (E.NONE, leader)
+
+
+def test_a_deleted_topic_takes_its_committed_offsets_along(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    world.cluster.create_topic("other", 1, -1, {}, world.now_ms)
+    world.ask(commit(5), node)
+    world.ask(commit(6, "other"), node)
+    asked = DeleteTopicsRequest(version=5, topic_names=["orders"], timeout_ms=1000)
+    assert [each.error_code for each in world.ask(asked).responses] == [E.NONE]
+    assert [topic.name for topic in world.ask(fetch(), node).topics] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "replicas", "error"),
+    [
+        ("fine", 3, 2, E.NONE),
+        ("as-configured", -1, -1, E.NONE),
+        ("orders", 1, 1, E.TOPIC_ALREADY_EXISTS),
+        ("none", 0, 1, E.INVALID_PARTITIONS),
+        ("too-many-replicas", 1, 4, E.INVALID_REPLICATION_FACTOR),
+        ("not/a/name", 1, 1, E.INVALID_TOPIC_EXCEPTION),
+        ("..", 1, 1, E.INVALID_TOPIC_EXCEPTION),
+        ("x" * 250, 1, 1, E.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+def test_topics_are_made_or_refused(
+    world: BrokerWorld, name: str, partitions: int, replicas: int, error: ErrorCode
+) -> None:
+    topic = CreateTopicsRequest.CreatableTopic(
+        version=5,
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=[],
+        configs=[],
+    )
+    answer = world.ask(CreateTopicsRequest(version=5, topics=[topic], timeout_ms=1000))
+    assert answer.topics[0].error_code == error
+
+
+def test_a_topic_can_only_grow(world: BrokerWorld) -> None:
+    def grow(count: int) -> int:
+        topic = CreatePartitionsRequest.CreatePartitionsTopic(
+            version=1, name="orders", count=count, assignments=None
+        )
+        answer = world.ask(
+            CreatePartitionsRequest(version=1, topics=[topic], timeout_ms=1000, validate_only=False)
+        )
+        return int(answer.results[0].error_code)
+
+    assert grow(3) == E.INVALID_PARTITIONS
+    assert grow(5) == E.NONE
+    assert len(world.cluster.topics["orders"].partitions) == 5

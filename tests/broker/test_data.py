@@ -1,0 +1,243 @@
+"""Records in and out: sequences, long polls, read isolation, offsets by time."""
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.topics import DeleteRecordsRequest
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.producer.produce import ProduceRequest
+
+from kgroup.log.batch import LogRecord, encode_batch
+from kgroup.protocol.entries import TransactionMarker
+from kgroup.protocol.error_codes import ErrorCode
+from tests.broker.world import BrokerWorld
+
+E = ErrorCode
+TOPIC = "orders"
+LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic(TOPIC, 2, 2, {}, world.now_ms)
+    return world
+
+
+def leader(world: BrokerWorld) -> int:
+    return world.cluster.topics[TOPIC].partitions[0].leader
+
+
+def batch(*timestamps_ms: int, sequence: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
+    producer = 7 if sequence >= 0 or transactional else -1
+    records = [
+        LogRecord(offset=n, timestamp_ms=at, key=None, value=b"v") for n, at in enumerate(timestamps_ms)
+    ]
+    return encode_batch(
+        records,
+        producer_id=producer,
+        producer_epoch=epoch if producer >= 0 else -1,
+        base_sequence=sequence,
+        transactional=transactional,
+    )
+
+
+def produce_request(records: bytes | None, acks: int = -1, topic: str = TOPIC) -> ProduceRequest:
+    data = ProduceRequest.TopicProduceData
+    partition = data.PartitionProduceData(version=8, index=0, records=records)
+    topics = [data(version=8, name=topic, partition_data=[partition])]
+    return ProduceRequest(version=8, transactional_id=None, acks=acks, timeout_ms=1000, topic_data=topics)
+
+
+def produced(world: BrokerWorld, records: bytes | None, **options: Any) -> tuple[ErrorCode, int]:
+    answer = world.ask(produce_request(records, **options), leader(world))
+    result = answer.responses[0].partition_responses[0]
+    return ErrorCode(result.error_code), result.base_offset
+
+
+def fetch_request(
+    offset: int,
+    *,
+    max_wait_ms: int = 500,
+    min_bytes: int = 1,
+    committed: bool = False,
+    leader_epoch: int = -1,
+) -> FetchRequest:
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition(
+        version=11,
+        partition=0,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=offset,
+        partition_max_bytes=1 << 20,
+    )
+    return FetchRequest(
+        version=11,
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=1 << 20,
+        isolation_level=int(committed),
+        topics=[topic(version=11, topic=TOPIC, partitions=[partition])],
+        rack_id="",
+    )
+
+
+def part_of(answer: Any) -> Any:
+    return answer.responses[0].partitions[0]
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
+        (None, E.INVALID_RECORD),
+        (b"no batch", E.CORRUPT_MESSAGE),
+        (batch(1)[:-1], E.CORRUPT_MESSAGE),
+        (batch(1)[:-1] + b"x", E.CORRUPT_MESSAGE),
+        (batch(1) + batch(2), E.INVALID_RECORD),
+        (
+            encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * 2_000_000)]),
+            E.MESSAGE_TOO_LARGE,
+        ),
+    ],
+    ids=["null", "noise", "cut short", "wrong CRC", "two batches", "too large"],
+)
+def test_what_is_no_healthy_batch_is_refused_and_not_written(
+    world: BrokerWorld, records: bytes | None, error: ErrorCode
+) -> None:
+    assert produced(world, records) == (error, -1)
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 0
+
+
+def test_only_the_leader_takes_records_and_only_for_topics_that_exist(world: BrokerWorld) -> None:
+    follower = 3 - leader(world)
+    answer = world.ask(produce_request(batch(1)), follower)
+    assert answer.responses[0].partition_responses[0].error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert produced(world, batch(1), topic="nowhere") == (E.UNKNOWN_TOPIC_OR_PARTITION, -1)
+    assert produced(world, batch(1), acks=5) == (E.INVALID_REQUIRED_ACKS, -1)
+
+
+def test_without_acks_there_is_no_answer_and_the_next_request_goes_on(world: BrokerWorld) -> None:
+    assert world.ask(produce_request(batch(1), acks=0), leader(world)) is None
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 1
+
+
+def test_a_batch_sent_again_is_not_written_again(world: BrokerWorld) -> None:
+    assert produced(world, batch(1, 2, sequence=0)) == (E.NONE, 0)
+    assert produced(world, batch(3, sequence=2)) == (E.NONE, 2)
+    assert produced(world, batch(1, 2, sequence=0)) == (E.NONE, 0)
+    assert produced(world, batch(9, sequence=9)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert produced(world, batch(4, sequence=0, epoch=1)) == (E.NONE, 3)
+    assert produced(world, batch(5, sequence=3)) == (E.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_a_fetch_waits_for_records_and_is_woken_by_them(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0), leader(world))
+    assert waiting not in world.settle()
+    writing = world.send(produce_request(batch(1)), leader(world))
+    answers = world.settle()
+    assert writing in answers
+    assert part_of(answers[waiting]).high_watermark == 1
+    assert len(part_of(answers[waiting]).records) == len(batch(1))
+
+
+def test_a_fetch_that_waited_long_enough_is_answered_with_nothing(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0, max_wait_ms=500), leader(world))
+    assert waiting not in world.advance(499)
+    assert part_of(world.advance(1)[waiting]).records == b""
+
+
+@pytest.mark.parametrize(
+    ("offset", "leader_epoch", "error"),
+    [
+        (5, -1, E.OFFSET_OUT_OF_RANGE),
+        (-1, -1, E.OFFSET_OUT_OF_RANGE),
+        (0, 7, E.UNKNOWN_LEADER_EPOCH),
+        (1, 0, E.NONE),
+    ],
+)
+def test_a_fetch_that_cannot_be_is_answered_at_once(
+    world: BrokerWorld, offset: int, leader_epoch: int, error: ErrorCode
+) -> None:
+    produced(world, batch(1))
+    answer = world.ask(fetch_request(offset, max_wait_ms=0, leader_epoch=leader_epoch), leader(world))
+    assert part_of(answer).error_code == error
+
+
+def test_a_reader_of_committed_records_stops_at_the_first_open_transaction(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(1))
+    partition.append(batch(2, transactional=True, sequence=0))
+    produced(world, batch(3))
+    stable = part_of(world.ask(fetch_request(0, committed=True), leader(world)))
+    assert (stable.last_stable_offset, stable.high_watermark) == (1, 3)
+    assert len(stable.records) == len(batch(1))
+    assert stable.aborted_transactions == []
+
+    marker = TransactionMarker(producer_id=7, producer_epoch=0, committed=False, coordinator_epoch=0)
+    partition.append_marker(marker, world.now_ms)
+    stable = part_of(world.ask(fetch_request(0, committed=True), leader(world)))
+    assert (stable.last_stable_offset, stable.high_watermark) == (4, 4)
+    assert [(each.producer_id, each.first_offset) for each in stable.aborted_transactions] == [(7, 1)]
+
+
+def offset_for(world: BrokerWorld, timestamp_ms: int) -> tuple[int, int]:
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    partition = topic.ListOffsetsPartition(version=5, partition_index=0, timestamp=timestamp_ms)
+    request = ListOffsetsRequest(version=5, topics=[topic(version=5, name=TOPIC, partitions=[partition])])
+    found = world.ask(request, leader(world)).topics[0].partitions[0]
+    assert found.error_code == E.NONE
+    return found.offset, found.timestamp
+
+
+def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
+    produced(world, batch(100, 200))
+    produced(world, batch(150, 400, 300))
+    assert offset_for(world, EARLIEST) == (0, -1)
+    assert offset_for(world, LATEST) == (5, -1)
+    assert offset_for(world, 0) == (0, 100)
+    assert offset_for(world, 150) == (1, 200)
+    assert offset_for(world, 201) == (3, 400)
+    assert offset_for(world, 401) == (-1, -1)
+    assert offset_for(world, NEWEST_TIMESTAMP) == (3, 400)
+
+
+def test_records_can_be_deleted_up_to_an_offset(world: BrokerWorld) -> None:
+    produced(world, batch(1, 2, 3))
+
+    def delete(offset: int) -> tuple[int, int]:
+        topic = DeleteRecordsRequest.DeleteRecordsTopic
+        partition = topic.DeleteRecordsPartition(version=1, partition_index=0, offset=offset)
+        topics = [topic(version=1, name=TOPIC, partitions=[partition])]
+        answer = world.ask(DeleteRecordsRequest(version=1, topics=topics, timeout_ms=1000), leader(world))
+        result = answer.topics[0].partitions[0]
+        return result.error_code, result.low_watermark
+
+    assert delete(4) == (E.OFFSET_OUT_OF_RANGE, -1)
+    assert delete(2) == (E.NONE, 2)
+    assert offset_for(world, EARLIEST) == (2, -1)
+    assert (
+        part_of(world.ask(fetch_request(0, max_wait_ms=0), leader(world))).error_code == E.OFFSET_OUT_OF_RANGE
+    )
+
+
+def test_each_leader_epoch_has_its_end(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(1, 2))
+    first_epoch = partition.leader_epoch
+    world.cluster.kill(partition.leader, world.now_ms)
+    produced(world, batch(3))
+
+    def end_of(epoch: int) -> tuple[int, int]:
+        topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+        asked = topic.OffsetForLeaderPartition(
+            version=3, partition=0, current_leader_epoch=-1, leader_epoch=epoch
+        )
+        topics = [topic(version=3, topic=TOPIC, partitions=[asked])]
+        answer = world.ask(OffsetForLeaderEpochRequest(version=3, topics=topics), leader(world))
+        found = answer.topics[0].partitions[0]
+        return found.leader_epoch, found.end_offset
+
+    assert end_of(first_epoch) == (first_epoch, 2)
+    assert end_of(partition.leader_epoch) == (partition.leader_epoch, 3)
+    assert end_of(partition.leader_epoch + 1) == (-1, -1)

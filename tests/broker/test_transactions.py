@@ -1,0 +1,192 @@
+"""Transactions at the wire: who may write when, and what a restart finishes."""
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer.group import OffsetFetchRequest
+from kafka.protocol.producer.transaction import (
+    AddOffsetsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+
+from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.transaction_log import (
+    TransactionEntry,
+    TransactionStatus,
+    decode_transaction,
+    encode_transaction,
+)
+from tests.broker.world import BrokerWorld
+
+E = ErrorCode
+TXN = "copier"
+GROUP = "copy"
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld()
+    world.cluster.create_topic("in", 1, 1, {}, world.now_ms)
+    return world
+
+
+def init(world: BrokerWorld, version: int = 2, timeout_ms: int = 30_000) -> tuple[int, int]:
+    answer = world.ask(
+        InitProducerIdRequest(version=version, transactional_id=TXN, transaction_timeout_ms=timeout_ms)
+    )
+    assert answer.error_code == E.NONE
+    return answer.producer_id, answer.producer_epoch
+
+
+def add_group(world: BrokerWorld, producer: tuple[int, int], version: int = 2) -> int:
+    request = AddOffsetsToTxnRequest(
+        version=version,
+        transactional_id=TXN,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        group_id=GROUP,
+    )
+    return int(world.ask(request).error_code)
+
+
+def commit(world: BrokerWorld, producer: tuple[int, int], offset: int, version: int = 3) -> int:
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    partition = topic.TxnOffsetCommitRequestPartition(
+        version=version, partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    request = TxnOffsetCommitRequest(
+        version=version,
+        transactional_id=TXN,
+        group_id=GROUP,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        generation_id=-1,
+        member_id="",
+        topics=[topic(version=version, name="in", partitions=[partition])],
+    )
+    return int(world.ask(request).topics[0].partitions[0].error_code)
+
+
+def end(world: BrokerWorld, producer: tuple[int, int], committed: bool, version: int = 2) -> Any:
+    request = EndTxnRequest(
+        version=version,
+        transactional_id=TXN,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        committed=committed,
+    )
+    return world.ask(request)
+
+
+def offset(world: BrokerWorld) -> int:
+    request = OffsetFetchRequest(version=7, group_id=GROUP, topics=None, require_stable=True)
+    topics = world.ask(request).topics
+    return int(topics[0].partitions[0].committed_offset) if topics else -1
+
+
+def test_a_commit_needs_its_group_in_the_transaction(world: BrokerWorld) -> None:
+    producer = init(world)
+    assert commit(world, producer, 5) == E.INVALID_TXN_STATE
+    assert commit(world, producer, 5, version=4) == E.TRANSACTION_ABORTABLE
+    assert add_group(world, producer) == E.NONE
+    assert commit(world, producer, 5) == E.NONE
+    assert end(world, producer, True).error_code == E.NONE
+    assert offset(world) == 5
+
+
+def test_from_version_5_on_the_commit_joins_the_transaction_and_the_end_brings_a_new_epoch(
+    world: BrokerWorld,
+) -> None:
+    producer = init(world, version=4)
+    assert commit(world, producer, 5, version=5) == E.NONE
+    ended = end(world, producer, True, version=5)
+    assert (ended.producer_id, ended.producer_epoch) == (producer[0], producer[1] + 1)
+    retried = end(world, producer, True, version=5)
+    assert (retried.error_code, retried.producer_epoch) == (E.NONE, producer[1] + 1)
+    assert offset(world) == 5
+    assert commit(world, producer, 6, version=5) == E.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize(("shift", "error"), [(1, E.INVALID_PRODUCER_EPOCH), (-1, E.INVALID_PRODUCER_EPOCH)])
+def test_another_epoch_is_fenced(world: BrokerWorld, shift: int, error: ErrorCode) -> None:
+    producer = init(world)
+    producer = init(world)
+    add_group(world, producer)
+    assert commit(world, (producer[0], producer[1] + shift), 5) == error
+    assert commit(world, (producer[0] + 7, producer[1]), 5) == E.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_a_new_producer_aborts_what_the_old_one_left_open(world: BrokerWorld) -> None:
+    old = init(world)
+    add_group(world, old)
+    commit(world, old, 5)
+    new = init(world)
+    assert new[0] == old[0] and new[1] > old[1]
+    assert offset(world) == -1
+    assert end(world, old, True).error_code == E.PRODUCER_FENCED
+
+
+def test_a_transaction_that_takes_too_long_is_aborted(world: BrokerWorld) -> None:
+    producer = init(world, timeout_ms=5000)
+    add_group(world, producer)
+    commit(world, producer, 5)
+    world.advance(4999)
+    assert commit(world, producer, 6) == E.NONE
+    world.advance(1)
+    assert offset(world) == -1
+    assert commit(world, producer, 7) == E.INVALID_PRODUCER_EPOCH
+
+
+def test_a_timeout_out_of_bounds_is_refused(world: BrokerWorld) -> None:
+    request = InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=900_001)
+    assert world.ask(request).error_code == E.INVALID_TRANSACTION_TIMEOUT
+
+
+def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(world: BrokerWorld) -> None:
+    """The log says PrepareCommit and the marker is missing: as if the process had died between the two."""
+    producer = init(world)
+    add_group(world, producer)
+    commit(world, producer, 5)
+    cluster = world.cluster
+    place = (OFFSETS_TOPIC, cluster.offsets_partition(GROUP))
+    entry = TransactionEntry(
+        transactional_id=TXN,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        timeout_ms=30_000,
+        status=TransactionStatus.PREPARE_COMMIT,
+        partitions=(place,),
+        last_update_ms=world.now_ms,
+        start_ms=world.now_ms,
+    )
+    assert TRANSACTIONS_TOPIC in cluster.topics
+    cluster.transactions.restore(entry)
+    cluster.transactions.finish_decided(world.now_ms)
+    assert offset(world) == 5
+    [left] = [each for each in cluster.transactions.all_entries() if each.transactional_id == TXN]
+    assert left.status is TransactionStatus.COMPLETE_COMMIT
+
+
+@pytest.mark.parametrize("status", list(TransactionStatus))
+def test_the_transaction_log_says_what_was_said(status: TransactionStatus) -> None:
+    ongoing = status not in (
+        TransactionStatus.EMPTY,
+        TransactionStatus.COMPLETE_COMMIT,
+        TransactionStatus.COMPLETE_ABORT,
+    )
+    entry = TransactionEntry(
+        transactional_id="t",
+        producer_id=2**40,
+        producer_epoch=3,
+        timeout_ms=60_000,
+        status=status,
+        partitions=(("a", 0), ("a", 2), ("b", 1)) if ongoing else (),
+        last_update_ms=5,
+        start_ms=4,
+    )
+    key, value = encode_transaction(entry)
+    assert decode_transaction(key, value) == entry
+    assert decode_transaction(key, None) is None
