@@ -142,7 +142,7 @@ def replay(
 def _opened(
     paths: Sequence[str], connection: "ConnectionOptions | None", groups: Sequence[str]
 ) -> "Iterator[GroupReader]":
-    from kgroup.cli.replay_source import GroupReader
+    from kgroup.cli.replay_source import GroupReader, is_pattern
     from kgroup.log.sources import one_replica_each, open_sources
 
     if connection is None:
@@ -151,7 +151,8 @@ def _opened(
     from kgroup.cli.live import live_log
     from kgroup.group.log_ends import LogEnds
 
-    with live_log(connection) as live:
+    alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
+    with live_log(connection, group=alone) as live:
         names = LogEnds([live.cluster.log_listing()]).topic_names()
         yield GroupReader(open_sources([live.folder]), groups, names)
 

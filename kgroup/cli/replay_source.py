@@ -37,7 +37,7 @@ class Replayed:
 class GroupReader:
     """Reads groups by name or pattern from sources.
 
-    `begin(bytes)` is called before each pass over files and gives the function that is told of progress.
+    `topic_names` are names of topic ids that a live cluster knows, over those of the files.
     """
 
     sources: Sources
@@ -76,7 +76,7 @@ class GroupReader:
         The rule needs the number of partitions, which files do not tell; so an empty-handed first look
         proves nothing.
         """
-        if not any(_PATTERN_CHARACTERS & set(pattern) for pattern in self.patterns):
+        if not any(is_pattern(pattern) for pattern in self.patterns):
             numbers = {partition_for(group, _PARTITIONS) for group in self.patterns}
             kept = tuple(segment for segment in self.sources if segment.partition in numbers)
             if kept and len(kept) < len(self.sources):
@@ -103,6 +103,11 @@ class GroupReader:
             is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
             if is_ours or isinstance(item.entry, TransactionMarker):
                 yield item
+
+
+def is_pattern(text: str) -> bool:
+    """Whether it may match more than the group of that name."""
+    return bool(_PATTERN_CHARACTERS & set(text))
 
 
 def _slices(sources: Sources) -> Iterator[Slice]:
