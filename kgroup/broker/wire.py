@@ -49,12 +49,14 @@ class Api:
         self.advertised_lowest = lowest if advertised_lowest is None else advertised_lowest
         self.request = request
         self.response = response
+        flexible = [version for version in range(highest + 1) if request.flexible_version_q(version)]
+        self._flexible_from = min(flexible, default=highest + 1)
         self._decoders: dict[int, Decode] = {}
         self._encoders: dict[int, Encode] = {}
 
     def is_flexible(self, version: int) -> bool:
         """Whether a version has compact and tagged fields (KIP-482)."""
-        return bool(self.request.flexible_version_q(version))
+        return version >= self._flexible_from
 
     def decode(self, frame: memoryview, position: int, version: int) -> Any:
         """The request's body. Raises BadRequestError unless the bytes hold one."""

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
+    "replay": "Say why a group rebalanced.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
 }
@@ -151,6 +152,7 @@ def _kgroup(
 ) -> None:
     """Diagnostics and operations for Kafka consumer groups.
 
-    Which broker coordinates a group, what is in __consumer_offsets, what would another assignor do, how far
-    behind is everyone: from log files, from a live cluster, and on Spark.
+    Which broker coordinates a group, what is in __consumer_offsets, why did a group
+    rebalance, what would another assignor do, how far behind is everyone: from log files, from a live
+    cluster, and on Spark.
     """

@@ -182,13 +182,16 @@ def decode(
     Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
     groups of the consumer, share and streams protocols; deletions, the outcome of each transactional commit,
     and what nobody can read, with its bytes. JSON has Kafka's own field names. Damaged places are named on
-    standard error by file and byte, and everything healthy still comes out.
+    standard error by file and byte, and everything healthy still comes out. So are records that can be
+    decoded and in which something is odd: bytes left over, or a consumer's subscription that is none.
+    --strict counts them, too.
 
     The records come from a broker's files, or from a cluster with --bootstrap-server, up to what is committed
     there now. With --follow the cluster's new records come after them, until it is interrupted; how their
     transactions end is not known then.
 
-    With several conditions a record must meet all of them; of several values for one, any.
+    With several conditions a record must meet all of them; of several values for one, any. What cannot meet
+    them by its offset, time or key is not decoded, so nothing is said of its value.
     """
     from kgroup.cli.decode_filter import Filter, parse_topics, parse_types
     from kgroup.cli.times import parse_time

@@ -16,7 +16,7 @@ from kgroup.protocol.oddities import oddities
 from kgroup.report.emit import Row, to_json
 from kgroup.report.entry_json import TopicNames
 from kgroup.report.entry_text import entry_text
-from kgroup.report.record_json import damage_json, record_json
+from kgroup.report.record_json import damage_json
 from kgroup.report.record_text import RecordText
 
 
@@ -53,12 +53,12 @@ def json_texts(items: Iterable[ReadRecord | Damage], source: EntrySource, names:
 
 def flat_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
     """The same fields for CSV and Parquet, and the group whatever the key calls it."""
+    text = RecordText(names)
     for item in items:
         if isinstance(item, Damage):
             yield damage_json(item)
         else:
-            shown = record_json(item, transaction=source.outcome(item), topic_names=names)
-            yield {**shown, "group": _group(item)}
+            yield {**text.flat(item, source.outcome(item)), "group": _group(item)}
 
 
 def table_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:

@@ -1,6 +1,7 @@
 """`kgroup lag-report`: how far every group is behind, from the log files of a broker."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -26,6 +27,7 @@ from kgroup.cli.options import (
 )
 from kgroup.cli.progress import activity, byte_progress
 from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.group.lag_rules import RuleSet
 from kgroup.group.membership import GroupKind
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
@@ -33,6 +35,7 @@ from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from kgroup.cli.lag_inputs import LagInputs
+    from kgroup.cli.lag_status import StatusJudge
     from kgroup.log.scan import Newest
     from kgroup.log.sources import Sources
     from kgroup.net.properties import ConnectionOptions
@@ -47,6 +50,10 @@ EXAMPLES: Final = (
     Example(
         "With log ends that a cluster answered, for offsets partitions without their broker",
         "kgroup lag-report fixtures/2.4.1/lives --log-ends fixtures/2.4.1/lives/topics.json",
+    ),
+    Example(
+        "Who seems stopped or stuck, and by which rule, as it was at the time of the files",
+        "kgroup lag-report fixtures/3.9.1/codec-gzip --status --now 2026-11-20T13:00Z",
     ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
@@ -76,6 +83,12 @@ _COLUMNS: Final = (
     Column(name="log_end_source"),
     Column(name="notes", kind=Kind.NESTED),
 )
+_STATUS_COLUMNS: Final = (
+    Column(name="status"),
+    Column(name="rule"),
+    Column(name="evidence", kind=Kind.NESTED),
+)
+_WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 _TABLE_COLUMNS: Final = (
     Column(name="group"),
     Column(name="topic"),
@@ -115,6 +128,32 @@ def lag_report(
     only_lagging: Annotated[
         bool, typer.Option("--only-lagging", help="Only partitions with a lag above 0.")
     ] = False,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status",
+            help=f"Judge each partition by its last {_WINDOW_COMMITS} commits: OK, WARN, STOP, STALL, REWIND"
+            " or UNKNOWN, with the rule that decided and its numbers.",
+        ),
+    ] = False,
+    rules: Annotated[
+        RuleSet | None,
+        typer.Option(
+            "--rules",
+            metavar="burrow|kgroup",
+            help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
+            show_default=False,
+        ),
+    ] = None,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            "--now",
+            metavar="TIME",
+            help="The time that --status judges at, for old logs; the clock's by default.",
+            show_default=False,
+        ),
+    ] = None,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
@@ -149,6 +188,9 @@ def lag_report(
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
+
+    A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
+    when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
     from kgroup.cli.lag_inputs import gather
 
@@ -163,17 +205,26 @@ def lag_report(
         raise InputError("-: lag-report cannot read standard input, it needs files")
     if not spark and (master or spark_conf):
         raise InputError("--master and --spark-conf are for --spark")
+    if not status and (rules or now):
+        raise InputError("--rules and --now are for --status")
+    if status and spark:
+        raise InputError("--status is not judged on Spark; leave out --spark")
+    now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     scan = partial(_scan_on_spark, master or _LOCAL_MASTER, spark_conf or []) if spark else _scan
     with _opened(paths or [], connection) as (sources, live):
         inputs = gather(scan(sources, quiet), sources, log_ends, _matcher(groups), live)
+        judge = _status_judge(sources, rules or RuleSet.KGROUP, now_ms, quiet) if status else None
     if groups and not inputs.groups and not inputs.commits.num_rows:
         raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
-    columns = _TABLE_COLUMNS if output_format is OutputFormat.TABLE else _COLUMNS
+    is_table = output_format is OutputFormat.TABLE
+    columns = _TABLE_COLUMNS if is_table else _COLUMNS
+    if judge is not None:
+        columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
     emit(
-        _rows(inputs, columns, _matcher(topics), only_lagging),
+        _rows(inputs, columns, _matcher(topics), only_lagging, judge),
         columns,
         OutputOptions(format=output_format, path=output, headers=not no_headers),
     )
@@ -219,6 +270,28 @@ def _scan(sources: "Sources", quiet: bool) -> "Newest":
     return merge(scanned)
 
 
+def _now_ms(now: str | None) -> int:
+    from kgroup.cli.times import parse_time
+
+    clock_ms = int(time.time() * 1000)
+    return parse_time(now, "--now", clock_ms) if now else clock_ms
+
+
+def _status_judge(sources: "Sources", rules: RuleSet, now_ms: int, quiet: bool) -> "StatusJudge":
+    """Read the logs once more for what the rules judge by."""
+    from kgroup.cli.lag_status import StatusJudge, Windows
+    from kgroup.group.lag_rules import rules_named
+    from kgroup.log.scan import split
+    from kgroup.log.scan_last import last_commits
+
+    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
+    with byte_progress(
+        "reading windows", sum(part.end - part.start for part in parts), quiet=quiet
+    ) as advance:
+        last = last_commits(parts, _WINDOW_COMMITS, advance)
+    return StatusJudge(windows=Windows(last, _WINDOW_COMMITS), rules=rules_named(rules), now_ms=now_ms)
+
+
 def _scan_on_spark(master: str, spark_conf: list[str], sources: "Sources", quiet: bool) -> "Newest":
     from kgroup.spark import jobs
     from kgroup.spark.session import open_session, parse_conf
@@ -238,9 +311,14 @@ def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
 
 
 def _rows(
-    inputs: "LagInputs", columns: Sequence[Column], wanted_topic: Callable[[str], bool], only_lagging: bool
+    inputs: "LagInputs",
+    columns: Sequence[Column],
+    wanted_topic: Callable[[str], bool],
+    only_lagging: bool,
+    judge: "StatusJudge | None",
 ) -> Iterator[Row]:
-    names = [column.name for column in columns]
+    of_status = {column.name for column in _STATUS_COLUMNS}
+    names = [column.name for column in columns if column.name not in of_status]
     for row in inputs.rows():
         if not wanted_topic(row.topic) or (only_lagging and (row.lag or 0) <= 0):
             continue
@@ -248,6 +326,8 @@ def _rows(
         fields["notes"] = [note.value for note in row.notes]
         if row.topic_id is not None and "topic_id" in fields:
             fields["topic_id"] = topic_id_text(row.topic_id)
+        if judge is not None:
+            fields |= judge.fields(row)
         yield fields
 
 

@@ -105,7 +105,8 @@ class ClassicRules:
                 return member is not None or len(group.members) < self._settings.max_size
 
     def _join_new(self, group: ClassicGroup, request: Request, body: JoinGroup) -> None:
-        member_id = f"{body.group_instance_id or request.client_id}-{self._new_uuid()}"
+        prefix = request.client_id if body.group_instance_id is None else body.group_instance_id
+        member_id = f"{prefix}-{self._new_uuid()}"
         if body.group_instance_id is not None:
             replaced = group.static_members.get(body.group_instance_id)
             if replaced is not None:

@@ -3,8 +3,7 @@
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from kgroup.log.batch import Batch, Damage, LogRecord
 from kgroup.log.partition import SegmentFile
@@ -20,8 +19,7 @@ _ABORT: Final = 0
 _COMMIT: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRecord:
+class ReadRecord(NamedTuple):
     """A record with all that is known of it: its file, its batch, its bytes, what they say.
 
     `record` and `entry` are None for a batch without records: the cleaner keeps it for its producer's state.
@@ -79,9 +77,7 @@ def read_decoded(
             if not records:
                 yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
             for record in records if selection is None else selection.choose(batch, records):
-                yield ReadRecord(
-                    segment=segment, batch=batch, record=record, entry=decode_record(batch, record)
-                )
+                yield ReadRecord(segment, batch, record, decode_record(batch, record))
 
 
 def _wanted_batches(items: Iterator[Batch | Damage], selection: Selection) -> Iterator[Batch | Damage]:

@@ -71,7 +71,7 @@ def encode_wrapper(
     """The bytes of one compressed wrapper of `records` (at least one), whose offsets are absolute."""
     base = records[0].offset if magic == 1 else 0
     inner = b"".join(
-        encode_message(replace(record, offset=record.offset - base), magic=magic) for record in records
+        encode_message(record._replace(offset=record.offset - base), magic=magic) for record in records
     )
     wrapper = LogRecord(
         offset=records[-1].offset,
@@ -161,8 +161,7 @@ def _decode_wrapped(wrapper: Batch, record: LogRecord) -> list[LogRecord]:
     # KIP-32: a broker that stamps on append stamps the wrapper only.
     stamped = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     return [
-        replace(
-            inner_record,
+        inner_record._replace(
             offset=base + inner_record.offset,
             timestamp_ms=wrapper.max_timestamp_ms if stamped else inner_record.timestamp_ms,
         )

@@ -1,8 +1,7 @@
 """The records inside a v2 batch. Format: Kafka documentation, "Record"."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from kgroup.errors import DecodeError
 from kgroup.log.varint import append_varint, read_varint, read_varlong
@@ -14,9 +13,11 @@ MAX_RECORDS: Final = 2_000_000
 _INT62: Final = 2**62
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRecord:
-    """One record; `offset` is absolute, `timestamp_ms` is -1 where the format has none."""
+class LogRecord(NamedTuple):
+    """One record; `offset` is absolute, `timestamp_ms` is -1 where the format has none.
+
+    A tuple, since one is made for every record of a log and a frozen dataclass takes three times as long.
+    """
 
     offset: int
     timestamp_ms: int
@@ -102,15 +103,8 @@ def decode_records(
             if at != record_end:
                 why = f"{length}, while its fields take {length + at - record_end}"
                 raise DecodeError("record length", at=start, why=why)
-            append(
-                LogRecord(
-                    offset=offset,
-                    timestamp_ms=timestamp if append_time_ms is None else append_time_ms,
-                    key=key,
-                    value=value,
-                    headers=headers,
-                )
-            )
+            time_ms = timestamp if append_time_ms is None else append_time_ms
+            append(LogRecord(offset, time_ms, key, value, headers))
     except IndexError:
         why = f"header says {count} records, the payload ends in number {len(records) + 1}"
         raise DecodeError("batch count", at=end, why=why) from None
@@ -132,8 +126,7 @@ def encode_records(records: Iterable[LogRecord], base_offset: int, base_timestam
 
 def _wrapped(record: LogRecord) -> LogRecord:
     """The record as Java has it, where 64-bit offsets and timestamps wrap around."""
-    return replace(
-        record,
+    return record._replace(
         offset=(record.offset + 2**63) % 2**64 - 2**63,
         timestamp_ms=(record.timestamp_ms + 2**63) % 2**64 - 2**63,
     )

@@ -98,6 +98,11 @@ def ids_with_tag(keys: Keys, tag: int) -> NDArray[np.int64]:
     return np.flatnonzero(keys.strings[: keys.counts[_STRINGS], TAG] == tag)
 
 
+def key_count(keys: Keys) -> int:
+    """How many distinct strings there are: keys, groups and topics; their ids are below it."""
+    return int(keys.counts[_STRINGS])
+
+
 def group_count(keys: Keys) -> int:
     """How many groups there are."""
     return int(keys.counts[_GROUPS])

@@ -10,7 +10,7 @@ Sources: the record schemas of Kafka 0.10.1 to 4.3.1 (`schemas/*.json`).
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ class RecordType(IntEnum):
     STREAMS_GROUP_TOPOLOGY = 23
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsEntry:
+class OffsetsEntry(NamedTuple):
     """One decoded record: `value` is None for a tombstone, and `value_version` with it.
 
     `trailing` are bytes left over behind the value's last field: Kafka ignores them, kgroup keeps
     and re-encodes them. `note` says in plain words what is odd about the record, if anything.
     `key_bytes` and `value_bytes` are the record's own, kept only where encoding the fields again would
     give other bytes (an unknown tagged field, bad UTF-8): `encode_entry` then writes them as they are.
+    A tuple for its speed: one is made for every record of a log.
     """
 
     type: RecordType
@@ -104,6 +104,19 @@ class LoggedEntry:
     leader_epoch: int | None
     producer_id: int | None
     entry: OffsetsEntry | Undecodable | TransactionMarker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetGap:
+    """Offsets `first` to `last` of an offsets partition that the log does not hold (any more).
+
+    The cleaner removed them, retention did, or they are damaged. Whoever tells a history from the records
+    before and behind must not take what is absent for something that did not happen.
+    """
+
+    partition: int
+    first_offset: int
+    last_offset: int
 
 
 # Kafka writes the zero UUID where there is no topic id; here that is None.

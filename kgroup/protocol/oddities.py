@@ -34,7 +34,8 @@ def _odd_members(value: GroupMetadataValue) -> Iterator[str]:
             _why_unreadable(member.subscription, decode_subscription),
             _why_unreadable(member.assignment, decode_assignment),
         )
-        yield from (f"member {member.member_id}: {why}" for why in reasons if why is not None)
+        if any(reasons):
+            yield f"member {member.member_id}: {', '.join(filter(None, reasons))}"
 
 
 @lru_cache(maxsize=_CACHED_BLOBS)

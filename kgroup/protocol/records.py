@@ -11,7 +11,7 @@ from kgroup.protocol import keys, values
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import Key
 from kgroup.protocol.payload import PREFIX_BYTES, Payload
-from kgroup.protocol.plain_commit import read_plain_commit
+from kgroup.protocol.plain_commit import read_plain_commit, read_plain_commit_key
 from kgroup.protocol.values import Value
 
 _T = RecordType
@@ -123,15 +123,15 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
     if len(value) < PREFIX_BYTES:
         return _undecodable(key, value, f"a value of {len(value)} bytes has no version")
     version = int.from_bytes(value[:PREFIX_BYTES], signed=True)
-    schema = decoded.schema
-    if not 0 <= version <= schema.latest_value_version:
-        known = f"kgroup knows 0 to {schema.latest_value_version}"
-        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
     tombstone = decoded.tombstone
     if tombstone.type is _T.OFFSET_COMMIT and tombstone.note is None:
         commit = read_plain_commit(value, version)
         if commit is not None:
-            return OffsetsEntry(type=tombstone.type, key=tombstone.key, value=commit, value_version=version)
+            return OffsetsEntry(tombstone.type, tombstone.key, commit, version)
+    schema = decoded.schema
+    if not 0 <= version <= schema.latest_value_version:
+        known = f"kgroup knows 0 to {schema.latest_value_version}"
+        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
     try:
         body = schema.value.decode(value, version)
     except DecodeError as error:
@@ -199,6 +199,10 @@ def _decode_key(key: bytes) -> _DecodedKey | str:
     except ValueError:
         return f"unknown record type {number}"
     schema = record_schema(record_type)
+    if record_type is RecordType.OFFSET_COMMIT:
+        plain_key = read_plain_commit_key(key)
+        if plain_key is not None:
+            return _DecodedKey(schema, OffsetsEntry(record_type, plain_key, None, None))
     try:
         decoded = schema.key.decode(key, _KEY_SCHEMA_VERSION)
     except DecodeError as error:

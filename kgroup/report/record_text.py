@@ -4,7 +4,7 @@
 said of a batch and of a key is put into words once; commits, which nearly all records are, need no encoder.
 """
 
-from json import JSONEncoder
+from json.encoder import encode_basestring
 from typing import Final
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from kgroup.log.entries import ReadRecord
 from kgroup.log.transactions import TransactionOutcome
 from kgroup.protocol.entries import OffsetsEntry
 from kgroup.protocol.values import OffsetCommitValue
-from kgroup.report.emit import to_json
+from kgroup.report.emit import JsonText, Row, to_json
 from kgroup.report.entry_json import TopicNames, key_json, topic_id_json, value_json
 from kgroup.report.record_json import batch_json, place_json, record_json
 
@@ -24,8 +24,6 @@ _KEYS_MAX: Final = 1 << 16
 _FIRST_WITH_LEADER_EPOCH: Final = 3
 _ONLY_WITH_EXPIRY: Final = 1
 
-_quoted: Final = JSONEncoder(ensure_ascii=False).encode
-
 
 class RecordText:
     """Remembers the words for the last batch and for the keys so far; one serves a whole run."""
@@ -34,9 +32,9 @@ class RecordText:
         self._topic_names = topic_names
         self._front = ""
         self._batch: Batch | None = None
-        self._batch_text = ""
-        self._keys: dict[bytes, tuple[str, str]] = {}
-        self._topic_ids: dict[UUID, str] = {}
+        self._batch_text = JsonText()
+        self._keys: dict[bytes, tuple[str, str, JsonText]] = {}
+        self._topic_ids: dict[int, str] = {}
 
     def line(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> str:
         """The record as `record_json` says it."""
@@ -45,7 +43,7 @@ class RecordText:
             return to_json(record_json(read, transaction=transaction, topic_names=self._topic_names))
         if read.batch is not self._batch:
             self._begin_batch(read)
-        key_version, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        key_version, key_type, key = self._keys.get(record.key) or self._add_key(record.key, entry)
         value_size = -1 if record.value is None else len(record.value)
         value_version = "null" if entry.value_version is None else entry.value_version
         kind = "tombstone" if entry.value is None else "record"
@@ -55,20 +53,44 @@ class RecordText:
             f'{self._front}{record.offset}, "timestamp": {record.timestamp_ms}, '
             f'"keySize": {len(record.key)}, "valueSize": {value_size}, '
             f'{key_version}, "valueVersion": {value_version}, "kind": "{kind}", '
-            f'{key}, "value": {self._value(entry)}{note}{outcome}{self._batch_text}'
+            f'{key_type}{key}, "value": {self._value(entry)}{note}{outcome}, "batch": {self._batch_text}}}'
         )
+
+    def flat(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> Row:
+        """The same fields but for the sizes, with `key`, `value` and `batch` as text already."""
+        record, entry = read.record, read.entry
+        if record is None or record.key is None or not isinstance(entry, OffsetsEntry):
+            return record_json(read, transaction=transaction, topic_names=self._topic_names)
+        if read.batch is not self._batch:
+            self._begin_batch(read)
+        _, _, key = self._keys.get(record.key) or self._add_key(record.key, entry)
+        return {
+            **place_json(read.segment),
+            "offset": record.offset,
+            "timestamp": record.timestamp_ms,
+            "kind": "tombstone" if entry.value is None else "record",
+            "type": entry.type.name,
+            "keyVersion": entry.type.value,
+            "valueVersion": entry.value_version,
+            "key": key,
+            "value": None if entry.value is None else JsonText(self._value(entry)),
+            "transaction": None if transaction is None else transaction.value,
+            "note": entry.note,
+            "batch": self._batch_text,
+        }
 
     def _begin_batch(self, read: ReadRecord) -> None:
         self._batch = read.batch
         self._front = f'{to_json(place_json(read.segment))[:-1]}, "offset": '
-        self._batch_text = f', "batch": {to_json(batch_json(read.batch))}}}'
+        self._batch_text = to_json(batch_json(read.batch))
 
-    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, str]:
+    def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, str, JsonText]:
         if len(self._keys) == _KEYS_MAX:
             self._keys.clear()
         known = self._keys[key] = (
-            f'"keyVersion": {int(entry.type)}',
-            f'"type": "{entry.type.name}", "key": {to_json(key_json(entry))}',
+            f'"keyVersion": {entry.type.value}',
+            f'"type": "{entry.type.name}", "key": ',
+            to_json(key_json(entry)),
         )
         return known
 
@@ -77,7 +99,7 @@ class RecordText:
         if not isinstance(value, OffsetCommitValue) or version is None:
             return to_json(value_json(entry, self._topic_names))
         epoch = f', "leaderEpoch": {value.leader_epoch}' if version >= _FIRST_WITH_LEADER_EPOCH else ""
-        metadata = _quoted(value.metadata)
+        metadata = encode_basestring(value.metadata)
         expiry = f', "expireTimestamp": {value.expire_timestamp}' if version == _ONLY_WITH_EXPIRY else ""
         topic_id = "" if value.topic_id is None else self._topic_id(value.topic_id)
         return (
@@ -86,8 +108,8 @@ class RecordText:
         )
 
     def _topic_id(self, topic_id: UUID) -> str:
-        known = self._topic_ids.get(topic_id)
+        known = self._topic_ids.get(topic_id.int)
         if known is None:
             shown = to_json(topic_id_json("topicId", topic_id, self._topic_names))
-            known = self._topic_ids[topic_id] = f", {shown[1:-1]}"
+            known = self._topic_ids[topic_id.int] = f", {shown[1:-1]}"
         return known

@@ -244,7 +244,7 @@ def test_a_healthy_file_has_nothing_to_report(kgroup, case):
         (
             "bad-subscription",
             "offset 153: member m-1: Subscription.topics at byte 2: an array of 1000000 in the 8 bytes that"
-            " are left; member m-1: Assignment.assigned_partitions at byte 2: needs 4 bytes and 1 are left",
+            " are left, Assignment.assigned_partitions at byte 2: needs 4 bytes and 1 are left",
         ),
         ("short-value", "offset 153: cannot be decoded: OffsetCommitValue.offset at byte 2: needs 8 bytes"),
     ],

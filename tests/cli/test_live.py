@@ -32,10 +32,11 @@ def test_decode_reads_only_the_partitions_asked_for(kgroup, broker):
     assert live == rows_of(kgroup("decode", str(LIVES), "--partition", str(partition), "-o", "jsonl"))
 
 
-def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker):
-    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl"))
+@pytest.mark.parametrize("status", [[], ["--status", "--now", "1795178909603"]], ids=["lag", "status"])
+def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker, status):
+    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl", *status))
     from_files = rows_of(
-        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl")
+        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl", *status)
     )
     assert live == from_files
 
@@ -44,6 +45,12 @@ def test_assign_takes_a_group_of_a_cluster_as_from_its_files(kgroup, broker):
     live = rows_of(kgroup("assign", "-b", "test:9092", "--group", "orders-app", "-o", "jsonl"))
     assert live
     assert live == rows_of(kgroup("assign", "--log-dir", str(LIVES), "--group", "orders-app", "-o", "jsonl"))
+
+
+def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):
+    live = rows_of(kgroup("replay", "-b", "test:9092", "--group", "trades-848", "-o", "jsonl"))
+    assert live
+    assert live == rows_of(kgroup("replay", str(LIVES), "--group", "trades-848", "-o", "jsonl"))
 
 
 @pytest.mark.parametrize("command", ["decode", "lag-report"])

@@ -1,9 +1,13 @@
 import os
 import socket
 import threading
+from contextlib import ExitStack
 
 import pytest
+from kafka import KafkaConsumer, TopicPartition
+from kafka.structs import OffsetAndMetadata
 
+import kgroup.testing
 from kgroup.errors import InputError, SourceError
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
@@ -80,14 +84,20 @@ def test_a_listener_of_another_kind_is_told_with_what_to_look_at(closing_server,
 
 @pytest.fixture(scope="module")
 def cluster():
-    servers = os.environ.get("KGROUP_TEST_BOOTSTRAP")
-    if servers is None:
-        pytest.skip("KGROUP_TEST_BOOTSTRAP names no broker to ask")
-    with cluster_at(servers) as connected:
-        yield connected
+    """A cluster with commits on it: kgroup's own, or a real one that KGROUP_TEST_BOOTSTRAP names."""
+    with ExitStack() as stack:
+        servers = os.environ.get("KGROUP_TEST_BOOTSTRAP")
+        if servers is None:
+            kafka = stack.enter_context(kgroup.testing.cluster(nodes=3, topics={"orders": 4}))
+            servers = kafka.bootstrap
+            consumer = KafkaConsumer(bootstrap_servers=servers, group_id="billing", enable_auto_commit=False)
+            orders = TopicPartition("orders", 1)
+            consumer.assign([orders])
+            consumer.commit({orders: OffsetAndMetadata(0, "", -1)})
+            consumer.close()
+        yield stack.enter_context(cluster_at(servers))
 
 
-@pytest.mark.kafka
 def test_the_coordinator_is_the_leader_of_the_partition_that_the_rule_gives(cluster):
     groups = [f"kgroup-test-{i}" for i in range(20)]
     leaders = cluster.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders
@@ -100,7 +110,6 @@ def test_the_coordinator_is_the_leader_of_the_partition_that_the_rule_gives(clus
         assert (answer.host, answer.port) == (broker.host, broker.port)
 
 
-@pytest.mark.kafka
 def test_every_partition_with_a_leader_has_a_start_and_an_end(cluster):
     listing = cluster.log_listing()
     assert listing.complete
@@ -108,19 +117,16 @@ def test_every_partition_with_a_leader_has_a_start_and_an_end(cluster):
     assert all(0 <= log.log_start_offset <= log.log_end_offset for log in listing.logs)
 
 
-@pytest.mark.kafka
 def test_a_topic_that_does_not_exist_is_left_out_and_not_made(cluster):
     assert cluster.topics(["kgroup-no-such-topic"]) == {}
     assert "kgroup-no-such-topic" not in cluster.topics()
 
 
-@pytest.mark.kafka
 def test_a_group_that_does_not_exist_is_an_error(cluster):
     with pytest.raises(SourceError, match="kgroup-no-such-group"):
         cluster.describe_group("kgroup-no-such-group")
 
 
-@pytest.mark.kafka
 def test_a_copy_of_the_offsets_topic_ends_at_its_high_watermarks(cluster, tmp_path):
     ends = copy_offsets_topic(cluster, tmp_path)
     newest = {}

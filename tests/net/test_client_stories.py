@@ -190,3 +190,13 @@ def test_members_go_on_when_their_coordinator_dies() -> None:
         life.until_all_is_read()
         assert set(after) <= set(resumed.read)
         life.leave(resumed)
+
+
+def test_members_share_the_partitions_that_a_topic_grows_by() -> None:
+    with story() as life:
+        first, second = life.join("kafka-python"), life.join("confluent")
+        life.until_each_owns(3, first, second)
+        life.kafka.create_partitions(TOPIC, PARTITIONS + 2)
+        life.until(lambda: sorted(first.owns + second.owns) == list(range(PARTITIONS + 2)))
+        life.leave(first)
+        life.leave(second)

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgroup.protocol.keys import OffsetCommitKey
 from kgroup.protocol.payload import Payload
-from kgroup.protocol.plain_commit import read_plain_commit
+from kgroup.protocol.plain_commit import read_plain_commit, read_plain_commit_key
 from kgroup.protocol.values import OffsetCommitValue
 from tests.protocol.mutations import mutate
 from tests.protocol.values_strategy import instances
 
 CODEC = Payload(OffsetCommitValue)
+KEY_CODEC = Payload(OffsetCommitKey)
 VERSIONS = range(CODEC.latest_version + 1)
 
 
@@ -58,3 +60,27 @@ def test_what_is_not_plain_is_left_to_the_codec(version: int) -> None:
         if read is not None:
             decoded = CODEC.decode(bytes(raw), version)
             assert (read, len(raw), True) == (decoded.value, decoded.end, decoded.canonical)
+
+
+@given(instances(KEY_CODEC, 0))
+def test_a_plain_key_is_read_as_the_codec_reads_it(key: OffsetCommitKey) -> None:
+    raw = b"\x00\x01" + KEY_CODEC.encode(key, 0)
+    assert read_plain_commit_key(raw) == KEY_CODEC.decode(raw, 0).value
+
+
+def test_a_key_that_is_not_plain_is_left_to_the_codec() -> None:
+    rng = Random(1)
+    plain = b"\x00\x01" + KEY_CODEC.encode(OffsetCommitKey(group="a group", topic="orders", partition=-3), 0)
+    for _ in range(4_000):
+        raw = bytearray(plain)
+        mutate(raw, rng)
+        raw[:2] = plain[:2]
+        read = read_plain_commit_key(bytes(raw))
+        if read is not None:
+            decoded = KEY_CODEC.decode(bytes(raw), 0)
+            assert (read, len(raw), True) == (decoded.value, decoded.end, decoded.canonical)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x00\x01", b"\x00\x01\xff\xff" + bytes(10), bytes(3)])
+def test_a_key_that_is_cut_short_or_null_is_not_plain(raw: bytes) -> None:
+    assert read_plain_commit_key(raw) is None

@@ -9,6 +9,7 @@ from kgroup.log.batch import Damage
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
 from kgroup.log.transactions import TransactionOutcome
+from kgroup.report.emit import JsonText, Row
 from kgroup.report.record_json import record_json
 from kgroup.report.record_text import RecordText
 from tests.report.test_record_json import COMMIT_KEY, TOPIC_ID, read_of
@@ -23,6 +24,17 @@ DAMAGED = [
 ]
 
 
+def unpacked(row: Row) -> dict[str, object]:
+    """The row with its JSON texts parsed and its unknown fields left out, as a reader of CSV has it."""
+    plain = {name: json.loads(field) if isinstance(field, JsonText) else field for name, field in row.items()}
+    return without_sizes({name: field for name, field in plain.items() if field is not None})
+
+
+def without_sizes(row: dict[str, object]) -> dict[str, object]:
+    sizes = ("keySize", "valueSize")
+    return {name: field for name, field in row.items() if name not in sizes and field is not None}
+
+
 @pytest.mark.parametrize("capture", [*CAPTURES, *DAMAGED])
 def test_the_text_is_that_of_the_json_of_every_record(capture: str) -> None:
     text = RecordText({})
@@ -32,6 +44,7 @@ def test_the_text_is_that_of_the_json_of_every_record(capture: str) -> None:
         outcome = TransactionOutcome.COMMITTED if read.batch.transactional else None
         expected = json.dumps(record_json(read, transaction=outcome), ensure_ascii=False)
         assert text.line(read, outcome) == expected
+        assert unpacked(text.flat(read, outcome)) == without_sizes(record_json(read, transaction=outcome))
         count += 1
     assert count > 50
 

@@ -15,6 +15,9 @@ KINDS = {
     "consumer-protocol": "tests.vectors.consumer_protocol",
     "assignors": "tests.vectors.assignors",
     "captures": "tests.vectors.captures",
+    "stories": "tests.vectors.stories",
+    "lag-status": "tests.vectors.lag_status",
+    "time-lag": "tests.vectors.time_lag",
 }
 
 

@@ -1,0 +1,132 @@
+"""Where `kgroup replay` takes its entries from: log files, standard input, or a live cluster's copy."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from uuid import UUID
+
+from kgroup.errors import SourceError
+from kgroup.group.timeline import replay
+from kgroup.group.timeline_model import Timeline
+from kgroup.log.batch import Damage
+from kgroup.log.entries import read_entries
+from kgroup.log.log_ends import LogDirEndsReader
+from kgroup.log.scan import Slice, split
+from kgroup.log.scan_select import select
+from kgroup.log.sources import STDIN, Sources
+from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.keys import group_of
+
+_SLICE_BYTES = 64 * 1024 * 1024
+_PARTITIONS = 50
+_PATTERN_CHARACTERS = frozenset("*?[")
+
+Item = LoggedEntry | OffsetGap
+
+
+@dataclass(slots=True)
+class Replayed:
+    """Timelines by group id, and what could not be read on the way: where and why."""
+
+    timelines: dict[str, Timeline]
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GroupReader:
+    """Reads groups by name or pattern from sources.
+
+    `topic_names` are names of topic ids that a live cluster knows, over those of the files.
+    """
+
+    sources: Sources
+    patterns: Sequence[str]
+    topic_names: Mapping[UUID, str] = field(default_factory=dict)
+
+    def read(self, advance: Callable[[int], None]) -> Replayed:
+        """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
+        names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
+        problems: list[str] = []
+        for sources in self._places():
+            problems = []
+            entries = _without_damage(self._entries(sources, advance), problems)
+            timelines = replay(entries, names)
+            if timelines:
+                return Replayed(timelines, problems)
+        why = f"no group here matches {' or '.join(self.patterns)}"
+        if problems:
+            more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
+            raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
+        raise SourceError(f"{why}; kgroup lag-report lists the groups of a log")
+
+    @property
+    def total_bytes(self) -> int:
+        """What the first pass will read."""
+        first = next(iter(self._places()))
+        return sum(part.end - part.start for part in _slices(first)) if not _has_stdin(first) else 0
+
+    def wanted(self, group: str) -> bool:
+        """Whether a group is asked for."""
+        return any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns)
+
+    def _places(self) -> Iterator[Sources]:
+        """First the one partition that keeps a group by Kafka's rule, then everything.
+
+        The rule needs the number of partitions, which files do not tell; so an empty-handed first look
+        proves nothing.
+        """
+        if not any(is_pattern(pattern) for pattern in self.patterns):
+            numbers = {partition_for(group, _PARTITIONS) for group in self.patterns}
+            kept = tuple(segment for segment in self.sources if segment.partition in numbers)
+            if kept and len(kept) < len(self.sources):
+                yield replace(self.sources, segments=kept)
+        yield self.sources
+
+    def _entries(self, sources: Sources, advance: Callable[[int], None]) -> Iterator[Item | Damage]:
+        if _has_stdin(sources):
+            yield from self._plain(sources)
+            return
+        yield from select(_slices(sources), self.wanted, advance=advance)
+
+    def _plain(self, sources: Sources) -> Iterator[Item | Damage]:
+        """The same from a stream, which cannot be scanned in slices."""
+        expected: dict[int, int] = {}
+        for item in read_entries(sources):
+            if isinstance(item, Damage):
+                yield item
+                continue
+            following = expected.get(item.partition, 0)
+            if item.offset > following:
+                yield OffsetGap(partition=item.partition, first_offset=following, last_offset=item.offset - 1)
+            expected[item.partition] = item.offset + 1
+            is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
+            if is_ours or isinstance(item.entry, TransactionMarker):
+                yield item
+
+
+def is_pattern(text: str) -> bool:
+    """Whether it may match more than the group of that name."""
+    return bool(_PATTERN_CHARACTERS & set(text))
+
+
+def _slices(sources: Sources) -> Iterator[Slice]:
+    for segment in sources:
+        yield from split(segment.path, segment.partition, _SLICE_BYTES)
+
+
+def _has_stdin(sources: Sources) -> bool:
+    return any(segment.path == STDIN for segment in sources)
+
+
+def _without_damage(items: Iterable[Item | Damage], problems: list[str]) -> Iterator[Item]:
+    for item in items:
+        if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
+            yield item
+        elif isinstance(item, Damage):
+            left_out = f"{item.size} bytes left out: " if item.size else ""
+            problems.append(f"{item.segment}: byte {item.position}: {left_out}{item.why}")
+        elif isinstance(item, LoggedEntry) and isinstance(item.entry, Undecodable):
+            problems.append(f"offsets partition {item.partition}: offset {item.offset}: {item.entry.why}")
+        else:
+            yield item

@@ -1,0 +1,474 @@
+"""Entries of one group in log order -> its timeline: generations, causes, commit gaps, deletions.
+
+Feed a `GroupReplay` and ask for the result; it holds the last state, one commit per partition, and what it
+found. Times come from records. A gap in the log is marked, and nothing is concluded from what lies in it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from kgroup.group import causes, incidents
+from kgroup.group.departures import why_gone
+from kgroup.group.membership import GroupKind
+from kgroup.group.patterns import find_patterns
+from kgroup.group.removals import why_group_removed, why_offsets_removed
+from kgroup.group.timeline_commits import CommitTrack, usual_interval_ms
+from kgroup.group.timeline_model import (
+    Cause,
+    CauseKind,
+    CommitGap,
+    Generation,
+    Grade,
+    Partition,
+    Roster,
+    Timeline,
+    TimelineMember,
+)
+from kgroup.group.timeline_rosters import (
+    EPOCH_KEYS,
+    TARGET_KEYS,
+    ModernGroup,
+    classic_roster,
+    modern_kind,
+    time_of,
+)
+from kgroup.protocol import keys, values
+from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
+from kgroup.protocol.keys import group_of
+
+# One deletion writes its tombstones together; a broker's clock may tick between two of its batches.
+_ONE_DELETION_MS = 1_000
+_FIRST_GENERATION = 1
+
+
+def replay(
+    entries: Iterable[LoggedEntry | OffsetGap], topic_names: Mapping[UUID, str]
+) -> dict[str, Timeline]:
+    """The timelines of all groups that the entries are of, by group id in order.
+
+    Entries in log order, partition after partition; transaction markers and gaps act on the groups of their
+    partition. What cannot be decoded is passed over: the caller reports it.
+    """
+    groups: dict[str, GroupReplay] = {}
+    log = _PartitionLog(-1)
+    for item in entries:
+        if item.partition != log.partition:
+            log.end()
+            log = _PartitionLog(item.partition)
+        if isinstance(item, OffsetGap):
+            log.gaps += 1
+        elif isinstance(item.entry, OffsetsEntry):
+            group_id = group_of(item.entry.key)
+            group = log.groups.get(group_id)
+            if group is None:
+                group = groups.get(group_id)
+                if group is None:
+                    group = groups[group_id] = GroupReplay(group_id, topic_names)
+                log.groups[group_id] = group
+                group.begins(item)
+            if log.gaps:
+                log.tell_gaps(group_id, group)
+            if item.producer_id is not None:
+                log.producers.setdefault(item.producer_id, {})[group_id] = group
+            group.add(item)
+        elif isinstance(item.entry, TransactionMarker):
+            for group in log.producers.pop(item.entry.producer_id, {}).values():
+                group.add(item)
+    log.end()
+    return {group_id: groups[group_id].result() for group_id in sorted(groups)}
+
+
+@dataclass(slots=True)
+class _PartitionLog:
+    """What one offsets partition's entries have in common: gaps, and transactions over several groups."""
+
+    partition: int
+    gaps: int = 0
+    groups: "dict[str, GroupReplay]" = field(default_factory=dict)
+    producers: "dict[int, dict[str, GroupReplay]]" = field(default_factory=dict)
+    _told: dict[str, int] = field(default_factory=dict)
+
+    def tell_gaps(self, group_id: str, group: "GroupReplay") -> None:
+        """Let a group know of the gaps since its last entry."""
+        if self._told.get(group_id, 0) != self.gaps:
+            self._told[group_id] = self.gaps
+            group.cut()
+
+    def end(self) -> None:
+        """Let all know of the gaps behind their last entries."""
+        for group_id, group in self.groups.items():
+            self.tell_gaps(group_id, group)
+
+
+class GroupReplay:
+    """One group, entry by entry."""
+
+    def __init__(self, group_id: str, topic_names: Mapping[UUID, str]) -> None:
+        self._timeline = Timeline(group_id=group_id)
+        self._topic_names = topic_names
+        self._roster: Roster | None = None
+        self._modern: ModernGroup | None = None
+        self._tracks: dict[Partition, CommitTrack] = {}
+        self._open: dict[int, dict[Partition, LoggedEntry]] = {}
+        self._waiting: dict[Partition, tuple[Generation, int]] = {}
+        self._known_counts: dict[str, int] = {}
+        self._tombstones: list[tuple[LoggedEntry, Partition]] = []
+        self._removed: LoggedEntry | None = None
+        self._last_sign_ms: int | None = None
+        self._cut = False
+        self._leader_epoch: int | None = None
+
+    def begins(self, first: LoggedEntry) -> None:
+        """The log of a partition begins for this group with `first`."""
+        self._cut = self._cut or bool(self._timeline.generations)
+        self._leader_epoch = first.leader_epoch
+
+    def cut(self) -> None:
+        """The log skips offsets here."""
+        self._cut = True
+        self._timeline.is_cut = True
+
+    def add(self, logged: LoggedEntry) -> None:
+        """Take the next entry."""
+        entry = logged.entry
+        if not isinstance(entry, OffsetsEntry):
+            if isinstance(entry, TransactionMarker):
+                self._end_transaction(logged, entry)
+            return
+        if logged.leader_epoch != self._leader_epoch:
+            self._note_leader_epoch(logged)
+        key, value = entry.key, entry.value
+        if isinstance(key, keys.OffsetCommitKey):
+            partition = Partition(key.topic, key.partition)
+            if value is None:
+                self._add_tombstone(logged, partition)
+            elif logged.producer_id is not None:
+                self._open.setdefault(logged.producer_id, {})[partition] = logged
+            else:
+                if self._tombstones or self._removed is not None:
+                    self._settle_removals(logged)
+                self._commit(logged, partition)
+            return
+        self._timeline.has_group_records = True
+        if isinstance(key, keys.GroupMetadataKey):
+            if value is None:
+                self._remove(logged)
+            elif isinstance(value, values.GroupMetadataValue):
+                self._settle_removals(logged, successor=GroupKind.CLASSIC)
+                self._modern = None
+                self._add_classic(logged, value)
+            return
+        kind = modern_kind(key)
+        if kind is not None:
+            self._add_modern(logged, entry, kind)
+
+    def result(self) -> Timeline:
+        """The timeline, once all entries are in."""
+        self._settle_removals(None)
+        self._close_modern()
+        timeline = self._timeline
+        if not timeline.has_group_records and timeline.commits:
+            timeline.occurrences.insert(0, incidents.no_membership(timeline))
+        timeline.patterns = find_patterns(timeline, self._tracks)
+        return timeline
+
+    # Generations
+
+    def _add_classic(self, logged: LoggedEntry, value: values.GroupMetadataValue) -> None:
+        roster = classic_roster(logged, value)
+        if not roster.members and not roster.protocol_type:
+            # The coordinator of 4.x writes a group down before its first round.
+            return
+        self._note_unreadable(logged, roster)
+        previous = self._roster
+        if previous is not None and previous.kind is roster.kind and previous.generation == roster.generation:
+            self._same_generation(logged, previous, roster)
+            return
+        self._begin(roster)
+        self._finish_round()
+
+    def _add_modern(self, logged: LoggedEntry, entry: OffsetsEntry, kind: GroupKind) -> None:
+        key, value = entry.key, entry.value
+        if isinstance(key, EPOCH_KEYS):
+            if value is None:
+                self._remove(logged)
+                return
+            self._settle_removals(logged, successor=kind)
+        if self._modern is None or self._modern.kind is not kind:
+            if value is None:
+                return
+            self._modern = ModernGroup(kind, self._topic_names)
+        self._modern.apply(logged, entry)
+        if isinstance(key, EPOCH_KEYS):
+            assert isinstance(
+                value,
+                values.ConsumerGroupMetadataValue
+                | values.ShareGroupMetadataValue
+                | values.StreamsGroupMetadataValue,
+            )
+            if value.epoch != self._modern.epoch:
+                self._close_modern()
+                self._modern.epoch = value.epoch
+                self._begin(self._modern.roster(logged))
+        elif isinstance(key, TARGET_KEYS) and value is not None and self._timeline.generations:
+            self._assign_modern(logged)
+
+    def _assign_modern(self, logged: LoggedEntry) -> None:
+        """The broker has worked out who gets what in this epoch."""
+        assert self._modern is not None
+        generation = self._timeline.generations[-1]
+        targets = {member.member_id: member.owned for member in self._modern.roster(logged).members}
+        roster = generation.roster
+        members = tuple(
+            _with_owned(member, targets.get(member.member_id, frozenset())) for member in roster.members
+        )
+        generation.roster = self._roster = _with_members(roster, members)
+        self._finish_round()
+
+    def _close_modern(self) -> None:
+        if self._modern is not None and self._timeline.generations:
+            generation = self._timeline.generations[-1]
+            if not generation.causes and generation.roster.kind is self._modern.kind:
+                self._finish_round()
+
+    def _begin(self, roster: Roster) -> None:
+        """Open a generation: who is in it, and what the records say of why."""
+        previous, cut = self._roster, self._cut
+        generation = Generation(roster=roster, cut=cut)
+        found: list[Cause] = []
+        if previous is None:
+            found += self._first(roster, cut)
+            generation.joined = roster.members
+        else:
+            generation.unfinished = max(roster.generation - previous.generation - 1, 0)
+            if roster.at_ms is not None and previous.at_ms is not None:
+                generation.since_previous_ms = roster.at_ms - previous.at_ms
+            found += self._changes(generation, previous, roster, cut)
+        self._cut = False
+        generation.causes = tuple(found)
+        generation.usual_interval_ms = usual_interval_ms(self._tracks, self._tracks)
+        self._timeline.generations.append(generation)
+        self._roster = roster
+        if not roster.members:
+            self._last_sign_ms = roster.at_ms
+        self._open_gaps(generation)
+
+    def _first(self, roster: Roster, cut: bool) -> list[Cause]:
+        if cut and roster.generation > _FIRST_GENERATION:
+            return [
+                Cause(
+                    kind=CauseKind.HISTORY_CUT,
+                    grade=Grade.UNKNOWN,
+                    evidence="what was before is not in the log any more (or not in these files)",
+                )
+            ]
+        return causes.joins(roster.members, None)
+
+    def _changes(self, generation: Generation, previous: Roster, roster: Roster, cut: bool) -> list[Cause]:
+        joined, left, replaced = causes.member_changes(previous, roster)
+        generation.joined, generation.left, generation.replaced = joined, left, replaced
+        generation.leader_changed = previous.leader != roster.leader and bool(roster.members)
+        found: list[Cause] = []
+        if previous.kind is not roster.kind:
+            found.append(
+                Cause(
+                    kind=CauseKind.PROTOCOL_MIGRATED,
+                    grade=Grade.RECORDED,
+                    evidence=f"the {previous.kind} group became a {roster.kind} group",
+                )
+            )
+        elif roster.generation < previous.generation or (cut and generation.unfinished):
+            found.append(
+                Cause(
+                    kind=CauseKind.HISTORY_CUT,
+                    grade=Grade.UNKNOWN,
+                    evidence=f"generations between {previous.generation} and {roster.generation} are "
+                    "not in the log",
+                )
+            )
+        found += causes.joins(joined, previous)
+        found += causes.static_restarts(replaced, roster.members)
+        lost_history = cut and (generation.unfinished > 0 or roster.generation < previous.generation)
+        unrevoked = self._modern.unrevoked_since if self._modern else {}
+        for member in left:
+            found.append(
+                why_gone(
+                    member,
+                    previous,
+                    roster,
+                    self._tracks,
+                    cut=cut,
+                    history_lost=lost_history,
+                    unrevoked_since_ms=unrevoked.pop(member.member_id, None),
+                )
+            )
+        found += causes.subscription_changes(previous, roster)
+        found += causes.assignor_change(previous, roster)
+        return found
+
+    def _finish_round(self) -> None:
+        """The assignment of the last generation is known: what moved, and what only that tells."""
+        generations = self._timeline.generations
+        generation = generations[-1]
+        roster = generation.roster
+        previous = generations[-2].roster if len(generations) > 1 else None
+        if previous is not None:
+            generation.moved = causes.moves(previous, roster, generation.replaced)
+            before = generations[-3].roster if len(generations) > 2 else None
+            found = list(generation.causes)
+            if not generation.cut:
+                growth = causes.topic_growth(previous, roster, self._known_counts)
+                found += [cause for cause in growth if cause not in found]
+                follow_up = causes.cooperative_follow_up(before, previous, roster)
+                found += [cause for cause in follow_up if cause not in found]
+            if not found:
+                found.append(causes.unexplained(previous, roster, generation.unfinished))
+            generation.causes = tuple(found)
+        for member in roster.members:
+            for owned in member.owned:
+                self._known_counts[owned.topic] = max(
+                    self._known_counts.get(owned.topic, 0), owned.partition + 1
+                )
+
+    def _same_generation(self, logged: LoggedEntry, previous: Roster, roster: Roster) -> None:
+        """Written again without a round: a static member came back (KIP-345)."""
+        _, _, replaced = causes.member_changes(previous, roster)
+        for cause in causes.static_restarts(replaced, roster.members):
+            self._occur(logged, cause)
+        self._roster = roster
+        if self._timeline.generations:
+            last = self._timeline.generations[-1]
+            last.roster = _as_of(roster, last.roster)
+
+    def _note_unreadable(self, logged: LoggedEntry, roster: Roster) -> None:
+        known = {member.member_id for member in self._roster.members} if self._roster else set()
+        for member in roster.members:
+            if member.unreadable and member.member_id not in known:
+                self._occur(logged, incidents.unreadable_member(member))
+
+    # Commits
+
+    def _commit(self, logged: LoggedEntry, partition: Partition) -> None:
+        assert isinstance(logged.entry, OffsetsEntry)
+        value = logged.entry.value
+        at_ms = time_of(logged)
+        if not isinstance(value, values.OffsetCommitValue) or at_ms is None:
+            return
+        version = logged.entry.value_version or 0
+        timeline = self._timeline
+        timeline.commits += 1
+        if timeline.generations:
+            timeline.generations[-1].commits += 1
+        timeline.first_commit_ms = at_ms if timeline.first_commit_ms is None else timeline.first_commit_ms
+        timeline.last_commit_ms = self._last_sign_ms = at_ms
+        track = self._tracks.get(partition)
+        if track is None:
+            self._tracks[partition] = CommitTrack(
+                at_ms, value.offset, logged.offset, value.expire_timestamp, version
+            )
+            before = None
+        else:
+            before = track.offset
+            track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
+        if partition in self._waiting:
+            self._close_gap(partition, at_ms)
+        roster = self._roster
+        if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
+            return
+        if not roster.members or (before is not None and value.offset < before):
+            cause = incidents.odd_commit(roster, partition, before, value.offset, cut=self._cut)
+            self._occur(logged, cause, (partition,))
+
+    def _end_transaction(self, logged: LoggedEntry, marker: TransactionMarker) -> None:
+        commits = self._open.pop(marker.producer_id, {})
+        if marker.committed:
+            for partition, commit in commits.items():
+                self._commit(commit, partition)
+        elif commits:
+            partitions = tuple(sorted(commits))
+            self._occur(logged, incidents.aborted(marker.producer_id, len(partitions)), partitions)
+
+    def _open_gaps(self, generation: Generation) -> None:
+        for partition, track in self._tracks.items():
+            if partition not in self._waiting:
+                self._waiting[partition] = (generation, track.at_ms)
+
+    def _close_gap(self, partition: Partition, at_ms: int) -> None:
+        generation, last_before_ms = self._waiting.pop(partition)
+        generation.gaps.append(CommitGap(partition, last_before_ms, at_ms))
+
+    # Removals
+
+    def _add_tombstone(self, logged: LoggedEntry, partition: Partition) -> None:
+        if self._tombstones and not _together(self._tombstones[-1][0], logged):
+            self._settle_removals(logged)
+        self._tombstones.append((logged, partition))
+
+    def _remove(self, logged: LoggedEntry) -> None:
+        if self._tombstones and not _together(self._tombstones[-1][0], logged):
+            self._settle_removals(logged)
+        self._removed = logged
+
+    def _settle_removals(self, following: LoggedEntry | None, *, successor: GroupKind | None = None) -> None:
+        """Say what the tombstones collected so far were, now that it is known what came behind them."""
+        removed, self._removed = self._removed, None
+        if removed is not None and following is not None and self._roster is not None:
+            if successor not in (None, self._roster.kind) and _together(removed, following):
+                return
+            if successor is None and _together(removed, following) and self._modern is not None:
+                self._removed = removed
+                return
+        tombstones, self._tombstones = self._tombstones, []
+        if removed is not None and (not tombstones or _together(tombstones[-1][0], removed)):
+            self._forget_group(removed, tuple(partition for _, partition in tombstones))
+            return
+        if tombstones:
+            partitions = tuple(sorted(partition for _, partition in tombstones))
+            first = tombstones[0][0]
+            cause = why_offsets_removed(time_of(first), partitions, self._tracks, self._roster)
+            self._occur(first, cause, partitions)
+            for partition in partitions:
+                self._tracks.pop(partition, None)
+                self._waiting.pop(partition, None)
+        if removed is not None:
+            self._forget_group(removed, ())
+
+    def _forget_group(self, removed: LoggedEntry, partitions: tuple[Partition, ...]) -> None:
+        cause = why_group_removed(time_of(removed), self._last_sign_ms, partitions, self._tracks)
+        self._occur(removed, cause, tuple(sorted(partitions)))
+        self._close_modern()
+        self._roster = self._modern = None
+        self._tracks.clear()
+        self._waiting.clear()
+        self._known_counts.clear()
+        self._cut = False
+
+    def _note_leader_epoch(self, logged: LoggedEntry) -> None:
+        known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
+        if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
+            self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
+
+    def _occur(
+        self, logged: LoggedEntry, cause: Cause | None, partitions: tuple[Partition, ...] = ()
+    ) -> None:
+        incidents.add_incident(self._timeline, logged, self._roster, cause, partitions)
+
+
+def _together(first: LoggedEntry, second: LoggedEntry) -> bool:
+    return first.partition == second.partition and (
+        first.timestamp_ms < 0 or abs(second.timestamp_ms - first.timestamp_ms) <= _ONE_DELETION_MS
+    )
+
+
+def _with_owned(member: TimelineMember, owned: frozenset[Partition]) -> TimelineMember:
+    return replace(member, owned=owned)
+
+
+def _with_members(roster: Roster, members: tuple[TimelineMember, ...]) -> Roster:
+    return replace(roster, members=members)
+
+
+def _as_of(roster: Roster, begun: Roster) -> Roster:
+    """The roster with the time and place at which its generation began."""
+    return replace(roster, at_ms=begun.at_ms, offset=begun.offset)
