@@ -31,6 +31,7 @@ class MemberEvents:
         self._trace = trace
         self._quiet = quiet
         self._last_trouble = ""
+        self._last_committed: tuple[tuple[TopicPartition, int], ...] | None = None
 
     def callback(self, callback: Callback) -> None:
         """Partitions came or went."""
@@ -71,10 +72,11 @@ class MemberEvents:
 
     def committed(self, outcome: CommitOutcome) -> None:
         """A commit ended."""
-        if not outcome.offsets:
-            return
-        offsets = " ".join(f"{topic}:{number}@{offset}" for (topic, number), offset in outcome.offsets)
         failed = outcome.error_code is not ErrorCode.NONE
+        if not outcome.offsets or (outcome.offsets == self._last_committed and not failed):
+            return  # auto-commit repeats itself while nothing is read
+        self._last_committed = None if failed else outcome.offsets
+        offsets = " ".join(f"{topic}:{number}@{offset}" for (topic, number), offset in outcome.offsets)
         self._say(
             "commit-failed" if failed else "committed",
             f"{outcome.error_code.name}: {offsets}" if failed else offsets,

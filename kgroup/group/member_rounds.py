@@ -407,8 +407,10 @@ class Rounds:
         request = None
         if node and group and self._identity.member_id and self._settings.group_instance_id is None:
             leaving = LeavingMember(member_id=self._identity.member_id, group_instance_id=None, reason=reason)
+            # Brokers take one request of a connection at a time: a parked JoinGroup or SyncGroup would hold
+            # this one back.
             request = self._outbox.send(
-                LeaveGroup(group_id=group, members=(leaving,)), node, coordinator=True
+                LeaveGroup(group_id=group, members=(leaving,)), node, coordinator=self._request is None
             )
         self._thrown_out(keep_id=False, why=reason)
         return request

@@ -16,7 +16,7 @@ from kgroup.group.member_calls import (
 )
 from kgroup.group.member_guard import SingleUser
 from kgroup.group.member_identity import MEMBER_TRANSITIONS, Identity, MemberState
-from kgroup.group.member_outbox import Backoff
+from kgroup.group.member_outbox import COORDINATOR_CONNECTION, Backoff
 from kgroup.group.member_positions import PositionState, SubscriptionKind
 from kgroup.group.member_settings import MemberSettings
 from kgroup.group.member_step import (
@@ -287,6 +287,18 @@ def test_closing_ends_even_when_nobody_answers() -> None:
     assert world.advance(30_000).closed
 
 
+def test_leaving_does_not_wait_behind_a_parked_join() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(JoinGroup, rounds=3)
+    world.answer(JoinGroup, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=MEMBER_ID))
+    world.do(Poll())
+    world.do(Close())
+    connections = {type(send.body): send.connection_id for send in world.sent}
+    assert connections[JoinGroup] == COORDINATOR_CONNECTION - 1
+    assert connections[LeaveGroup] == 1
+
+
 def test_unsubscribing_revokes_and_leaves() -> None:
     world = stable()
     world.callbacks.clear()
@@ -373,6 +385,22 @@ def test_a_seek_drops_what_was_fetched_ahead() -> None:
     assert read == [8]
     with pytest.raises(UseError, match="is not assigned to this member"):
         world.do(Seek(partition=("other", 0), offset=8))
+
+
+def test_an_answer_for_another_position_is_dropped() -> None:
+    world = stable()
+    world.do(Seek(partition=("orders", 0), offset=6))
+    world.answer_usually()  # to the fetches from 0
+    world.do(Poll())
+    assert [offset for partition, offset in world.records if partition == ("orders", 0)] == []
+    [send] = [send for send in world.sent if isinstance(send.body, Fetch)]
+    assert (("orders", 0), 6) in send.body.offsets
+    world.do(Seek(partition=("orders", 0), offset=0))
+    world.answer_usually()  # to the fetch from 6: taken, it would skip what lies before
+    world.do(Poll())
+    assert [offset for partition, offset in world.records if partition == ("orders", 0)] == []
+    world.settle(rounds=8)
+    assert [offset for partition, offset in world.records if partition == ("orders", 0)] == list(range(10))
 
 
 ACTIONS = st.lists(st.integers(min_value=0, max_value=12), min_size=20, max_size=100)
