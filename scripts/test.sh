@@ -16,4 +16,4 @@ run ruff format --check .
 run mypy
 run lint-imports
 # Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
-run pytest -q -n 2 --dist loadgroup "$@"
+run pytest -q -rs -n 2 --dist loadgroup "$@"
