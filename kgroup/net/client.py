@@ -255,6 +255,7 @@ class GroupMember:
         self._commit_id = 0
         self._outcomes: dict[int, CommitOutcome] = {}
         self._closed = asyncio.Event()
+        self._crash: BaseException | None = None
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Share these topics with the group."""
@@ -270,6 +271,8 @@ class GroupMember:
             until = asyncio.get_running_loop().time() + timeout_s
             while True:
                 self._changed.clear()
+                if self._crash is not None:
+                    raise self._crash
                 step = self._take(Poll())
                 if step.error is not None:
                     raise step.error
@@ -291,8 +294,9 @@ class GroupMember:
 
     async def close(self) -> None:
         """Commit, leave, and close the connections."""
-        self._take(Close())
-        await self._closed.wait()
+        if self._crash is None:
+            self._take(Close())
+            await self._closed.wait()
         for task in list(self._tasks):
             task.cancel()
         if self._timer is not None:
@@ -316,20 +320,29 @@ class GroupMember:
         return self._carry_out(self.machine.handle(event, self._now_ms()))
 
     def _carry_out(self, step: MemberStep) -> MemberStep:
+        for outcome in step.commits:
+            self._watcher.committed(outcome)
+            if outcome.commit_id is not None:
+                self._outcomes[outcome.commit_id] = outcome
         for callback in step.callbacks:
             self._watcher.callback(callback)
         for send in step.requests:
             task = asyncio.create_task(self._send(send))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        for outcome in step.commits:
-            self._watcher.committed(outcome)
-            if outcome.commit_id is not None:
-                self._outcomes[outcome.commit_id] = outcome
+            task.add_done_callback(self._sent)
         if step.closed:
             self._closed.set()
         self._set_timer()
         return step
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        """A request ended. What it did not expect ends the member: the next poll raises it."""
+        self._tasks.discard(task)
+        if task.cancelled() or task.exception() is None:
+            return
+        self._crash = task.exception()
+        self._closed.set()
+        self._changed.set()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
