@@ -23,7 +23,7 @@ from kgroup.report.table import TableColumn, printable, render_table
 Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
 
-_TABLE_ROWS_AT_ONCE = 4096
+_TABLE_ROWS_AT_ONCE = 1024
 _PARQUET_ROWS_AT_ONCE = 65_536
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SURROGATES_ESCAPED = "backslashreplace"  # a lone surrogate, as in a Java string, has no UTF-8
