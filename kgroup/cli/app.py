@@ -4,7 +4,6 @@ A command is one module here with one function of the same name and `EXAMPLES`, 
 Only the module of the command that runs is imported.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -43,8 +42,6 @@ EXIT_STATUS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run kgroup with `arguments` (by default the process's) and exit."""
-    # A command makes many objects that live to its end; looking for cycles among them costs a seventh of it.
-    gc.set_threshold(50_000, 10, 10)
     # typer brings pydantic, which would search every installed package for plugins: 15 ms of each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     build_app()(args=arguments, prog_name="kgroup")
