@@ -94,19 +94,6 @@ class Producers:
             self.aborted.append(aborted)
         producer.transaction_start = None
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        """Records of this producer wait for a marker."""
-        producer = self._producers.get(producer_id)
-        return producer is not None and producer.transaction_start is not None
-
-    def open_transactions(self) -> list[tuple[int, int]]:
-        """(producer id, epoch) of every transaction without a marker."""
-        return [
-            (id_, producer.epoch)
-            for id_, producer in sorted(self._producers.items())
-            if producer.transaction_start is not None
-        ]
-
     def last_stable_offset(self, end_offset: int) -> int:
         """The first offset of the oldest open transaction, or the end of the log."""
         starts = [

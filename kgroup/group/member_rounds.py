@@ -79,11 +79,6 @@ class Rounds:
         self._polled_ms: int | None = None
         self.is_leader = False
 
-    @property
-    def is_rejoining(self) -> bool:
-        """Whether a round is due or under way."""
-        return self._rejoin_reason is not None or self._assignment is not None or self._request is not None
-
     def on_poll(self, now_ms: int) -> None:
         """The user is here: take the last round's end, begin the next one."""
         self._polled_ms = now_ms
