@@ -1,6 +1,7 @@
-"""The page kgroup-records(7): every record type of the offsets topic, written from the schemas that `decode` uses."""
+"""The page kgroup-records(7): every record type of the offsets topic, from the schemas that `decode` uses."""
 
 import json
+import math
 from collections.abc import Iterator
 from importlib import resources
 from typing import Any, Final
@@ -12,16 +13,16 @@ from kgroup.protocol.records import record_schema
 
 NAME: Final = "kgroup-records.7"
 _ABOUT: Final = (
-    "A record of __consumer_offsets is a key and a value. The key begins with an int16, the record type; the"
-    " value with an int16, its version. A null value is a tombstone: what the key names is gone. Integers are"
-    " big-endian.",
-    "Below are all types that Kafka wrote from 0.10.1 to 4.3.1, with the fields of their keys and values in the"
-    " order of their bytes. Behind a field stands its type, [] for an array, and where it says so: the versions"
-    " that have it (all, if nothing is said), those in which it may be null, its tag if it is written only when"
-    " needed (KIP-482), and what a version without it means. A version that is called flexible has compact"
-    " lengths and may carry tagged fields.",
-    "Types 9 and 18 were Kafka's for a while and mean nothing now. A type or version that is not below is kept"
-    " by kgroup with its bytes and shown as unknown.",
+    """A record of __consumer_offsets is a key and a value. The key begins with an int16, the record type; the
+    value with an int16, its version. A null value is a tombstone: what the key names is gone. Integers are
+    big-endian.""",
+    """Below are all types that Kafka wrote from 0.10.1 to 4.3.1, with the fields of their keys and values in
+    the order of their bytes. Behind a field stands its type, [] for an array, and where it applies: the
+    versions that have it, if not all; where it may be null; its tag, if it is written only when it is not at
+    its default (KIP-482); and what a version without it means. A version that is called flexible has compact
+    lengths and may carry tagged fields.""",
+    """Types 9 and 18 were Kafka's for a while and mean nothing now. A type or version that is not below is
+    kept by kgroup with its bytes and shown as unknown.""",
 )
 
 
@@ -43,9 +44,9 @@ def _type(record_type: RecordType) -> Iterator[str]:
     schema = record_schema(record_type)
     name = record_type.name.lower().replace("_", " ").capitalize()
     yield f".SS {int(record_type)}: {roff.text(name)}"
-    yield from roff.as_is(
-        [*_message(schema.key.name), "", *_message(schema.value.name, schema.latest_value_version)]
-    )
+    key = _message(schema.key.name)
+    value = _message(schema.value.name, schema.latest_value_version)
+    yield from roff.as_is([*key, "", *value])
 
 
 def _message(name: str, latest: int | None = None) -> Iterator[str]:
@@ -55,23 +56,28 @@ def _message(name: str, latest: int | None = None) -> Iterator[str]:
     if latest is not None:
         flexible = definition["flexibleVersions"]
         versions = f"  versions 0-{latest}" if latest else "  version 0"
-        versions += "" if flexible == "none" else f", flexible {flexible}"
+        versions += f", flexible {flexible}" if _first(flexible) <= latest else ""
     yield name + versions
-    yield from _fields(definition["fields"], "  ")
+    yield from _fields(definition["fields"], latest or 0, "  ")
 
 
-def _fields(fields: list[dict[str, Any]], indent: str) -> Iterator[str]:
+def _first(versions: str) -> float:
+    """The lowest of a range like `1`, `1+` or `1-3`; of `none`, one that never comes."""
+    return math.inf if versions == "none" else int(versions.rstrip("+").split("-")[0])
+
+
+def _fields(fields: list[dict[str, Any]], latest: int, indent: str) -> Iterator[str]:
     for field in fields:
-        yield f"{indent}{field['name']}  {', '.join(_remarks(field))}"
-        yield from _fields(field.get("fields", []), indent + "  ")
+        if _first(field["versions"]) <= latest:
+            yield f"{indent}{field['name']}  {', '.join(_remarks(field))}"
+            yield from _fields(field.get("fields", []), latest, indent + "  ")
 
 
 def _remarks(field: dict[str, Any]) -> Iterator[str]:
-    has_fields = "fields" in field
     is_array = field["type"].startswith("[]")
-    yield ("[]struct" if is_array else "struct") if has_fields else field["type"]
+    yield ("[]struct" if is_array else "struct") if "fields" in field else field["type"]
     if field["versions"] != "0+":
-        yield f"versions {field['versions']}"
+        yield f"{'version' if field['versions'].isdecimal() else 'versions'} {field['versions']}"
     if "nullableVersions" in field:
         same = field["nullableVersions"] == field["versions"]
         yield "nullable" if same else f"nullable {field['nullableVersions']}"
