@@ -6,6 +6,7 @@ neither imports the other.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from kgroup.protocol.entries import TopicId, TransactionOutcome
 
@@ -46,6 +47,13 @@ class FirstUnread:
     offset: int
     timestamp_ms: int
     outcome: TransactionOutcome | None = None
+
+
+class LogEndAt(NamedTuple):
+    """Where a log ended, and when that was, in epoch ms."""
+
+    offset: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
