@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from kgroup.log.end_at import log_end_at
 from kgroup.log.log_end_history import log_end_history
 from kgroup.log.partition import LogDir, PartitionFolder
 from kgroup.log.unread import first_unread
@@ -42,6 +43,11 @@ class DataLogs:
     def history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
         """Past log ends, as `log_end_history` has them; none if the log is not here."""
         return self._histories(topic, partition, points_max)
+
+    def end_at(self, topic: str, partition: int, time_ms: int) -> int | None:
+        """Where the log ended at a time, as `log_end_at` has it; None if the log is not here."""
+        found = self._find(topic, partition)
+        return log_end_at(found[1], time_ms) if found else None
 
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         found = self._find(topic, partition)
