@@ -43,3 +43,16 @@ def test_spark_reports_what_the_local_scan_reports(capture: Path, capsys: pytest
     local = report(capsys, str(capture))
     assert local[0].count("\n") > 5
     assert report(capsys, str(capture), "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: str(path.relative_to(FIXTURES)))
+@pytest.mark.parametrize("rules", ["burrow", "kgroup"])
+def test_spark_judges_as_the_local_scan_judges(
+    capture: Path, rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (str(capture), "--status", "--rules", rules, "--now", "2026-11-20T13:00Z")
+    local = report(capsys, *arguments)
+    assert '"status":' in local[0]
+    assert report(capsys, *arguments, "--spark") == local
