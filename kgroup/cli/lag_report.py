@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark
+from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
     BootstrapServer,
     ClientProperties,
@@ -35,6 +35,8 @@ from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, e
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kgroup.cli.lag_inputs import LagInputs
     from kgroup.cli.lag_status import StatusJudge
     from kgroup.log.scan import Newest
@@ -171,6 +173,15 @@ def lag_report(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
         ),
     ] = None,
+    save_as: Annotated[
+        str | None,
+        typer.Option(
+            "--save-as",
+            metavar="TABLE",
+            help="Make the rows a table of Spark's catalog, in place of what it held, and print none.",
+            show_default=False,
+        ),
+    ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
@@ -206,30 +217,35 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or spark_conf):
-        raise InputError("--master and --spark-conf are for --spark")
+    if not spark and (master or spark_conf or save_as):
+        raise InputError("--master, --spark-conf and --save-as are for --spark")
+    if save_as and (output or output_format is not OutputFormat.TABLE):
+        raise InputError("--save-as is instead of --format and --output")
     if not status and (rules or now):
         raise InputError("--rules and --now are for --status")
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or ()) if spark else None
-    with _opened(paths or [], connection) as (sources, live):
-        newest, last = _read(sources, on_spark, _WINDOW_COMMITS if status else None, quiet)
+    on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
+    with (
+        _opened(paths or [], connection) as (sources, live),
+        spark_session(on_spark if spark else None, quiet=quiet) as session,
+    ):
+        newest, last = _read(sources, session, _WINDOW_COMMITS if status else None, quiet)
         inputs = gather(newest, sources, log_ends, _matcher(groups), live)
-    judge = _status_judge(last, rules or RuleSet.KGROUP, now_ms) if last is not None else None
-    if groups and not inputs.groups and not inputs.commits.num_rows:
-        raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
-    is_table = output_format is OutputFormat.TABLE
-    columns = _TABLE_COLUMNS if is_table else _COLUMNS
-    if judge is not None:
-        columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
-    emit(
-        _rows(inputs, columns, _matcher(topics), only_lagging, judge),
-        columns,
-        OutputOptions(format=output_format, path=output, headers=not no_headers),
-    )
+        judge = _status_judge(last, rules or RuleSet.KGROUP, now_ms) if last is not None else None
+        if groups and not inputs.groups and not inputs.commits.num_rows:
+            raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
+        is_table = output_format is OutputFormat.TABLE and save_as is None
+        columns = _TABLE_COLUMNS if is_table else _COLUMNS
+        if judge is not None:
+            columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
+        rows = _rows(inputs, columns, _matcher(topics), only_lagging, judge)
+        if session is not None and save_as is not None:
+            save_rows(session, save_as, rows, columns, quiet=quiet)
+        else:
+            emit(rows, columns, OutputOptions(format=output_format, path=output, headers=not no_headers))
     for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     if strict and inputs.problems:
@@ -253,11 +269,11 @@ def _opened(
 
 
 def _read(
-    sources: "Sources", on_spark: SparkOptions | None, window_commits: int | None, quiet: bool
+    sources: "Sources", session: "SparkSession | None", window_commits: int | None, quiet: bool
 ) -> "tuple[Newest, LastCommits | None]":
     """The newest records, and if asked for the last `window_commits` of each key."""
-    if on_spark is not None:
-        return read_on_spark(on_spark, sources, window_commits, quiet=quiet)
+    if session is not None:
+        return read_on_spark(session, sources, window_commits, quiet=quiet)
     return _scan(sources, quiet), _last(sources, window_commits, quiet) if window_commits else None
 
 

@@ -1,31 +1,13 @@
 """`kgroup lag-report --spark` prints what `kgroup lag-report` prints, byte for byte."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kgroup.cli.app import main
-from kgroup.spark import session as session_module
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/*/truth.jsonl"))
-
-
-@pytest.fixture
-def shared_session(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command use the session of these tests instead of starting one."""
-
-    @contextmanager
-    def opened(master: str, conf: object) -> "Iterator[SparkSession]":
-        yield spark
-
-    monkeypatch.setattr(session_module, "open_session", opened)
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
