@@ -7,10 +7,15 @@ By interpolation: an estimate from when the log's end stood where, as kafka-lag-
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from math import copysign, inf, isfinite
+from typing import Final
+
+from kgroup.protocol.entries import TransactionOutcome
+from kgroup.protocol.log_ends import FirstUnread
 
 
 class TimeLagMethod(StrEnum):
@@ -27,9 +32,13 @@ class TimeLagNote(StrEnum):
     CAUGHT_UP = "caught-up"
     """Nothing is unread."""
     NOTHING_LEFT = "nothing-left"
-    """Up to the log's end there are only transaction markers, aborted data and gaps of compaction."""
+    """Up to the log's end there are only transaction markers and gaps of compaction."""
     FIRST_LEFT_RECORD = "first-left-record"
     """Records before it are deleted unread: what they waited is not known, only that it was no less."""
+    OPEN_TRANSACTION = "open-transaction"
+    """Readers of committed data cannot have the record yet: its transaction goes on."""
+    ABORTED = "aborted"
+    """Readers of committed data pass over the record, so that what they wait for may be newer."""
     AT_MOST = "at-most"
     """The record may be newer, so that it has waited for less."""
     NO_TIMESTAMP = "no-timestamp"
@@ -51,19 +60,17 @@ class TimeLag:
     note: TimeLagNote | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadRecord:
-    """The first data record at or after the committed offset; `timestamp` is epoch ms, -1 if it has none."""
-
-    offset: int
-    timestamp: int
+_OF_TRANSACTION: Final[Mapping[TransactionOutcome | None, TimeLagNote]] = {
+    TransactionOutcome.PENDING: TimeLagNote.OPEN_TRANSACTION,
+    TransactionOutcome.ABORTED: TimeLagNote.ABORTED,
+}
 
 
 def exact_time_lag(
     committed_offset: int,
     log_start_offset: int,
     log_end_offset: int,
-    first_unread: UnreadRecord | None,
+    first_unread: FirstUnread | None,
     now_ms: int,
 ) -> TimeLag:
     """The time lag by the first unread record.
@@ -76,12 +83,14 @@ def exact_time_lag(
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.CAUGHT_UP)
     if first_unread is None:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.NOTHING_LEFT)
-    if first_unread.timestamp < 0:
+    if first_unread.timestamp_ms < 0:
         return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_TIMESTAMP)
-    if first_unread.timestamp > now_ms:
+    if first_unread.timestamp_ms > now_ms:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.IN_FUTURE)
-    note = TimeLagNote.FIRST_LEFT_RECORD if committed_offset < log_start_offset else None
-    return TimeLag(lag_ms=now_ms - first_unread.timestamp, method=method, note=note)
+    note = _OF_TRANSACTION.get(first_unread.outcome)
+    if committed_offset < log_start_offset:
+        note = TimeLagNote.FIRST_LEFT_RECORD
+    return TimeLag(lag_ms=now_ms - first_unread.timestamp_ms, method=method, note=note)
 
 
 class AddedPoint(StrEnum):
