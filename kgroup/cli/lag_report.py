@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.lag_options import TIME_COLUMNS, TIME_TABLE_COLUMNS, TimeLagOption, check_time_lag
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
@@ -120,13 +121,19 @@ def lag_report(
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+            "--group",
+            metavar="NAME",
+            autocompletion=complete_groups,
+            help="Only this group, or all that match a pattern; repeatable.",
         ),
     ] = None,
     topics: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="NAME", help="Only this topic, or all that match a pattern; repeatable."
+            "--topic",
+            metavar="NAME",
+            autocompletion=complete_topics,
+            help="Only this topic, or all that match a pattern; repeatable.",
         ),
     ] = None,
     log_ends: Annotated[
