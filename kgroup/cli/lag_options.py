@@ -1,12 +1,11 @@
 """Options of `lag-report` about columns and views. No heavy imports."""
 
 from enum import Enum
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from kgroup.errors import InputError
-from kgroup.report.emit import Column, Kind
 
 
 class TimeLagChoice(Enum):
@@ -27,19 +26,6 @@ TimeLagOption = Annotated[
         show_default=False,
     ),
 ]
-
-TIME_COLUMNS: Final = (
-    Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
-    Column(name="time_lag_method", header="METHOD"),
-    Column(name="time_lag_reason", header="REASON"),
-    Column(name="written_per_s", kind=Kind.FLOAT),
-    Column(name="read_per_s", kind=Kind.FLOAT),
-    Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
-    Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
-)
-TIME_TABLE_COLUMNS: Final = tuple(
-    column for column in TIME_COLUMNS if column.name not in ("written_per_s", "read_per_s")
-)
 
 
 def check_time_lag(choice: TimeLagChoice, *, live: bool, repeated: bool) -> None:
