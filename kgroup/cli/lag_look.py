@@ -41,7 +41,6 @@ class LagQuestion:
     groups: Sequence[str] | None = None
     topics: Sequence[str] | None = None
     log_ends: Path | None = None
-    only_lagging: bool = False
     rules: RuleSet | None = None
     time_lag: TimeLagChoice | None = None
     quiet: bool = False
@@ -197,5 +196,5 @@ def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
 def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:
     wanted = matcher(question.topics)
     for row in inputs.rows():
-        if wanted(row.topic) and (not question.only_lagging or (row.lag or 0) > 0):
+        if wanted(row.topic):
             yield row

@@ -12,8 +12,18 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
-from kgroup.cli.lag_columns import report_columns
-from kgroup.cli.lag_options import TimeLagOption, check_time_lag
+from kgroup.cli.lag_options import (
+    ByOption,
+    HtmlOption,
+    PrometheusOption,
+    ServeMetricsOption,
+    TimeLagOption,
+    Views,
+    WatchOption,
+    check_time_lag,
+    parse_address,
+    parse_seconds,
+)
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
     BootstrapServer,
@@ -29,11 +39,11 @@ from kgroup.cli.options import (
 )
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import OpenedLogs
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
     from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
@@ -114,6 +124,11 @@ def lag_report(
         ),
     ] = None,
     time_lag: TimeLagOption = None,
+    by: ByOption = None,
+    watch: WatchOption = None,
+    prometheus: PrometheusOption = False,
+    serve_metrics: ServeMetricsOption = None,
+    html: HtmlOption = None,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
@@ -162,6 +177,7 @@ def lag_report(
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
+    from kgroup.cli.lag_views import RowView, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -178,12 +194,15 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
+    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
+    views.check(options, spark=spark, now=now is not None, strict=strict)
     if rules and not status:
         raise InputError("--rules is for --status")
     if now and not (status or time_lag):
         raise InputError("--now is for --status and --time-lag")
     if time_lag is not None:
-        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
+        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
@@ -193,11 +212,14 @@ def lag_report(
         groups=groups,
         topics=topics,
         log_ends=log_ends,
-        only_lagging=only_lagging,
         rules=(rules or RuleSet.KGROUP) if status else None,
         time_lag=time_lag,
         quiet=quiet,
     )
+    if views.repeated:
+        _repeat(question, views, paths or [], connection, only_lagging=only_lagging, output=options)
+        return
+    began = time.monotonic()
     with (
         _opened(paths or [], connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
@@ -207,22 +229,46 @@ def lag_report(
         else:
             scanned = scan_logs(logs.sources, question)
         look = take_look(question, logs, scanned, now_ms)
-        columns = report_columns(
-            is_table=output_format is OutputFormat.TABLE and save_as is None,
-            times=time_lag is not None,
-            rates=time_lag is not None,
-            status=status,
-        )
-        rows = look.rows(columns)
+        is_table = output_format is OutputFormat.TABLE and save_as is None
+        view = RowView(by=by, only_lagging=only_lagging, is_table=is_table)
         if session is not None and save_as is not None:
-            save_rows(session, save_as, rows, columns, quiet=quiet)
+            save_rows(session, save_as, view.rows(look), view.columns(look), quiet=quiet)
+        elif prometheus:
+            emit_lines(metrics(look, time.monotonic() - began, only_lagging=only_lagging), options)
         else:
-            emit(rows, columns, OutputOptions(format=output_format, path=output, headers=not no_headers))
+            emit(view.rows(look), view.columns(look), options)
     problems = look.problems()
     for line in [*([] if quiet else look.remarks()), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
+
+
+def _repeat(
+    question: "LagQuestion",
+    views: Views,
+    paths: Sequence[str],
+    connection: "ConnectionOptions | None",
+    *,
+    only_lagging: bool,
+    output: OutputOptions,
+) -> None:
+    """Watch, or serve metrics, until interrupted."""
+    from kgroup.cli.lag_again import RepeatedLooks
+    from kgroup.cli.lag_serve import serve_metrics
+    from kgroup.cli.lag_views import RowView
+    from kgroup.cli.lag_watch import watch
+
+    looks = RepeatedLooks(question, paths, connection)
+    try:
+        if views.serve_metrics is not None:
+            serve_metrics(looks, parse_address(views.serve_metrics), only_lagging=only_lagging)
+        elif views.watch is not None:
+            is_table = output.format is OutputFormat.TABLE
+            view = RowView(by=views.by, only_lagging=only_lagging, is_table=is_table)
+            watch(looks, view, output, parse_seconds(views.watch))
+    finally:
+        looks.close()
 
 
 @contextmanager

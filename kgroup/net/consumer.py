@@ -42,14 +42,35 @@ def copy_offsets_topic(
     offset to `follow` from. Raises SourceError if the topic or a partition is not there, or cannot be read
     for some seconds.
     """
-    positions = {}
+    return grow_copy(cluster, folder, {}, partitions)
+
+
+def grow_copy(
+    cluster: Cluster,
+    folder: Path,
+    positions: Mapping[int, int],
+    partitions: Collection[int] | None = None,
+) -> dict[int, int]:
+    """Bring a copy up to the high watermark of now: what was written since `positions` goes behind the rest.
+
+    What the cleaner has taken from the cluster meanwhile stays in the copy; its newer records win, as in any
+    log. Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic
+    was made anew.
+    """
+    grown = {}
     for partition, (start, end) in _spans(cluster, partitions).items():
-        segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
-        segment.parent.mkdir(parents=True)
-        with segment.open("wb") as file:
-            positions[partition] = _copy(cluster, partition, start, end, file)
+        begin = max(start, positions.get(partition, start))
+        if begin > end:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} ends at {end}, before {begin}"
+            )
+        place = folder / f"{OFFSETS_TOPIC}-{partition}"
+        place.mkdir(parents=True, exist_ok=True)
+        segment = next(place.glob("*.log"), place / f"{begin:020}.log")
+        with segment.open("ab") as file:
+            grown[partition] = _copy(cluster, partition, begin, end, file)
         segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
-    return positions
+    return grown
 
 
 def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO) -> int:
