@@ -11,13 +11,22 @@ from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_look import Look
 from kgroup.cli.lag_views import RowView
 from kgroup.errors import KgroupError
-from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit_lines, iso_time, table_lines, to_json
+from kgroup.report.emit import (
+    Column,
+    OutputFormat,
+    OutputOptions,
+    Row,
+    emit_lines,
+    iso_time,
+    table_lines,
+    to_json,
+)
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-_LINES_AROUND: Final = 4  # heading, blank line, headings of the table, and what more there is
+_LINES_AROUND: Final = 3  # heading, trouble, and what more there is
 
 Show = Callable[[Look | None, str | None], None]
 """Takes the newest look that succeeded, and why a later one failed."""
@@ -102,15 +111,27 @@ def screen_lines(
     total = f"lag {sum(max(lag, 0) for lag in lags)}"
     unknown = f", {len(rows) - len(lags)} unknown" if len(lags) < len(rows) else ""
     trouble = failure or "; ".join(look.problems())
-    table = list(table_lines(rows[: max(height, 1)], view.columns(look), width_max=width))
-    room = max(height - _LINES_AROUND + 1, 1)
-    more = len(rows) - (len(table[:room]) - 1)
+    table, shown = _fitting(rows, view.columns(look), width, height - _LINES_AROUND)
+    more = len(rows) - shown
     return [
         f"{iso_time(look.now_ms)}  every {seconds:g} s  {len(rows)} rows, {total}{unknown}  Ctrl-C ends",
         printable(trouble),
-        *table[:room],
+        *table,
         *([f"and {more} more"] if more > 0 else []),
     ]
+
+
+def _fitting(
+    rows: Sequence[Row], columns: Sequence[Column], width: int, height: int
+) -> tuple[list[str], int]:
+    """A table of as many rows as fit, and how many they are: cells that wrap take several lines."""
+    shown = max(min(len(rows), height), 0)
+    while True:
+        table = list(table_lines(rows[:shown], columns, width_max=width))
+        excess = len(table) - height
+        if excess <= 0 or shown == 0:
+            return table, shown
+        shown = max(shown - excess, 0)
 
 
 def _lag_last_if_unknown(row: Row) -> tuple[bool, int]:
