@@ -1,0 +1,163 @@
+"""What `lag-report` finds wrong with groups: facts from the log, put together for `kgroup.group.findings`."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final
+
+from kgroup.cli.lag_inputs import LagInputs, iterate_commits
+from kgroup.cli.lag_status import Windows
+from kgroup.group.commit_window import CommitWindow, LogEnd
+from kgroup.group.finding_model import Finding, GroupFacts, OpenCommit, PartitionFacts
+from kgroup.group.findings import find
+from kgroup.group.lag import LagRow
+from kgroup.group.lag_rules import KgroupRules
+from kgroup.group.log_ends import TopicState
+from kgroup.group.membership import Group, simple_group
+from kgroup.group.reach import seen_ends, unread_by
+from kgroup.group.timeline import replay
+from kgroup.group.timeline_model import Pattern
+from kgroup.log.scan_gather import values_of
+from kgroup.log.scan_history import History
+from kgroup.log.scan_newest import Newest
+from kgroup.protocol.entries import LoggedEntry
+from kgroup.report.emit import Column, Kind, Row
+
+FINDING_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="finding"),
+    Column(name="topic"),
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="member_id"),
+    Column(name="client_id"),
+    Column(name="since", kind=Kind.TIME_MS),
+    Column(name="grade"),
+    Column(name="evidence"),
+    Column(name="numbers", kind=Kind.NESTED),
+    Column(name="try_this", header="TRY"),
+)
+FINDING_TABLE: Final = tuple(
+    column for column in FINDING_COLUMNS if column.name not in ("member_id", "numbers", "grade", "try_this")
+)
+
+_NO_COMMITS: Final = CommitWindow(slots=0)
+_Place = tuple[str, int]
+
+
+class Reaches:
+    """How far anybody had got in each partition, by topic and partition."""
+
+    def __init__(self, history: History) -> None:
+        self._by_place: dict[_Place, list[LogEnd]] = {}
+        table = history.reach
+        for topic, partition, offset, timestamp in zip(
+            table["topic"].to_pylist(),
+            values_of(table["partition"]).tolist(),
+            values_of(table["offset"]).tolist(),
+            values_of(table["commit_timestamp"]).tolist(),
+            strict=True,
+        ):
+            ends = self._by_place.setdefault((str(topic), partition), [])
+            ends.append(LogEnd(offset=offset, timestamp=timestamp))
+        self._seen: dict[_Place, tuple[LogEnd, ...]] = {}
+
+    def seen(self, topic: str, partition: int, log_end_offset: int | None) -> tuple[LogEnd, ...]:
+        """Proven log ends of the past, by time; a partition has the same log end in all rows of a report."""
+        place = topic, partition
+        if place not in self._seen:
+            self._seen[place] = seen_ends(self._by_place.get(place, ()), log_end_offset)
+        return self._seen[place]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactReader:
+    """Puts together what is known of each group at `now_ms` (epoch ms).
+
+    The rules are kgroup's own, whatever --rules says of statuses: findings stand on what is certain.
+    """
+
+    windows: Windows
+    history: History
+    newest: Newest
+    now_ms: int
+    reaches: Reaches = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reaches", Reaches(self.history))
+
+    def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
+        """All groups that have rows or records of their own, by group id."""
+        patterns, open_commits = self._patterns(inputs.groups), self._open_commits()
+        rows = {
+            group_id: tuple(of_group) for group_id, of_group in groupby(inputs.rows(), lambda row: row.group)
+        }
+        for group_id in sorted(rows.keys() | inputs.groups.keys()):
+            group = inputs.groups.get(group_id) or simple_group(group_id)
+            yield GroupFacts(
+                group=group,
+                partitions=tuple(map(self._partition, rows.get(group_id, ()))),
+                now_ms=self.now_ms,
+                since_ms=group.since_ms,
+                patterns=patterns.get(group_id, ()),
+                open_commits=tuple(open_commits.get(group_id, ())),
+            )
+
+    def _partition(self, row: LagRow) -> PartitionFacts:
+        window = _NO_COMMITS
+        if row.current_offset is not None:
+            window = self.windows.find(row.group, row.topic, row.partition)
+        is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
+        if row.log_end_offset is None or not is_there or not window.commits:
+            return PartitionFacts(row=row, window=window)
+        seen = self.reaches.seen(row.topic, row.partition, row.log_end_offset)
+        window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
+        verdict = KgroupRules().judge(window, row.log_end_offset, self.now_ms)
+        return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
+
+    def _patterns(self, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
+        of_groups: dict[str, list[LoggedEntry]] = {}
+        for (_, group_id), entries in sorted(self.history.rounds.items()):
+            if group_id in groups:
+                of_groups.setdefault(group_id, []).extend(entries)
+        found = {group_id: replay(entries, {})[group_id] for group_id, entries in of_groups.items()}
+        return {group_id: timeline.patterns for group_id, timeline in found.items() if timeline.patterns}
+
+    def _open_commits(self) -> dict[str, list[OpenCommit]]:
+        found: dict[str, list[OpenCommit]] = {}
+        producers = values_of(self.newest.pending["producer_id"]).tolist()
+        for commit, producer_id in zip(iterate_commits(self.newest.pending), producers, strict=True):
+            found.setdefault(commit.group, []).append(
+                OpenCommit(
+                    topic=commit.topic,
+                    partition=commit.partition,
+                    offset=commit.offset,
+                    timestamp=commit.commit_timestamp,
+                    producer_id=producer_id,
+                )
+            )
+        return found
+
+
+def finding_rows(groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool]) -> Iterator[Row]:
+    """A row per finding; those about a topic only where it is wanted."""
+    for facts in groups:
+        clients = {member.member_id: member.client_id for member in facts.group.members}
+        for finding in find(facts):
+            if finding.topic is None or wanted_topic(finding.topic):
+                yield _row(finding, clients)
+
+
+def _row(finding: Finding, clients: Mapping[str, str]) -> Row:
+    return {
+        "group": finding.group,
+        "finding": finding.kind.value,
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "member_id": finding.member_id,
+        "client_id": clients.get(finding.member_id or ""),
+        "since": finding.since_ms,
+        "grade": finding.grade.value,
+        "evidence": finding.evidence,
+        "numbers": dict(finding.numbers),
+        "try_this": finding.try_this,
+    }

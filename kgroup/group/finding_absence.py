@@ -1,0 +1,121 @@
+"""Records that wait for nobody: groups without members, members that never commit."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
+from kgroup.group.finding_text import counted, lasting, listed
+from kgroup.group.lag import Note
+from kgroup.group.log_ends import TopicState
+from kgroup.group.membership import GroupKind, GroupState
+from kgroup.group.standstill import SHORTEST_MS, has_unread
+from kgroup.group.timeline_model import Grade
+
+FIRST_COMMIT_MS: Final = 60_000
+"""A member that has had records to read for so long has had twelve auto-commits (5 s) to make."""
+PATIENCE_MS: Final = 300_000
+"""`max.poll.interval.ms`: a member may process for so long what it polled first, and commit only then."""
+
+_TRY_DEAD: Final = (
+    "Start its consumers, or find out why they left: kgroup replay --group. If nobody needs it any more,"
+    " delete it; its offsets expire by themselves offsets.retention.minutes after it became empty."
+)
+_TRY_EMPTY: Final = (
+    "Nothing to do if it runs now and then; its offsets expire offsets.retention.minutes (7 days by default)"
+    " after it became empty, and it then begins at auto.offset.reset."
+)
+_TRY_NEVER: Final = (
+    "Check enable.auto.commit and the calls of commit in its code, and its log for failing ones. If it keeps"
+    " its offsets elsewhere, or has not finished what it polled first, all is well."
+)
+
+
+def without_members(facts: GroupFacts) -> Iterator[Finding]:
+    """A group that all members have left: dead if records wait for it, else empty."""
+    group = facts.group
+    if group.kind in (GroupKind.SIMPLE, GroupKind.SHARE) or group.state is not GroupState.EMPTY:
+        return
+    committed = [partition for partition in facts.partitions if partition.row.current_offset is not None]
+    empty_ms = _empty_ms(facts, committed)
+    if not committed or (empty_ms is not None and facts.now_ms - empty_ms < SHORTEST_MS):
+        return
+    waiting = [partition for partition in committed if has_unread(partition)]
+    since = f"no members for {lasting(facts.now_ms - empty_ms)}" if empty_ms is not None else "no members"
+    if not waiting:
+        known = all(partition.row.lag is not None for partition in committed)
+        yield Finding(
+            kind=FindingKind.EMPTY_GROUP,
+            group=group.group_id,
+            topic=_only_topic(committed),
+            since_ms=empty_ms,
+            grade=Grade.RECORDED,
+            evidence=f"{since}; {'nothing' if known else 'nothing that is known'} waits for it",
+            numbers={"partitions": len(committed)},
+            try_this=_TRY_EMPTY,
+        )
+        return
+    lag = sum(partition.row.lag or 0 for partition in waiting)
+    yield Finding(
+        kind=FindingKind.DEAD_WITH_LAG,
+        group=group.group_id,
+        topic=_only_topic(waiting),
+        since_ms=empty_ms,
+        grade=Grade.RECORDED,
+        evidence=f"{since}; {counted(lag, 'record')} wait on {counted(len(waiting), 'partition')}",
+        numbers={"total_lag": lag, "partitions": len(waiting)},
+        try_this=_TRY_DEAD,
+    )
+
+
+def never_commits(facts: GroupFacts) -> Iterator[Finding]:
+    """Members that own partitions with records in them, of which the group has no offset."""
+    group = facts.group
+    # What streams members own is worked out from tasks, and may be of topics that they only write.
+    if group.kind in (GroupKind.SHARE, GroupKind.STREAMS) or facts.since_ms is None:
+        return
+    owned_ms = facts.now_ms - facts.since_ms
+    for member in group.members:
+        own = [partition for partition in facts.partitions if partition.row.member_id == member.member_id]
+        never = [partition for partition in own if _could_commit(partition)]
+        if not never or owned_ms < FIRST_COMMIT_MS:
+            continue
+        records = sum(_records(partition) for partition in never)
+        only = never[0].row if len(never) == 1 else None
+        places = listed([f"{partition.row.topic}-{partition.row.partition}" for partition in never])
+        others = "" if len(never) == len(own) else f" of its {len(own)}"
+        yield Finding(
+            kind=FindingKind.NEVER_COMMITS,
+            group=group.group_id,
+            topic=_only_topic(never),
+            partition=only.partition if only else None,
+            member_id=member.member_id,
+            since_ms=facts.since_ms,
+            grade=Grade.INFERRED if owned_ms >= PATIENCE_MS else Grade.UNKNOWN,
+            evidence=f"{member.client_id or member.member_id} has owned {counted(len(never), 'partition')}"
+            f"{others} for {lasting(owned_ms)} ({places}) with {counted(records, 'record')} to read, and the"
+            " group has no offset for any",
+            numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
+            try_this=_TRY_NEVER,
+        )
+
+
+def _empty_ms(facts: GroupFacts, committed: Sequence[PartitionFacts]) -> int | None:
+    if facts.since_ms is not None:
+        return facts.since_ms
+    return max((partition.row.commit_timestamp or -1 for partition in committed), default=None)
+
+
+def _could_commit(partition: PartitionFacts) -> bool:
+    row = partition.row
+    exists = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
+    return exists and Note.NEVER_COMMITTED in row.notes and _records(partition) > 0
+
+
+def _records(partition: PartitionFacts) -> int:
+    row = partition.row
+    return (row.log_end_offset or 0) - (row.log_start_offset or 0)
+
+
+def _only_topic(partitions: Sequence[PartitionFacts]) -> str | None:
+    topics = {partition.row.topic for partition in partitions}
+    return topics.pop() if len(topics) == 1 else None
