@@ -1,7 +1,7 @@
 """What `lag-report` finds wrong with groups: facts from the log, put together for `kgroup.group.findings`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -19,6 +19,7 @@ from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Pattern
 from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_history import History
+from kgroup.log.scan_last import LastCommits
 from kgroup.log.scan_newest import Newest
 from kgroup.protocol.entries import LoggedEntry
 from kgroup.report.emit import Column, Kind, Row
@@ -69,21 +70,18 @@ class Reaches:
         return self._seen[place]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FactReader:
     """Puts together what is known of each group at `now_ms` (epoch ms).
 
     The rules are kgroup's own, whatever --rules says of statuses: findings stand on what is certain.
     """
 
-    windows: Windows
-    history: History
-    newest: Newest
-    now_ms: int
-    reaches: Reaches = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reaches", Reaches(self.history))
+    def __init__(self, newest: Newest, last: LastCommits, slots: int, history: History, now_ms: int) -> None:
+        self._newest = newest
+        self._windows = Windows(last, slots)
+        self._rounds = history.rounds
+        self._reaches = Reaches(history)
+        self._now_ms = now_ms
 
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id."""
@@ -96,7 +94,7 @@ class FactReader:
             yield GroupFacts(
                 group=group,
                 partitions=tuple(map(self._partition, rows.get(group_id, ()))),
-                now_ms=self.now_ms,
+                now_ms=self._now_ms,
                 since_ms=group.since_ms,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
@@ -105,18 +103,18 @@ class FactReader:
     def _partition(self, row: LagRow) -> PartitionFacts:
         window = _NO_COMMITS
         if row.current_offset is not None:
-            window = self.windows.find(row.group, row.topic, row.partition)
+            window = self._windows.find(row.group, row.topic, row.partition)
         is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
         if row.log_end_offset is None or not is_there or not window.commits:
             return PartitionFacts(row=row, window=window)
-        seen = self.reaches.seen(row.topic, row.partition, row.log_end_offset)
+        seen = self._reaches.seen(row.topic, row.partition, row.log_end_offset)
         window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
-        verdict = KgroupRules().judge(window, row.log_end_offset, self.now_ms)
+        verdict = KgroupRules().judge(window, row.log_end_offset, self._now_ms)
         return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
 
     def _patterns(self, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
         of_groups: dict[str, list[LoggedEntry]] = {}
-        for (_, group_id), entries in sorted(self.history.rounds.items()):
+        for (_, group_id), entries in sorted(self._rounds.items()):
             if group_id in groups:
                 of_groups.setdefault(group_id, []).extend(entries)
         found = {group_id: replay(entries, {})[group_id] for group_id, entries in of_groups.items()}
@@ -124,8 +122,8 @@ class FactReader:
 
     def _open_commits(self) -> dict[str, list[OpenCommit]]:
         found: dict[str, list[OpenCommit]] = {}
-        producers = values_of(self.newest.pending["producer_id"]).tolist()
-        for commit, producer_id in zip(iterate_commits(self.newest.pending), producers, strict=True):
+        producers = values_of(self._newest.pending["producer_id"]).tolist()
+        for commit, producer_id in zip(iterate_commits(self._newest.pending), producers, strict=True):
             found.setdefault(commit.group, []).append(
                 OpenCommit(
                     topic=commit.topic,
@@ -138,13 +136,31 @@ class FactReader:
         return found
 
 
-def finding_rows(groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool]) -> Iterator[Row]:
-    """A row per finding; those about a topic only where it is wanted."""
+def found_in(
+    groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool] = lambda topic: True
+) -> Iterator[Finding]:
+    """All findings, groups by id; those about a topic only where it is wanted."""
     for facts in groups:
-        clients = {member.member_id: member.client_id for member in facts.group.members}
         for finding in find(facts):
             if finding.topic is None or wanted_topic(finding.topic):
-                yield _row(finding, clients)
+                yield finding
+
+
+def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Row]:
+    """A row per finding."""
+    for group_id, of_group in groupby(findings, lambda finding: finding.group):
+        members = groups[group_id].members if group_id in groups else ()
+        clients = {member.member_id: member.client_id for member in members}
+        yield from (_row(finding, clients) for finding in of_group)
+
+
+def remedies(findings: Iterable[Finding]) -> Iterator[str]:
+    """What to try, once for each kind of finding."""
+    told: set[str] = set()
+    for finding in findings:
+        if finding.try_this not in told:
+            told.add(finding.try_this)
+            yield f"{finding.kind.value}: try: {finding.try_this}"
 
 
 def _row(finding: Finding, clients: Mapping[str, str]) -> Row:

@@ -6,20 +6,17 @@ _LISTED_MAX = 4
 
 
 def lasting(ms: int) -> str:
-    """`45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`; below 10 s with a tenth."""
+    """As tables show durations, and no finer than a tenth of a second: `2.1s`, `45s`, `12m 3s`, `3d 4h`."""
     if ms < 10_000:
-        return f"{ms / 1000:.1f} s"
-    seconds = round(ms / 1000)
-    if seconds < 120:
-        return f"{seconds} s"
-    minutes = seconds // 60
-    if minutes < 120:
-        return f"{minutes} min"
+        return f"{ms / 1000:.1f}s"
+    minutes, seconds = divmod(round(ms / 1000), 60)
+    if not minutes:
+        return f"{seconds}s"
     hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if not hours:
+        return f"{minutes}m {seconds}s"
     days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if hours else f"{days} d"
+    return f"{days}d {hours}h" if days else f"{hours}h {minutes}m"
 
 
 def counted(number: int, noun: str) -> str:
