@@ -233,7 +233,7 @@ def decode(
             with _progress(files, latest, is_watched and not follow) as advance:
                 source = LiveSource(files, live, follow=follow)
                 problems = _show(source, names, wanted, latest, options, advance)
-    problems.summarize(strict)
+    problems.summarize(strict=strict, quiet=quiet)
 
 
 def _progress(files: "FileSource", latest: bool, is_watched: bool) -> "AbstractContextManager[Advance]":

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.example import Example
+from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
     BootstrapServer,
     ClientProperties,
@@ -26,7 +26,7 @@ from kgroup.cli.options import (
     Strict,
     connection_options,
 )
-from kgroup.cli.progress import activity, byte_progress
+from kgroup.cli.progress import byte_progress
 from kgroup.errors import FindingsError, InputError, SourceError
 from kgroup.group.lag_rules import RuleSet
 from kgroup.group.membership import GroupKind
@@ -35,9 +35,12 @@ from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, e
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kgroup.cli.lag_inputs import LagInputs
     from kgroup.cli.lag_status import StatusJudge
     from kgroup.log.scan import Newest
+    from kgroup.log.scan_last import LastCommits
     from kgroup.log.sources import Sources
     from kgroup.net.properties import ConnectionOptions
     from kgroup.protocol.log_ends import LogListing
@@ -59,7 +62,6 @@ EXAMPLES: Final = (
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
 
-_LOCAL_MASTER: Final = "local[*]"
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
 
 _COLUMNS: Final = (
@@ -161,7 +163,7 @@ def lag_report(
         typer.Option(
             "--master",
             metavar="URL",
-            help=f"The Spark to run on, {_LOCAL_MASTER} by default.",
+            help=f"The Spark to run on, {DEFAULT_MASTER} by default.",
             show_default=False,
         ),
     ] = None,
@@ -169,6 +171,15 @@ def lag_report(
         list[str] | None,
         typer.Option(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
+        ),
+    ] = None,
+    save_as: Annotated[
+        str | None,
+        typer.Option(
+            "--save-as",
+            metavar="TABLE",
+            help="Make the rows a table of Spark's catalog, in place of what it held, and print none.",
+            show_default=False,
         ),
     ] = None,
     bootstrap_server: BootstrapServer = None,
@@ -206,31 +217,35 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or spark_conf):
-        raise InputError("--master and --spark-conf are for --spark")
+    if not spark and (master or spark_conf or save_as):
+        raise InputError("--master, --spark-conf and --save-as are for --spark")
+    if save_as and (output or output_format is not OutputFormat.TABLE):
+        raise InputError("--save-as is instead of --format and --output")
     if not status and (rules or now):
         raise InputError("--rules and --now are for --status")
-    if status and spark:
-        raise InputError("--status is not judged on Spark; leave out --spark")
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    scan = partial(_scan_on_spark, master or _LOCAL_MASTER, spark_conf or []) if spark else _scan
-    with _opened(paths or [], connection) as (sources, live):
-        inputs = gather(scan(sources, quiet), sources, log_ends, _matcher(groups), live)
-        judge = _status_judge(sources, rules or RuleSet.KGROUP, now_ms, quiet) if status else None
-    if groups and not inputs.groups and not inputs.commits.num_rows:
-        raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
-    is_table = output_format is OutputFormat.TABLE
-    columns = _TABLE_COLUMNS if is_table else _COLUMNS
-    if judge is not None:
-        columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
-    emit(
-        _rows(inputs, columns, _matcher(topics), only_lagging, judge),
-        columns,
-        OutputOptions(format=output_format, path=output, headers=not no_headers),
-    )
+    on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
+    with (
+        _opened(paths or [], connection) as (sources, live),
+        spark_session(on_spark if spark else None, quiet=quiet) as session,
+    ):
+        newest, last = _read(sources, session, _WINDOW_COMMITS if status else None, quiet)
+        inputs = gather(newest, sources, log_ends, _matcher(groups), live)
+        judge = _status_judge(last, rules or RuleSet.KGROUP, now_ms) if last is not None else None
+        if groups and not inputs.groups and not inputs.commits.num_rows:
+            raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
+        is_table = output_format is OutputFormat.TABLE and save_as is None
+        columns = _TABLE_COLUMNS if is_table else _COLUMNS
+        if judge is not None:
+            columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
+        rows = _rows(inputs, columns, _matcher(topics), only_lagging, judge)
+        if session is not None and save_as is not None:
+            save_rows(session, save_as, rows, columns, quiet=quiet)
+        else:
+            emit(rows, columns, OutputOptions(format=output_format, path=output, headers=not no_headers))
     for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     if strict and inputs.problems:
@@ -251,6 +266,15 @@ def _opened(
 
     with live_log(connection) as live:
         yield open_sources([live.folder]), live.cluster.log_listing()
+
+
+def _read(
+    sources: "Sources", session: "SparkSession | None", window_commits: int | None, quiet: bool
+) -> "tuple[Newest, LastCommits | None]":
+    """The newest records, and if asked for the last `window_commits` of each key."""
+    if session is not None:
+        return read_on_spark(session, sources, window_commits, quiet=quiet)
+    return _scan(sources, quiet), _last(sources, window_commits, quiet) if window_commits else None
 
 
 def _scan(sources: "Sources", quiet: bool) -> "Newest":
@@ -280,30 +304,22 @@ def _now_ms(now: str | None) -> int:
     return parse_time(now, "--now", clock_ms) if now else clock_ms
 
 
-def _status_judge(sources: "Sources", rules: RuleSet, now_ms: int, quiet: bool) -> "StatusJudge":
+def _last(sources: "Sources", window_commits: int, quiet: bool) -> "LastCommits":
     """Read the logs once more for what the rules judge by."""
-    from kgroup.cli.lag_status import StatusJudge, Windows
-    from kgroup.group.lag_rules import rules_named
     from kgroup.log.scan import split
     from kgroup.log.scan_last import last_commits
 
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    with byte_progress(
-        "reading windows", sum(part.end - part.start for part in parts), quiet=quiet
-    ) as advance:
-        last = last_commits(parts, _WINDOW_COMMITS, advance)
+    size = sum(part.end - part.start for part in parts)
+    with byte_progress("reading windows", size, quiet=quiet) as advance:
+        return last_commits(parts, window_commits, advance)
+
+
+def _status_judge(last: "LastCommits", rules: RuleSet, now_ms: int) -> "StatusJudge":
+    from kgroup.cli.lag_status import StatusJudge, Windows
+    from kgroup.group.lag_rules import rules_named
+
     return StatusJudge(windows=Windows(last, _WINDOW_COMMITS), rules=rules_named(rules), now_ms=now_ms)
-
-
-def _scan_on_spark(master: str, spark_conf: list[str], sources: "Sources", quiet: bool) -> "Newest":
-    from kgroup.spark import jobs
-    from kgroup.spark.session import open_session, parse_conf
-
-    with (
-        activity(f"Spark ({master}) is reading", quiet=quiet),
-        open_session(master, parse_conf(spark_conf)) as session,
-    ):
-        return jobs.newest(session, sources.segments)
 
 
 def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from kgroup.errors import InputError, SourceError
 from kgroup.report.table import TableColumn, printable, render_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
@@ -285,8 +288,16 @@ def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: Output
 
 
 def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[bytes]) -> None:
-    import pyarrow as pa
     from pyarrow import parquet
+
+    with parquet.ParquetWriter(file, arrow_schema(columns)) as writer:
+        for batch in arrow_batches(rows, columns):
+            writer.write_batch(batch)
+
+
+def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
+    """The types that Parquet files and tables of Spark have for these columns."""
+    import pyarrow as pa
 
     types: dict[Kind, pa.DataType] = {
         Kind.TEXT: pa.string(),
@@ -297,16 +308,22 @@ def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[byte
         Kind.DURATION_MS: pa.int64(),
         Kind.NESTED: pa.string(),
     }
-    schema = pa.schema([(column.name, types[column.kind]) for column in columns])
+    return pa.schema([(column.name, types[column.kind]) for column in columns])
+
+
+def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[pa.RecordBatch]":
+    """Rows of `arrow_schema`, some ten thousand at a time; the last batch may have none."""
+    import pyarrow as pa
+
+    schema = arrow_schema(columns)
     converters = [(column.name, _parquet_converter(column.kind)) for column in columns]
-    with parquet.ParquetWriter(file, schema) as writer:
-        pending: list[dict[str, object]] = []
-        for row in rows:
-            pending.append({name: convert(row.get(name)) for name, convert in converters})
-            if len(pending) == _PARQUET_ROWS_AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(pending, schema))
-                pending.clear()
-        writer.write_table(pa.Table.from_pylist(pending, schema))
+    pending: list[dict[str, object]] = []
+    for row in rows:
+        pending.append({name: convert(row.get(name)) for name, convert in converters})
+        if len(pending) == _PARQUET_ROWS_AT_ONCE:
+            yield pa.RecordBatch.from_pylist(pending, schema)
+            pending.clear()
+    yield pa.RecordBatch.from_pylist(pending, schema)
 
 
 def _parquet_converter(kind: Kind) -> Callable[[object], object]:

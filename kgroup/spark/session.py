@@ -5,7 +5,7 @@ Importing this module does not import PySpark; `open_session` does.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -55,7 +55,7 @@ def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "It
             session.stop()
 
 
-def parse_conf(assignments: list[str]) -> dict[str, str]:
+def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
     """Read `--spark-conf` arguments, each `key=value`. Raises InputError for one that is not."""
     conf = {}
     for assignment in assignments:

@@ -105,7 +105,6 @@ def test_groups_of_a_capture_that_commit_one_offset_and_are_far_behind(statuses)
     [
         (["--rules", "burrow"], "--rules and --now are for --status"),
         (["--now", SOON], "--rules and --now are for --status"),
-        (["--status", "--spark"], "--status is not judged on Spark"),
         (["--status", "--now", "soon"], "--now soon: not a time"),
     ],
 )

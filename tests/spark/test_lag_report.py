@@ -1,31 +1,13 @@
 """`kgroup lag-report --spark` prints what `kgroup lag-report` prints, byte for byte."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kgroup.cli.app import main
-from kgroup.spark import session as session_module
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/*/truth.jsonl"))
-
-
-@pytest.fixture
-def shared_session(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command use the session of these tests instead of starting one."""
-
-    @contextmanager
-    def opened(master: str, conf: object) -> "Iterator[SparkSession]":
-        yield spark
-
-    monkeypatch.setattr(session_module, "open_session", opened)
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
@@ -43,3 +25,16 @@ def test_spark_reports_what_the_local_scan_reports(capture: Path, capsys: pytest
     local = report(capsys, str(capture))
     assert local[0].count("\n") > 5
     assert report(capsys, str(capture), "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: str(path.relative_to(FIXTURES)))
+@pytest.mark.parametrize("rules", ["burrow", "kgroup"])
+def test_spark_judges_as_the_local_scan_judges(
+    capture: Path, rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (str(capture), "--status", "--rules", rules, "--now", "2026-11-20T13:00Z")
+    local = report(capsys, *arguments)
+    assert '"status":' in local[0]
+    assert report(capsys, *arguments, "--spark") == local

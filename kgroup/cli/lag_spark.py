@@ -1,0 +1,75 @@
+"""`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kgroup.cli.progress import activity
+from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kgroup.log.scan import Newest
+    from kgroup.log.scan_last import LastCommits
+    from kgroup.log.sources import Sources
+
+DEFAULT_MASTER = "local[*]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one."""
+
+    master: str = DEFAULT_MASTER
+    conf: Sequence[str] = ()
+    save_as: str | None = None
+
+
+@contextmanager
+def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[SparkSession | None]":
+    """Start Spark, if there are options, and see that the table can be written before work is done for it."""
+    if options is None:
+        yield None
+        return
+    from kgroup.spark.session import open_session, parse_conf
+
+    with ExitStack() as stack:
+        with activity(f"Spark ({options.master}) starts", quiet=quiet):
+            session = stack.enter_context(open_session(options.master, parse_conf(options.conf)))
+            if options.save_as is not None:
+                from kgroup.spark.tables import check_table
+
+                check_table(session, options.save_as)
+        yield session
+
+
+def read_on_spark(
+    session: "SparkSession", sources: "Sources", window_commits: int | None, *, quiet: bool
+) -> "tuple[Newest, LastCommits | None]":
+    """The newest records, and if asked for the last `window_commits` of each key, in one job."""
+    from kgroup.spark import jobs
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+
+    with activity("Spark is reading", quiet=quiet):
+        if window_commits is None:
+            return jobs.newest(session, sources.segments), None
+        from kgroup.log.scan_last import Keep, counting
+
+        keep = Keep(slots=window_commits)
+        both = Both(NewestRecords(), LastCommitsOfEach(keep))
+        newest, last = jobs.reduced(session, sources.segments, both)
+        return newest, counting(last, keep)
+
+
+def save_rows(
+    session: "SparkSession", name: str, rows: Iterable[Row], columns: Sequence[Column], *, quiet: bool
+) -> None:
+    """Make the rows a table of Spark's catalog, and say so."""
+    from kgroup.spark.tables import save_table
+
+    count = save_table(session, name, arrow_schema(columns), arrow_batches(rows, columns))
+    if not quiet:
+        print(f"kgroup: table {name}: {count} row{'' if count == 1 else 's'}", file=sys.stderr)
