@@ -28,9 +28,7 @@ _PARTITIONS: Final = (
 
 def explain(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
     """The page, line by line: state, members, partitions with their rules, findings and what to try."""
-    verdicts = {
-        partition.place: _verdict(partition, rules, facts.now_ms) for partition in facts.partitions
-    }
+    verdicts = {partition.place: _verdict(partition, rules, facts.now_ms) for partition in facts.partitions}
     yield from _head(facts, verdicts)
     yield ""
     yield from _members(facts)
@@ -106,7 +104,8 @@ def _partitions(
 def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
     return [
         f"{printable(row.topic)}-{row.partition}",
-        *("-" if number is None else str(number) for number in (row.current_offset, row.log_end_offset, row.lag)),
+        *("-" if offset is None else str(offset) for offset in (row.current_offset, row.log_end_offset)),
+        "-" if row.lag is None else str(row.lag),
         printable(row.client_id or row.member_id or "-"),
         verdict.status.value if verdict else "-",
         verdict.rule.value if verdict else "-",

@@ -19,7 +19,7 @@ _TRY_MEMBER = (
 )
 _TRY_PARTITION = (
     "Look for a record that cannot be processed at the committed offset, for a pause() without resume(), or"
-    " a worker of this partition that hangs. To step over one record, stop the group and kgroup reset-offsets."
+    " a worker of this partition that hangs. To step over one record: stop the group, kgroup reset-offsets."
 )
 _TRY_SIMPLE = (
     "Offsets are committed without membership, so no log says who reads: find the process that used to"

@@ -109,7 +109,7 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
 
 
 def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
-    """Write lines that are meant to be read; `page` is told how many columns they should fit into, if known."""
+    """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
     with _opened(output) as stream:
         _write_lines(page(_terminal_width(stream)), output, stream)
 
