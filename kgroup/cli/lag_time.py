@@ -1,14 +1,15 @@
 """The time columns of a lag report: how long the first unread record has waited, and how that changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from kgroup.cli.lag_options import TimeLagChoice
 from kgroup.cli.lag_status import Windows
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
 from kgroup.group.lag import LagRow
+from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rates import LagRates, lag_rates
 from kgroup.group.time_lag import (
     LogEndTable,
@@ -20,31 +21,13 @@ from kgroup.group.time_lag import (
     without_looking,
 )
 from kgroup.log.data_logs import DataLogs
-from kgroup.report.emit import Column, Kind
+from kgroup.log.sources import Sources
 
-COLUMNS: Final = (
-    Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
-    Column(name="time_lag_method", header="METHOD"),
-    Column(name="time_lag_reason", header="REASON"),
-    Column(name="written_per_s", kind=Kind.FLOAT),
-    Column(name="read_per_s", kind=Kind.FLOAT),
-    Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
-    Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
-)
-TABLE_COLUMNS: Final = tuple(
-    column for column in COLUMNS if column.name not in ("written_per_s", "read_per_s")
-)
+if TYPE_CHECKING:
+    from kgroup.net.admin import Cluster
 
 UNKNOWN_RATES: Final = LagRates(written_per_s=None, read_per_s=None, growth_per_s=None, drain_ms=None)
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
-
-
-class TimeLagChoice(Enum):
-    """What `--time-lag` takes."""
-
-    EXACT = "exact"
-    BISECT = "bisect"
-    INTERPOLATE = "interpolate"
 
 
 METHODS: Final[Mapping[TimeLagChoice, TimeLagMethod]] = {
@@ -71,7 +54,7 @@ class TimeColumns:
         return without_looking(row, self.method) or self.find(row)
 
     def fields(self, row: LagRow) -> dict[str, object]:
-        """The fields of `COLUMNS`."""
+        """The fields of `lag_options.TIME_COLUMNS`."""
         found, rates = self.time_lag(row), self.rates(row)
         return {
             "time_lag_ms": found.lag_ms,
@@ -84,15 +67,24 @@ class TimeColumns:
         }
 
 
-def check_choice(choice: TimeLagChoice, *, live: bool, repeated: bool) -> None:
-    """Raises InputError for a method that the source cannot answer by."""
-    if choice is TimeLagChoice.BISECT and not live:
-        raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or take exact")
-    if choice is TimeLagChoice.INTERPOLATE and live and not repeated:
-        raise InputError(
-            "--time-lag interpolate needs more than one look at a cluster: add --watch or --serve-metrics,"
-            " or take exact or bisect"
-        )
+def time_columns(
+    choice: TimeLagChoice,
+    sources: Sources,
+    cluster: "Cluster | None",
+    rows: Callable[[], Iterable[LagRow]],
+    windows: Windows,
+    now_ms: int,
+    looks: LagLooks | None = None,
+) -> TimeColumns:
+    """The columns at `now_ms` for these rows; a cluster is asked about all of them here, files when needed.
+
+    Raises SourceError if the cluster does not answer.
+    """
+    if cluster is None:
+        return offline_columns(choice, DataLogs(sources.log_dirs), windows, now_ms)
+    from kgroup.cli.lag_time_live import live_columns
+
+    return live_columns(choice, cluster, rows(), now_ms, looks)
 
 
 def offline_columns(choice: TimeLagChoice, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:

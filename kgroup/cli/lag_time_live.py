@@ -5,7 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from kgroup.cli.lag_time import METHODS, UNKNOWN_RATES, Finder, TimeColumns, TimeLagChoice
+from kgroup.cli.lag_options import TimeLagChoice
+from kgroup.cli.lag_time import METHODS, UNKNOWN_RATES, Finder, TimeColumns
 from kgroup.group.lag import LagRow, Note
 from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rates import LagRates
@@ -44,7 +45,7 @@ def live_columns(
             finder = partial(_bisected, searched, now_ms)
             problems = searched.problems
         case TimeLagChoice.INTERPOLATE:
-            assert looks is not None, "check_choice is asked first"
+            assert looks is not None, "check_time_lag is asked first"
             finder = partial(_interpolated, looks, now_ms)
         case _:
             assert_never(choice)
