@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from typing import Final
 
 from kgroup.group.finding_model import Finding, GroupFacts, PartitionFacts
@@ -14,6 +15,8 @@ from kgroup.group.status import PartitionStatus, Verdict, group_status
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table
 
+_WIDTH: Final = 100  # where nobody says how wide the page may be
+_NARROWEST: Final = 40
 _PARTITIONS: Final = (
     TableColumn(heading="PARTITION", wraps=False),
     TableColumn(heading="COMMITTED", right=True),
@@ -26,7 +29,7 @@ _PARTITIONS: Final = (
 )
 
 
-def explain(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
+def explain_group(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
     """The page, line by line: state, members, partitions with their rules, findings and what to try."""
     verdicts = {partition.place: _verdict(partition, rules, facts.now_ms) for partition in facts.partitions}
     yield from _head(facts, verdicts)
@@ -35,7 +38,7 @@ def explain(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterat
     yield ""
     yield from _partitions(facts, verdicts, width_max)
     yield ""
-    yield from _findings(find(facts), facts)
+    yield from _findings(find(facts), facts, width_max or _WIDTH)
 
 
 def _verdict(partition: PartitionFacts, rules: LagRules, now_ms: int) -> Verdict | None:
@@ -57,7 +60,7 @@ def _head(facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None])
     unknown = len(facts.partitions) - len(lags)
     lag = f"{counted(sum(lags), 'record')} on {counted(len(lags), 'partition')}" if lags else "-"
     yield f"Lag     {lag}{f', unknown on {unknown}' if unknown else ''}"
-    yield f"Status  {group_status(known).value if known else '-'}{_worst(known)}"
+    yield f"Status  {group_status(known).value if known else '-'} by the rules{_worst(known)}"
 
 
 def _worst(statuses: list[PartitionStatus]) -> str:
@@ -113,7 +116,7 @@ def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
     ]
 
 
-def _findings(findings: tuple[Finding, ...], facts: GroupFacts) -> Iterator[str]:
+def _findings(findings: tuple[Finding, ...], facts: GroupFacts, width: int) -> Iterator[str]:
     if not findings:
         yield "Findings: none"
         return
@@ -129,5 +132,9 @@ def _findings(findings: tuple[Finding, ...], facts: GroupFacts) -> Iterator[str]
         if finding.since_ms is not None:
             ago = lasting(max(facts.now_ms - finding.since_ms, 0))
             yield f"    since    {iso_time(finding.since_ms)}, {ago} ago"
-        yield f"    evidence {printable(finding.evidence)}"
-        yield f"    try      {finding.try_this}"
+        yield from _paragraph("    evidence ", printable(finding.evidence), width)
+        yield from _paragraph("    try      ", finding.try_this, width)
+
+
+def _paragraph(label: str, text: str, width: int) -> list[str]:
+    return wrap(text, max(width, _NARROWEST), initial_indent=label, subsequent_indent=" " * len(label))

@@ -7,9 +7,9 @@ from typing import Final
 
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.finding_model import STUCK_KINDS, Finding, FindingKind
-from kgroup.group.lag import LagRow
 from kgroup.group.status import GroupStatus, PartitionStatus, group_status
 from kgroup.group.timeline_model import Grade
+from kgroup.report.emit import Row
 
 _LAG: Final = re.compile(r"lag=([0-9]{1,18})")
 _STATUSES: Final = {
@@ -57,14 +57,17 @@ class FailOn:
                     self._seen.setdefault(name, []).append(finding.group)
             yield finding
 
-    def note_row(self, row: LagRow, status: str | None) -> None:
-        """Note one row of a report, with its status where it was judged."""
-        for name, lag_max in self.lags.items():
-            if row.lag is not None and row.lag > lag_max:
-                self._seen.setdefault(name, []).append(row.group)
-        for name, statuses in self.statuses.items():
-            if status in statuses:
-                self._seen.setdefault(name, []).append(row.group)
+    def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows of a report, noted in passing."""
+        for row in rows:
+            group, lag, status = str(row["group"]), row.get("lag"), row.get("status")
+            for name, lag_max in self.lags.items():
+                if isinstance(lag, int) and lag > lag_max:
+                    self._seen.setdefault(name, []).append(group)
+            for name, statuses in self.statuses.items():
+                if status in statuses:
+                    self._seen.setdefault(name, []).append(group)
+            yield row
 
     def check(self) -> None:
         """Raises FindingsError if anything was found."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from kgroup.cli.lag_inputs import LagInputs, iterate_commits
 from kgroup.cli.lag_status import Windows
+from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
 from kgroup.group.finding_model import Finding, GroupFacts, OpenCommit, PartitionFacts
 from kgroup.group.findings import find
@@ -16,10 +17,10 @@ from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import Group, simple_group
 from kgroup.group.reach import seen_ends, unread_by
 from kgroup.group.timeline import replay
-from kgroup.group.timeline_model import Pattern
+from kgroup.group.timeline_model import Grade, Pattern
+from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_history import History
-from kgroup.log.scan_last import LastCommits
 from kgroup.log.scan_newest import Newest
 from kgroup.protocol.entries import LoggedEntry
 from kgroup.report.emit import Column, Kind, Row
@@ -37,10 +38,15 @@ FINDING_COLUMNS: Final = (
     Column(name="numbers", kind=Kind.NESTED),
     Column(name="try_this", header="TRY"),
 )
-FINDING_TABLE: Final = tuple(
-    column for column in FINDING_COLUMNS if column.name not in ("member_id", "numbers", "grade", "try_this")
+FINDING_TABLE: Final = (
+    Column(name="group"),
+    Column(name="finding"),
+    Column(name="where"),
+    Column(name="lasting_ms", header="FOR", kind=Kind.DURATION_MS),
+    Column(name="evidence"),
 )
 
+_POINTS: Final = 60  # log ends of the past, evenly over a partition's log
 _NO_COMMITS: Final = CommitWindow(slots=0)
 _Place = tuple[str, int]
 
@@ -76,12 +82,17 @@ class FactReader:
     The rules are kgroup's own, whatever --rules says of statuses: findings stand on what is certain.
     """
 
-    def __init__(self, newest: Newest, last: LastCommits, slots: int, history: History, now_ms: int) -> None:
+    def __init__(
+        self, newest: Newest, windows: Windows, history: History, data_logs: DataLogs, now_ms: int
+    ) -> None:
         self._newest = newest
-        self._windows = Windows(last, slots)
+        self._windows = windows
         self._rounds = history.rounds
         self._reaches = Reaches(history)
-        self._now_ms = now_ms
+        self._data_logs = data_logs
+        self.now_ms = now_ms
+        self.problems: list[str] = []
+        """What of the data topics' logs could not be read, once it has been met."""
 
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id."""
@@ -94,7 +105,7 @@ class FactReader:
             yield GroupFacts(
                 group=group,
                 partitions=tuple(map(self._partition, rows.get(group_id, ()))),
-                now_ms=self._now_ms,
+                now_ms=self.now_ms,
                 since_ms=group.since_ms,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
@@ -107,10 +118,26 @@ class FactReader:
         is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
         if row.log_end_offset is None or not is_there or not window.commits:
             return PartitionFacts(row=row, window=window)
-        seen = self._reaches.seen(row.topic, row.partition, row.log_end_offset)
+        seen = self._seen(row)
         window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
-        verdict = KgroupRules().judge(window, row.log_end_offset, self._now_ms)
+        verdict = KgroupRules().judge(window, row.log_end_offset, self.now_ms)
         return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
+
+    def _seen(self, row: LagRow) -> tuple[LogEnd, ...]:
+        """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
+        seen = self._reaches.seen(row.topic, row.partition, row.log_end_offset)
+        if row.current_offset is None or (row.lag or 0) <= 0:
+            return seen
+        if unread_by(seen, row.current_offset) is not None:
+            return seen
+        try:
+            ends = self._data_logs.history(row.topic, row.partition, _POINTS)
+        except SourceError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return seen
+        past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
+        return seen_ends(past, row.log_end_offset) or seen
 
     def _patterns(self, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
         of_groups: dict[str, list[LoggedEntry]] = {}
@@ -147,11 +174,49 @@ def found_in(
 
 
 def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Row]:
-    """A row per finding."""
+    """A row of FINDING_COLUMNS per finding."""
+    for finding, client_id in _with_clients(findings, groups):
+        yield {
+            "group": finding.group,
+            "finding": finding.kind.value,
+            "topic": finding.topic,
+            "partition": finding.partition,
+            "member_id": finding.member_id,
+            "client_id": client_id,
+            "since": finding.since_ms,
+            "grade": finding.grade.value,
+            "evidence": finding.evidence,
+            "numbers": dict(finding.numbers),
+            "try_this": finding.try_this,
+        }
+
+
+def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_ms: int) -> Iterator[Row]:
+    """A row of FINDING_TABLE per finding, which leaves room for the evidence."""
+    for finding, client_id in _with_clients(findings, groups):
+        place = finding.topic
+        if finding.partition is not None:
+            place = f"{place}-{finding.partition}"
+        yield {
+            "group": finding.group,
+            "finding": finding.kind.value + ("?" if finding.grade is Grade.UNKNOWN else ""),
+            "where": " ".join(text for text in (place, client_id) if text) or None,
+            "lasting_ms": _whole_seconds(now_ms - finding.since_ms) if finding.since_ms is not None else None,
+            "evidence": finding.evidence,
+        }
+
+
+def _with_clients(
+    findings: Iterable[Finding], groups: Mapping[str, Group]
+) -> Iterator[tuple[Finding, str | None]]:
     for group_id, of_group in groupby(findings, lambda finding: finding.group):
         members = groups[group_id].members if group_id in groups else ()
         clients = {member.member_id: member.client_id for member in members}
-        yield from (_row(finding, clients) for finding in of_group)
+        yield from ((finding, clients.get(finding.member_id or "")) for finding in of_group)
+
+
+def _whole_seconds(ms: int) -> int:
+    return ms // 1000 * 1000
 
 
 def remedies(findings: Iterable[Finding]) -> Iterator[str]:
@@ -161,19 +226,3 @@ def remedies(findings: Iterable[Finding]) -> Iterator[str]:
         if finding.try_this not in told:
             told.add(finding.try_this)
             yield f"{finding.kind.value}: try: {finding.try_this}"
-
-
-def _row(finding: Finding, clients: Mapping[str, str]) -> Row:
-    return {
-        "group": finding.group,
-        "finding": finding.kind.value,
-        "topic": finding.topic,
-        "partition": finding.partition,
-        "member_id": finding.member_id,
-        "client_id": clients.get(finding.member_id or ""),
-        "since": finding.since_ms,
-        "grade": finding.grade.value,
-        "evidence": finding.evidence,
-        "numbers": dict(finding.numbers),
-        "try_this": finding.try_this,
-    }

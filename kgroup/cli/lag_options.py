@@ -28,6 +28,35 @@ TimeLagOption = Annotated[
     ),
 ]
 
+StuckOption = Annotated[
+    bool,
+    typer.Option(
+        "--stuck",
+        help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a storm;"
+        " since when, by what evidence, and what to try.",
+    ),
+]
+ExplainOption = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="GROUP",
+        help="All about one group on a page: state, members, partitions and the rules that decided, what is"
+        " wrong and what to try.",
+        show_default=False,
+    ),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="Exit 3 if a group is stuck, if a partition's lag is above N (lag=N), or if a partition has this"
+        " status (ERR is STOP, STALL or REWIND); or if there is this finding. Repeatable.",
+        show_default=False,
+    ),
+]
+
 TIME_COLUMNS: Final = (
     Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
     Column(name="time_lag_method", header="METHOD"),

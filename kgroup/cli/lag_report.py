@@ -3,6 +3,7 @@
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.lag_options import TIME_COLUMNS, TIME_TABLE_COLUMNS, TimeLagOption, check_time_lag
+from kgroup.cli.lag_options import (
+    TIME_COLUMNS,
+    TIME_TABLE_COLUMNS,
+    ExplainOption,
+    FailOnOption,
+    StuckOption,
+    TimeLagOption,
+    check_time_lag,
+)
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
     BootstrapServer,
@@ -61,6 +70,14 @@ EXAMPLES: Final = (
     Example(
         "Who seems stopped or stuck, and by which rule, as it was at the time of the files",
         "kgroup lag-report fixtures/3.9.1/codec-gzip --status --now 2026-11-20T13:00Z",
+    ),
+    Example(
+        "Which groups are stuck, since when, and what to try",
+        "kgroup lag-report fixtures/2.4.1/lives --stuck --now 2026-11-20T12:42:11Z",
+    ),
+    Example(
+        "All about one group, on a page",
+        "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
     ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
@@ -168,6 +185,9 @@ def lag_report(
             show_default=False,
         ),
     ] = None,
+    stuck: StuckOption = False,
+    explain: ExplainOption = None,
+    fail_on: FailOnOption = None,
     time_lag: TimeLagOption = None,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
@@ -216,10 +236,14 @@ def lag_report(
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
+    from kgroup.cli.lag_fail_on import FailOn
+    from kgroup.cli.lag_findings import FactReader
     from kgroup.cli.lag_inputs import gather
     from kgroup.cli.lag_status import StatusJudge, Windows
+    from kgroup.cli.lag_stuck import FindingViews, history_of
     from kgroup.cli.lag_time import time_columns
     from kgroup.group.lag_rules import rules_named
+    from kgroup.log.data_logs import DataLogs
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -236,10 +260,22 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
-    if rules and not status:
-        raise InputError("--rules is for --status")
-    if now and not (status or time_lag):
-        raise InputError("--now is for --status and --time-lag")
+    failing = FailOn.parse(fail_on or [])
+    finds = stuck or explain is not None or bool(failing.findings)
+    status = status or bool(failing.statuses)
+    if rules and not (status or explain):
+        raise InputError("--rules is for --status and --explain")
+    if now and not (status or time_lag or finds):
+        raise InputError("--now is for --status, --time-lag, --stuck and --explain")
+    if stuck and (time_lag or only_lagging or explain is not None):
+        raise InputError(
+            "--stuck shows findings, not rows: leave out --time-lag, --only-lagging and --explain"
+        )
+    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
+        raise InputError("--explain is a page about one group: leave out --group, --time-lag and --format")
+    if finds and spark:
+        raise InputError("--stuck and --explain are not for --spark")
+    groups = [explain] if explain is not None else groups
     if time_lag is not None:
         check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
     now_ms = _now_ms(now)
@@ -251,7 +287,8 @@ def lag_report(
         _opened(paths or [], connection) as (sources, live, cluster),
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
-        newest, last = _read(sources, session, _WINDOW_COMMITS if status or time_lag else None, quiet)
+        needs_windows = status or finds or time_lag is not None
+        newest, last = _read(sources, session, _WINDOW_COMMITS if needs_windows else None, quiet)
         inputs = gather(newest, sources, log_ends, _matcher(groups), live)
         if groups and not inputs.groups and not inputs.commits.num_rows:
             raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
@@ -268,14 +305,27 @@ def lag_report(
             fillers.append(times)
         is_table = output_format is OutputFormat.TABLE and save_as is None
         columns = _columns(is_table=is_table, status=status, time_lag=time_lag is not None)
-        rows = _rows(chosen(inputs), columns, fillers)
-        if session is not None and save_as is not None:
+        rows = failing.watched_rows(_rows(chosen(inputs), columns, fillers))
+        options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+        remarks = list(_remarks(sources, inputs))
+        reader = None
+        if finds and windows is not None:
+            history = history_of(sources, quiet=quiet)
+            reader = FactReader(newest, windows, history, DataLogs(sources.log_dirs), now_ms)
+            shown = FindingViews(reader=reader, inputs=inputs, wanted_topic=_matcher(topics), failing=failing)
+            remarks += shown.show(stuck, explain, rules_named(rules or RuleSet.KGROUP), options)
+        if stuck or explain is not None:
+            deque(rows, maxlen=0)  # --fail-on looks at them
+        elif session is not None and save_as is not None:
             save_rows(session, save_as, rows, columns, quiet=quiet)
         else:
-            emit(rows, columns, OutputOptions(format=output_format, path=output, headers=not no_headers))
-    problems = [*inputs.problems, *(times.problems if times is not None else ())]
-    for line in [*([] if quiet else _remarks(sources, inputs)), *problems]:
+            emit(rows, columns, options)
+    problems = [*inputs.problems]
+    for met in (times, reader):
+        problems += met.problems if met is not None else []
+    for line in [*([] if quiet else remarks), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
+    failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
 

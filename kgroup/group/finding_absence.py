@@ -49,7 +49,7 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
             topic=_only_topic(committed),
             since_ms=empty_ms,
             grade=Grade.RECORDED,
-            evidence=f"{since}; {'nothing' if known else 'nothing that is known'} waits for it",
+            evidence=f"{since}; nothing {'' if known else 'that is known '}unread",
             numbers={"partitions": len(committed)},
             try_this=_TRY_EMPTY,
         )
@@ -61,7 +61,7 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
         topic=_only_topic(waiting),
         since_ms=empty_ms,
         grade=Grade.RECORDED,
-        evidence=f"{since}; {counted(lag, 'record')} wait on {counted(len(waiting), 'partition')}",
+        evidence=f"{since}; {lag:,} unread on {counted(len(waiting), 'partition')}",
         numbers={"total_lag": lag, "partitions": len(waiting)},
         try_this=_TRY_DEAD,
     )
@@ -82,7 +82,7 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
         records = sum(_records(partition) for partition in never)
         only = never[0].row if len(never) == 1 else None
         places = listed([f"{partition.row.topic}-{partition.row.partition}" for partition in never])
-        others = "" if len(never) == len(own) else f" of its {len(own)}"
+        others = "" if len(never) == len(own) else f" among its {len(own)}"
         yield Finding(
             kind=FindingKind.NEVER_COMMITS,
             group=group.group_id,
@@ -91,9 +91,8 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             member_id=member.member_id,
             since_ms=facts.since_ms,
             grade=Grade.INFERRED if owned_ms >= PATIENCE_MS else Grade.UNKNOWN,
-            evidence=f"{member.client_id or member.member_id} has owned {counted(len(never), 'partition')}"
-            f"{others} for {lasting(owned_ms)} ({places}) with {counted(records, 'record')} to read, and the"
-            " group has no offset for any",
+            evidence=f"owner for {lasting(owned_ms)} of {counted(len(never), 'partition')}{others} ({places})"
+            f" with {counted(records, 'record')} and no committed offset",
             numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
             try_this=_TRY_NEVER,
         )

@@ -68,8 +68,8 @@ def _growing(facts: GroupFacts, topic: str, going: Sequence[PartitionFacts], ste
         partition=paces[0].partition.row.partition if len(paces) == 1 else None,
         since_ms=min(pace.partition.window.commits[0].timestamp for pace in paces),
         grade=Grade.INFERRED,
-        evidence=f"reads {read:.1f} of {written:.1f} records/s that are written to"
-        f" {counted(len(paces), 'partition')}; {counted(lag, 'record')} unread",
+        evidence=f"reads {read:.1f}/s, {written:.1f}/s are written; {lag:,} unread on"
+        f" {counted(len(paces), 'partition')}",
         numbers={
             "read_per_s": round(read, 3),
             "written_per_s": round(written, 3),
@@ -114,8 +114,8 @@ def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step
         partition=hottest.row.partition,
         member_id=hottest.row.member_id,
         grade=Grade.INFERRED,
-        evidence=f"{lag * 100 // total} % of the topic's {counted(total, 'unread record')} are in one of"
-        f" {counted(len(known), 'partition')}; the others have {median(others):g} each",
+        evidence=f"{lag:,} of the topic's {total:,} unread are in one of {len(known)} partitions, the others"
+        f" have {median(others):g} each",
         numbers={"lag": lag, "total_lag": total, "share": round(lag / total, 3), "partitions": len(known)},
         try_this=_TRY_HOT,
     )

@@ -90,9 +90,7 @@ def _stopped_group(facts: GroupFacts, standing: Sequence[_Standing]) -> Finding:
         partition=worst.facts.row.partition if len(standing) == 1 else None,
         since_ms=since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{members}; nothing of {counted(len(standing), 'partition')} with unread records moves:"
-        f" {worst.facts.row.topic}-{worst.facts.row.partition} {worst.still.evidence}"
-        + (f"; {counted(lag, 'record')} in all" if len(standing) > 1 else ""),
+        evidence=f"{members}; {worst.still.evidence}; {lag:,} unread on {counted(len(standing), 'partition')}",
         numbers={**worst.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_SIMPLE if simple else _TRY_GROUP,
     )
@@ -127,6 +125,7 @@ def _moved(partition: PartitionFacts) -> bool:
 def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[_Standing]) -> Finding:
     worst = max(standing, key=lambda one: one.still.lag)
     only = standing[0].facts.row if len(standing) == 1 else None
+    lag = sum(one.still.lag for one in standing)
     places = listed([f"{one.facts.row.topic}-{one.facts.row.partition}" for one in standing])
     return Finding(
         kind=FindingKind.STALLED_MEMBER,
@@ -136,9 +135,9 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[_Stand
         member_id=member_id,
         since_ms=max(one.still.since_ms for one in standing),
         grade=Grade.INFERRED,
-        evidence=f"all that it owns and could read stands still ({places}), the other members go on:"
-        f" {worst.still.evidence}",
-        numbers={**worst.still.numbers, "partitions": len(standing)},
+        evidence=f"{worst.still.evidence}; {lag:,} unread on all that it could read ({places}), and the other"
+        " members go on",
+        numbers={**worst.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_MEMBER,
     )
 
@@ -149,7 +148,7 @@ def _stalled_partition(facts: GroupFacts, one: _Standing) -> Finding:
         partition.window.commits[-1].timestamp for partition in facts.partitions if partition.window.commits
     )
     later_ms = newest_ms - one.facts.window.commits[-1].timestamp
-    goes_on = f"; the group committed others until {lasting(later_ms)} later" if later_ms > 0 else ""
+    goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
     simple = facts.group.kind is GroupKind.SIMPLE
     return Finding(
         kind=FindingKind.STALLED_PARTITION,
@@ -159,7 +158,7 @@ def _stalled_partition(facts: GroupFacts, one: _Standing) -> Finding:
         member_id=row.member_id,
         since_ms=one.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=one.still.evidence + goes_on,
+        evidence=f"{one.still.evidence}; {one.still.lag:,} unread{goes_on}",
         numbers=one.still.numbers,
         try_this=_TRY_SIMPLE if simple else _TRY_PARTITION,
     )

@@ -17,7 +17,7 @@ from typing import Final
 
 from kgroup.group.commit_window import CommitWindow
 from kgroup.group.finding_model import PartitionFacts
-from kgroup.group.finding_text import counted, lasting
+from kgroup.group.finding_text import lasting
 from kgroup.group.log_ends import TopicState
 from kgroup.group.reach import passed_until, unread_by
 from kgroup.group.status import PartitionStatus
@@ -144,20 +144,20 @@ def _standstill(
     lasted_ms = until_ms - since_ms
     offset = commits[-1].offset
     if repeats:
-        what = f"committed offset {offset} again and again for {lasting(lasted_ms)}"
+        what = f"offset {offset} committed again and again for {lasting(lasted_ms)}"
     elif rhythm is None:
-        what = f"no commit for {lasting(lasted_ms)}, at offset {offset}"
+        what = f"no commit after offset {offset} for {lasting(lasted_ms)}"
     else:
         what = (
-            f"committed at least every {lasting(rhythm.longest_ms)} up to offset {offset}, and then not once"
-            f" in {lasting(lasted_ms)} in which the log is known to have been further"
+            f"no commit after offset {offset} for {lasting(lasted_ms)} in which the log went on, before that"
+            f" every {lasting(rhythm.longest_ms)} or sooner"
         )
     return Standstill(
         how=how,
         since_ms=since_ms,
         repeats=repeats,
         lag=lag,
-        evidence=f"{what}; {counted(lag, 'record')} unread",
+        evidence=what,
         numbers={
             "told_by": how.value,
             "committed_offset": offset,
