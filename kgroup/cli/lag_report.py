@@ -240,7 +240,7 @@ def lag_report(
     from kgroup.cli.lag_findings import FactReader
     from kgroup.cli.lag_inputs import gather
     from kgroup.cli.lag_status import StatusJudge, Windows
-    from kgroup.cli.lag_stuck import FindingViews, history_of
+    from kgroup.cli.lag_stuck import FindingViews, history_of, judged_at
     from kgroup.cli.lag_time import time_columns
     from kgroup.group.lag_rules import rules_named
     from kgroup.log.data_logs import DataLogs
@@ -311,7 +311,9 @@ def lag_report(
         reader = None
         if finds and windows is not None:
             history = history_of(sources, quiet=quiet)
-            reader = FactReader(newest, windows, history, DataLogs(sources.log_dirs), now_ms)
+            judged_ms, remark = (now_ms, None) if now or live else judged_at(history, now_ms)
+            remarks += [remark] if remark else []
+            reader = FactReader(newest, windows, history, DataLogs(sources.log_dirs), judged_ms)
             shown = FindingViews(reader=reader, inputs=inputs, wanted_topic=_matcher(topics), failing=failing)
             remarks += shown.show(stuck, explain, rules_named(rules or RuleSet.KGROUP), options)
         if stuck or explain is not None:

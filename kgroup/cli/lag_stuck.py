@@ -17,26 +17,42 @@ from kgroup.cli.lag_findings import (
     remedies,
 )
 from kgroup.cli.progress import byte_progress
+from kgroup.group.finding_absence import PATIENCE_MS
+from kgroup.group.finding_text import counted, lasting
 from kgroup.group.lag_rules import LagRules
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_page
+from kgroup.log.scan_history import History, newest_time, read_history
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_page, iso_time
 
 if TYPE_CHECKING:
     from kgroup.cli.lag_inputs import LagInputs
-    from kgroup.log.scan_history import History
     from kgroup.log.sources import Sources
 
 _SLICE_BYTES = 256 * 1024 * 1024
 
 
-def history_of(sources: "Sources", *, quiet: bool) -> "History":
+def history_of(sources: "Sources", *, quiet: bool) -> History:
     """Read the logs for what lies before their end."""
     from kgroup.log.scan import split
-    from kgroup.log.scan_history import read_history
 
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     size = sum(part.end - part.start for part in parts)
     with byte_progress("reading history", size, quiet=quiet) as advance:
         return read_history(parts, advance)
+
+
+def judged_at(history: History, clock_ms: int) -> tuple[int, str | None]:
+    """When to judge a log that nobody gave --now for (epoch ms), and what to say of it.
+
+    By the clock, unless the log ended long before: a copy of it would show nothing but stopped groups.
+    """
+    newest_ms = newest_time(history)
+    if newest_ms is None or clock_ms - newest_ms <= PATIENCE_MS:
+        return clock_ms, None
+    ago = lasting(clock_ms - newest_ms)
+    return newest_ms, (
+        f"judged as of {iso_time(newest_ms)}, when anything was written to the log last, {ago} ago;"
+        " --now TIME for another time"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +77,4 @@ class FindingViews:
             emit(finding_rows(findings, self.inputs.groups), FINDING_COLUMNS, options)
             return []
         emit(finding_table(findings, self.inputs.groups, self.reader.now_ms), FINDING_TABLE, options)
-        return list(remedies(findings))
+        return list(remedies(findings)) or [f"nothing found in {counted(len(groups), 'group')}"]

@@ -90,7 +90,8 @@ def _stopped_group(facts: GroupFacts, standing: Sequence[_Standing]) -> Finding:
         partition=worst.facts.row.partition if len(standing) == 1 else None,
         since_ms=since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{members}; {worst.still.evidence}; {lag:,} unread on {counted(len(standing), 'partition')}",
+        evidence=f"{members}; {worst.still.evidence};"
+        f" {lag:,} unread on {counted(len(standing), 'partition')}",
         numbers={**worst.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_SIMPLE if simple else _TRY_GROUP,
     )

@@ -9,7 +9,7 @@ def lasting(ms: int) -> str:
     """As tables show durations, and no finer than a tenth of a second: `2.1s`, `45s`, `12m 3s`, `3d 4h`."""
     if ms < 10_000:
         return f"{ms / 1000:.1f}s"
-    minutes, seconds = divmod(round(ms / 1000), 60)
+    minutes, seconds = divmod(ms // 1000, 60)
     if not minutes:
         return f"{seconds}s"
     hours, minutes = divmod(minutes, 60)
