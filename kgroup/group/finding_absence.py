@@ -49,7 +49,7 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
             topic=_only_topic(committed),
             since_ms=empty_ms,
             grade=Grade.RECORDED,
-            evidence=f"{since}; nothing {'' if known else 'that is known '}unread",
+            evidence=f"{since}; nothing {'' if known else 'known to be '}unread",
             numbers={"partitions": len(committed)},
             try_this=_TRY_EMPTY,
         )

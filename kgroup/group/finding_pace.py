@@ -7,8 +7,8 @@ from typing import Final
 
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted
-from kgroup.group.reach import written_per_s
-from kgroup.group.standstill import COMMITS_BEHIND, has_unread, usual_step
+from kgroup.group.reach import passed_until, written_per_s
+from kgroup.group.standstill import COMMITS_BEHIND, Rhythm, has_unread, usual_step
 from kgroup.group.timeline_model import Grade
 
 KEEPS_PACE: Final = 0.9
@@ -81,12 +81,13 @@ def _growing(facts: GroupFacts, topic: str, going: Sequence[PartitionFacts], ste
 
 
 def _pace(partition: PartitionFacts) -> _Pace | None:
-    """Rates while the group committed; None where they cannot be known."""
-    commits = partition.window.commits
-    if not has_unread(partition) or len(commits) < 2:
+    """Rates over the commits of a partition on which they go on; None where they cannot be known."""
+    rhythm, commits = Rhythm.of(partition.window), partition.window.commits
+    if rhythm is None or not has_unread(partition):
         return None
     first, last = commits[0], commits[-1]
-    if last.timestamp - first.timestamp < _WINDOW_MS:
+    passed_ms = passed_until(partition.seen_ends, last.offset) or last.timestamp
+    if last.timestamp - first.timestamp < _WINDOW_MS or passed_ms - last.timestamp >= rhythm.broken_after_ms:
         return None
     written = written_per_s(partition.seen_ends, first.timestamp, last.timestamp)
     if written is None:

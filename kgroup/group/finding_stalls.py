@@ -77,22 +77,20 @@ def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[_Standing]
 
 
 def _stopped_group(facts: GroupFacts, standing: Sequence[_Standing]) -> Finding:
-    since_ms = max(one.still.since_ms for one in standing)
     lag = sum(one.still.lag for one in standing)
     topics = sorted({one.facts.row.topic for one in standing})
-    worst = max(standing, key=lambda one: one.still.lag)
+    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
     simple = facts.group.kind is GroupKind.SIMPLE
     members = "commits without membership" if simple else counted(len(facts.group.members), "live member")
     return Finding(
         kind=FindingKind.STOPPED_GROUP,
         group=facts.group.group_id,
         topic=topics[0] if len(topics) == 1 else None,
-        partition=worst.facts.row.partition if len(standing) == 1 else None,
-        since_ms=since_ms,
+        partition=last.facts.row.partition if len(standing) == 1 else None,
+        since_ms=last.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{members}; {worst.still.evidence};"
-        f" {lag:,} unread on {counted(len(standing), 'partition')}",
-        numbers={**worst.still.numbers, "partitions": len(standing), "total_lag": lag},
+        evidence=f"{members}; {last.still.evidence}; {lag:,} unread on {counted(len(standing), 'partition')}",
+        numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_SIMPLE if simple else _TRY_GROUP,
     )
 
@@ -124,7 +122,7 @@ def _moved(partition: PartitionFacts) -> bool:
 
 
 def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[_Standing]) -> Finding:
-    worst = max(standing, key=lambda one: one.still.lag)
+    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
     only = standing[0].facts.row if len(standing) == 1 else None
     lag = sum(one.still.lag for one in standing)
     places = listed([f"{one.facts.row.topic}-{one.facts.row.partition}" for one in standing])
@@ -134,11 +132,11 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[_Stand
         topic=only.topic if only else None,
         partition=only.partition if only else None,
         member_id=member_id,
-        since_ms=max(one.still.since_ms for one in standing),
+        since_ms=last.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{worst.still.evidence}; {lag:,} unread on all that it could read ({places}), and the other"
+        evidence=f"{last.still.evidence}; {lag:,} unread on all that it could read ({places}), and the other"
         " members go on",
-        numbers={**worst.still.numbers, "partitions": len(standing), "total_lag": lag},
+        numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_MEMBER,
     )
 

@@ -57,6 +57,11 @@ class Rhythm:
 
     longest_ms: int
 
+    @property
+    def broken_after_ms(self) -> int:
+        """A silence that is no pause in the rhythm any more."""
+        return max(SHORTEST_MS, INTERVALS_MISSED * self.longest_ms)
+
     @classmethod
     def of(cls, window: CommitWindow) -> "Rhythm | None":
         """None if there are too few commits, or their clocks disagree."""
@@ -115,7 +120,7 @@ def _by_rhythm(facts: PartitionFacts, step: int) -> Standstill | None:
     if rhythm is None or waiting_ms is None or last_seen_ms is None or not is_behind(facts, step):
         return None
     since_ms = max(commits[-1].timestamp, waiting_ms)
-    if last_seen_ms - since_ms < max(SHORTEST_MS, INTERVALS_MISSED * rhythm.longest_ms):
+    if last_seen_ms - since_ms < rhythm.broken_after_ms:
         return None
     return _standstill(facts, How.RHYTHM, since_ms, last_seen_ms, repeats=False, rhythm=rhythm, step=step)
 
