@@ -265,8 +265,8 @@ def lag_report(
     status = status or bool(failing.statuses)
     if rules and not (status or explain):
         raise InputError("--rules is for --status and --explain")
-    if now and not (status or time_lag or finds):
-        raise InputError("--now is for --status, --time-lag, --stuck and --explain")
+    if now and not (status or time_lag or finds or fail_on):
+        raise InputError("--now is for --status, --time-lag, --stuck, --explain and --fail-on")
     if stuck and (time_lag or only_lagging or explain is not None):
         raise InputError(
             "--stuck shows findings, not rows: leave out --time-lag, --only-lagging and --explain"
