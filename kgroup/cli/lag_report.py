@@ -153,7 +153,27 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status judges at, for old logs; the clock's by default.",
+            help="The time that --status judges at, for old logs; the clock's by default. The end of"
+            " --windows; by default the log's last commit.",
+            show_default=False,
+        ),
+    ] = None,
+    windows: Annotated[
+        str | None,
+        typer.Option(
+            "--windows",
+            metavar="DURATION",
+            help="The history instead of the present: a row for each window of this length, as it was when"
+            " the window ended.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="The first of --windows; by default the log's first commit.",
             show_default=False,
         ),
     ] = None,
@@ -204,7 +224,10 @@ def lag_report(
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
+    from kgroup.cli.lag_history import HistoryOptions, report_history, window_length
     from kgroup.cli.lag_inputs import gather
+    from kgroup.cli.times import parse_time
+    from kgroup.group.lag_rules import rules_named
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -221,17 +244,35 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
-    if not status and (rules or now):
-        raise InputError("--rules and --now are for --status")
+    if not (status or windows) and (rules or now):
+        raise InputError("--rules and --now are for --status and --windows")
+    if windows is None and since:
+        raise InputError("--since is for --windows")
+    if windows is not None and (status or log_ends):
+        raise InputError("--windows judges by itself, and by the ends of logs: no --status or --log-ends")
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
     with (
         _opened(paths or [], connection) as (sources, live),
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
+        if windows is not None:
+            history_options = HistoryOptions(
+                length_ms=window_length(windows),
+                since_ms=parse_time(since, "--since", now_ms) if since else None,
+                until_ms=now_ms if now else None,
+                slots=_WINDOW_COMMITS,
+                rules=rules_named(rules or RuleSet.KGROUP),
+                wanted_group=_matcher(groups),
+                wanted_topic=_matcher(topics),
+                only_lagging=only_lagging,
+            )
+            report_history(session, sources, history_options, save_as, destination, quiet=quiet)
+            return
         newest, last = _read(sources, session, _WINDOW_COMMITS if status else None, quiet)
         inputs = gather(newest, sources, log_ends, _matcher(groups), live)
         judge = _status_judge(last, rules or RuleSet.KGROUP, now_ms) if last is not None else None
@@ -245,7 +286,7 @@ def lag_report(
         if session is not None and save_as is not None:
             save_rows(session, save_as, rows, columns, quiet=quiet)
         else:
-            emit(rows, columns, OutputOptions(format=output_format, path=output, headers=not no_headers))
+            emit(rows, columns, destination)
     for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     if strict and inputs.problems:

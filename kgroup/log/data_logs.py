@@ -1,10 +1,11 @@
 """The logs of data topics that lie beside the offsets topic: what a group has not read, and past log ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
 from kgroup.log.log_end_history import log_end_history
+from kgroup.log.log_ends_at import log_ends_at
 from kgroup.log.partition import LogDir, PartitionFolder
 from kgroup.log.unread import first_unread
 from kgroup.protocol.log_ends import FirstUnread, LogEndAt
@@ -42,6 +43,11 @@ class DataLogs:
     def history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
         """Past log ends, as `log_end_history` has them; none if the log is not here."""
         return self._histories(topic, partition, points_max)
+
+    def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
+        """The log end at each of the times, as `log_ends_at` has them; all None if the log is not here."""
+        found = self._find(topic, partition)
+        return log_ends_at(found[1], times_ms) if found else [None] * len(times_ms)
 
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         found = self._find(topic, partition)
