@@ -283,7 +283,7 @@ def plan(extents: Iterable[Extent | None], sources: "Sources", options: HistoryO
             f" no more than {_WINDOWS_MAX}: give longer ones, or a later --since"
         )
     logs = DataLogs(sources.log_dirs)
-    times = [windows.end_ms(windows.first + number) for number in range(len(windows))]
+    times = [windows.end_ms(windows.first + number) - 1 for number in range(len(windows))]
     ends = {
         place: PastEnds(logs.ends_at(*place, times), logs.end(*place))
         for place in sorted({place for extent in known for place in extent.places})

@@ -3,16 +3,18 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 
 from kgroup.cli.example import Example
+from kgroup.cli.lag_options import TIME_COLUMNS, TIME_TABLE_COLUMNS, TimeLagOption, check_time_lag
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
     BootstrapServer,
@@ -38,10 +40,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kgroup.cli.lag_inputs import LagInputs
-    from kgroup.cli.lag_status import StatusJudge
+    from kgroup.group.lag import LagRow
     from kgroup.log.scan import Newest
     from kgroup.log.scan_last import LastCommits
     from kgroup.log.sources import Sources
+    from kgroup.net.admin import Cluster
     from kgroup.net.properties import ConnectionOptions
     from kgroup.protocol.log_ends import LogListing
 
@@ -92,6 +95,7 @@ _STATUS_COLUMNS: Final = (
     Column(name="evidence", kind=Kind.NESTED),
 )
 _WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
+_NOT_WITH_TIMES: Final = ("current_offset", "log_end_offset", "client_id")
 _TABLE_COLUMNS: Final = (
     Column(name="group"),
     Column(name="topic"),
@@ -102,6 +106,13 @@ _TABLE_COLUMNS: Final = (
     Column(name="client_id"),
     Column(name="notes", kind=Kind.NESTED),
 )
+
+
+class Filler(Protocol):
+    """Fills columns of a row that are not in the row itself."""
+
+    def fields(self, row: "LagRow") -> Mapping[str, object]:
+        """The fields by name."""
 
 
 def lag_report(
@@ -153,12 +164,12 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status judges at, for old logs; the clock's by default. The end of"
-            " --windows; by default the log's last commit.",
+            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
+            " of --windows; the log's last commit by default.",
             show_default=False,
         ),
     ] = None,
-    windows: Annotated[
+    history: Annotated[
         str | None,
         typer.Option(
             "--windows",
@@ -177,6 +188,7 @@ def lag_report(
             show_default=False,
         ),
     ] = None,
+    time_lag: TimeLagOption = None,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
@@ -226,6 +238,8 @@ def lag_report(
     """
     from kgroup.cli.lag_history import HistoryOptions, report_history, window_length
     from kgroup.cli.lag_inputs import gather
+    from kgroup.cli.lag_status import StatusJudge, Windows
+    from kgroup.cli.lag_time import time_columns
     from kgroup.cli.times import parse_time
     from kgroup.group.lag_rules import rules_named
 
@@ -244,12 +258,16 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
-    if not (status or windows) and (rules or now):
-        raise InputError("--rules and --now are for --status and --windows")
-    if windows is None and since:
+    if rules and not (status or history):
+        raise InputError("--rules is for --status and --windows")
+    if now and not (status or time_lag or history):
+        raise InputError("--now is for --status, --time-lag and --windows")
+    if since and not history:
         raise InputError("--since is for --windows")
-    if windows is not None and (status or log_ends):
-        raise InputError("--windows judges by itself, and by the ends of logs: no --status or --log-ends")
+    if history and (status or time_lag or log_ends):
+        raise InputError("--windows judges by itself: no --status, --time-lag or --log-ends with it")
+    if time_lag is not None:
+        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
@@ -257,12 +275,12 @@ def lag_report(
     destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
     with (
-        _opened(paths or [], connection) as (sources, live),
+        _opened(paths or [], connection) as (sources, live, cluster),
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
-        if windows is not None:
+        if history is not None:
             history_options = HistoryOptions(
-                length_ms=window_length(windows),
+                length_ms=window_length(history),
                 since_ms=parse_time(since, "--since", now_ms) if since else None,
                 until_ms=now_ms if now else None,
                 slots=_WINDOW_COMMITS,
@@ -273,40 +291,49 @@ def lag_report(
             )
             report_history(session, sources, history_options, save_as, destination, quiet=quiet)
             return
-        newest, last = _read(sources, session, _WINDOW_COMMITS if status else None, quiet)
+        newest, last = _read(sources, session, _WINDOW_COMMITS if status or time_lag else None, quiet)
         inputs = gather(newest, sources, log_ends, _matcher(groups), live)
-        judge = _status_judge(last, rules or RuleSet.KGROUP, now_ms) if last is not None else None
         if groups and not inputs.groups and not inputs.commits.num_rows:
             raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
+        chosen = partial(_chosen, wanted_topic=_matcher(topics), only_lagging=only_lagging)
+        windows = Windows(last, _WINDOW_COMMITS) if last is not None else None
+        fillers: list[Filler] = []
+        if status and windows is not None:
+            fillers.append(
+                StatusJudge(windows=windows, rules=rules_named(rules or RuleSet.KGROUP), now_ms=now_ms)
+            )
+        times = None
+        if time_lag is not None and windows is not None:
+            times = time_columns(time_lag, sources, cluster, partial(chosen, inputs), windows, now_ms)
+            fillers.append(times)
         is_table = output_format is OutputFormat.TABLE and save_as is None
-        columns = _TABLE_COLUMNS if is_table else _COLUMNS
-        if judge is not None:
-            columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
-        rows = _rows(inputs, columns, _matcher(topics), only_lagging, judge)
+        columns = _columns(is_table=is_table, status=status, time_lag=time_lag is not None)
+        rows = _rows(chosen(inputs), columns, fillers)
         if session is not None and save_as is not None:
             save_rows(session, save_as, rows, columns, quiet=quiet)
         else:
             emit(rows, columns, destination)
-    for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
+    problems = [*inputs.problems, *(times.problems if times is not None else ())]
+    for line in [*([] if quiet else _remarks(sources, inputs)), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
-    if strict and inputs.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(inputs.problems)}")
+    if strict and problems:
+        raise FindingsError(f"damaged or undecodable places: {len(problems)}")
 
 
 @contextmanager
 def _opened(
     paths: Sequence[str], connection: "ConnectionOptions | None"
-) -> Iterator["tuple[Sources, LogListing | None]"]:
-    """The logs to scan, and what the cluster says of all topics where they are a cluster's."""
+) -> Iterator["tuple[Sources, LogListing | None, Cluster | None]"]:
+    """The logs to scan, and where they are a cluster's what it says of all topics, and the cluster to ask."""
     from kgroup.log.sources import one_replica_each, open_sources
 
     if connection is None:
-        yield one_replica_each(open_sources(paths)), None
+        yield one_replica_each(open_sources(paths)), None, None
         return
     from kgroup.cli.live import live_log
 
     with live_log(connection) as live:
-        yield open_sources([live.folder]), live.cluster.log_listing()
+        yield open_sources([live.folder]), live.cluster.log_listing(), live.cluster
 
 
 def _read(
@@ -356,13 +383,6 @@ def _last(sources: "Sources", window_commits: int, quiet: bool) -> "LastCommits"
         return last_commits(parts, window_commits, advance)
 
 
-def _status_judge(last: "LastCommits", rules: RuleSet, now_ms: int) -> "StatusJudge":
-    from kgroup.cli.lag_status import StatusJudge, Windows
-    from kgroup.group.lag_rules import rules_named
-
-    return StatusJudge(windows=Windows(last, _WINDOW_COMMITS), rules=rules_named(rules), now_ms=now_ms)
-
-
 def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
     """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
     if not patterns:
@@ -370,24 +390,36 @@ def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
     return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _rows(
-    inputs: "LagInputs",
-    columns: Sequence[Column],
-    wanted_topic: Callable[[str], bool],
-    only_lagging: bool,
-    judge: "StatusJudge | None",
-) -> Iterator[Row]:
-    of_status = {column.name for column in _STATUS_COLUMNS}
-    names = [column.name for column in columns if column.name not in of_status]
+def _columns(*, is_table: bool, status: bool, time_lag: bool) -> tuple[Column, ...]:
+    """What a report shows; notes stand last. A table leaves out what may be had from the others."""
+    *columns, notes = _TABLE_COLUMNS if is_table else _COLUMNS
+    if is_table and time_lag:
+        columns = [column for column in columns if column.name not in _NOT_WITH_TIMES]
+    if time_lag:
+        columns += TIME_TABLE_COLUMNS if is_table else TIME_COLUMNS
+    if status:
+        columns += _STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS
+    return (*columns, notes)
+
+
+def _chosen(
+    inputs: "LagInputs", *, wanted_topic: Callable[[str], bool], only_lagging: bool
+) -> Iterator["LagRow"]:
     for row in inputs.rows():
-        if not wanted_topic(row.topic) or (only_lagging and (row.lag or 0) <= 0):
-            continue
+        if wanted_topic(row.topic) and (not only_lagging or (row.lag or 0) > 0):
+            yield row
+
+
+def _rows(rows: Iterable["LagRow"], columns: Sequence[Column], fillers: "Sequence[Filler]") -> Iterator[Row]:
+    filled = {column.name for column in (*_STATUS_COLUMNS, *TIME_COLUMNS)}
+    names = [column.name for column in columns if column.name not in filled]
+    for row in rows:
         fields = {name: getattr(row, name) for name in names}
         fields["notes"] = [note.value for note in row.notes]
         if row.topic_id is not None and "topic_id" in fields:
             fields["topic_id"] = topic_id_text(row.topic_id)
-        if judge is not None:
-            fields |= judge.fields(row)
+        for filler in fillers:
+            fields |= filler.fields(row)
         yield fields
 
 

@@ -14,6 +14,8 @@ from itertools import pairwise
 from math import copysign, inf, isfinite
 from typing import Final
 
+from kgroup.group.lag import LagRow
+from kgroup.group.log_ends import TopicState
 from kgroup.protocol.entries import TransactionOutcome
 from kgroup.protocol.log_ends import FirstUnread
 
@@ -49,6 +51,16 @@ class TimeLagNote(StrEnum):
     """A line takes two log ends."""
     FLAT_LOG_END = "flat-log-end"
     """In all that was seen of it the log's end stood still, so nothing says when it passed the offset."""
+    NO_COMMIT = "no-commit"
+    NO_LOG_END = "no-log-end"
+    """No source knows the log's end, so nobody knows whether anything is unread."""
+    TOPIC_DELETED = "topic-deleted"
+    TOPIC_RECREATED = "topic-recreated"
+    """The offset is one of an earlier topic of this name."""
+    NO_DATA_LOG = "no-data-log"
+    """The partition's own log is not there to look into, or ends before the record."""
+    UNREADABLE = "unreadable"
+    """Damage, or a broker's refusal; what it was is said elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +103,22 @@ def exact_time_lag(
     if committed_offset < log_start_offset:
         note = TimeLagNote.FIRST_LEFT_RECORD
     return TimeLag(lag_ms=now_ms - first_unread.timestamp_ms, method=method, note=note)
+
+
+def without_looking(row: LagRow, method: TimeLagMethod) -> TimeLag | None:
+    """The time lag of a row that needs no look at the log, or for which none would help; None for others."""
+    note = None
+    if row.topic_state is TopicState.DELETED:
+        note = TimeLagNote.TOPIC_DELETED
+    elif row.topic_state is TopicState.RECREATED:
+        note = TimeLagNote.TOPIC_RECREATED
+    elif row.current_offset is None:
+        note = TimeLagNote.NO_COMMIT
+    elif row.log_end_offset is None:
+        note = TimeLagNote.NO_LOG_END
+    elif row.current_offset >= row.log_end_offset:
+        return TimeLag(lag_ms=0, method=method, note=TimeLagNote.CAUGHT_UP)
+    return None if note is None else TimeLag(lag_ms=None, method=method, note=note)
 
 
 class AddedPoint(StrEnum):

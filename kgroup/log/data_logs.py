@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from kgroup.log.end_at import log_end_at, log_ends_at
 from kgroup.log.log_end_history import log_end_history
-from kgroup.log.log_ends_at import log_ends_at
 from kgroup.log.partition import LogDir, PartitionFolder
 from kgroup.log.unread import first_unread
 from kgroup.protocol.log_ends import FirstUnread, LogEndAt
@@ -44,8 +44,13 @@ class DataLogs:
         """Past log ends, as `log_end_history` has them; none if the log is not here."""
         return self._histories(topic, partition, points_max)
 
+    def end_at(self, topic: str, partition: int, time_ms: int) -> int | None:
+        """Where the log ended at a time, as `log_end_at` has it; None if the log is not here."""
+        found = self._find(topic, partition)
+        return log_end_at(found[1], time_ms) if found else None
+
     def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
-        """The log end at each of the times, as `log_ends_at` has them; all None if the log is not here."""
+        """The same for many times, which must rise."""
         found = self._find(topic, partition)
         return log_ends_at(found[1], times_ms) if found else [None] * len(times_ms)
 

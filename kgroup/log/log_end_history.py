@@ -35,9 +35,9 @@ class _Anchor(NamedTuple):
 def log_end_history(folder: PartitionFolder, points_max: int) -> tuple[LogEndAt, ...]:
     """Up to `points_max` log ends, at least 3, evenly over the log, the last of them that of now.
 
-    Offsets and times rise from one to the next; batches without a timestamp, or older than one before them,
-    say nothing. A long log is looked at only at places that its indexes name. What is damaged is left out.
-    Raises SourceError if a file cannot be read.
+    Offsets and times rise from one to the next: batches that are no newer than one before them came at its
+    time or later, and are added to it. A long log is looked at only at places that its indexes name. What is
+    damaged is left out. Raises SourceError if a file cannot be read.
     """
     segments = [segment for segment in folder.segments if segment.base_offset is not None]
     if not segments:
@@ -52,12 +52,17 @@ def log_end_history(folder: PartitionFolder, points_max: int) -> tuple[LogEndAt,
 
 
 def _rising(batches: Iterable[Batch]) -> Iterator[LogEndAt]:
-    newest = LogEndAt(-1, -1)
+    newest: LogEndAt | None = None
     for batch in batches:
         end = LogEndAt(batch.last_offset + 1, batch.max_timestamp_ms)
-        if end.offset > newest.offset and end.timestamp_ms > newest.timestamp_ms:
-            yield end
+        if newest is not None and end.offset > newest.offset:
+            if end.timestamp_ms > newest.timestamp_ms:
+                yield newest
+            newest = LogEndAt(end.offset, max(end.timestamp_ms, newest.timestamp_ms))
+        elif newest is None and end.timestamp_ms >= 0:
             newest = end
+    if newest is not None:
+        yield newest
 
 
 def _thinned(items: Sequence[_Item], most: int) -> tuple[_Item, ...]:

@@ -4,9 +4,9 @@ Of each segment only the part from the last index entry before the offset on is 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.batch import Batch, Damage, LogRecord
@@ -29,19 +29,28 @@ def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
     start = folder.log_start_offset()
     if start is None:
         return None
-    return first_unread_of(_batches(folder.segments, max(offset, start)), max(offset, start))
+    batches = _batches(folder.segments, max(offset, start))
+    found = first_data(batches, max(offset, start))
+    if found is None:
+        return None
+    batch, record = found
+    outcome = _outcome(batch, batches) if batch.transactional else None
+    return FirstUnread(offset=record.offset, timestamp_ms=record.timestamp_ms, outcome=outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedBatch:
+class PlacedBatch(NamedTuple):
     """A batch and the name of what it was read from."""
 
     source: str
     batch: Batch
 
 
-def first_unread_of(batches: Iterator[PlacedBatch | Damage], offset: int) -> FirstUnread | None:
-    """The same from the batches of one partition in log order, the first of which may lie before `offset`."""
+def first_data(batches: Iterator[PlacedBatch | Damage], offset: int) -> tuple[Batch, LogRecord] | None:
+    """The first data record at or after `offset` and its batch, from the batches of a partition in log order.
+
+    None at the end of the batches; those behind the record's are left to read. Raises SourceError if damage
+    may hide the record.
+    """
     hidden: Damage | None = None
     for item in batches:
         if isinstance(item, Damage):
@@ -55,8 +64,7 @@ def first_unread_of(batches: Iterator[PlacedBatch | Damage], offset: int) -> Fir
             continue
         record = next((record for record in _records(item) if record.offset >= offset), None)
         if record is not None:
-            outcome = _outcome(batch, batches) if batch.transactional else None
-            return FirstUnread(offset=record.offset, timestamp_ms=record.timestamp_ms, outcome=outcome)
+            return batch, record
     if hidden is not None:
         raise _lost(hidden)
     return None

@@ -71,10 +71,14 @@ def test_a_long_log_is_looked_at_where_its_index_points(tmp_path: Path) -> None:
     assert log_end_history(folder, 4) == (LogEndAt(1, 0), LogEndAt(5, 4000), LogEndAt(9, 8000))
 
 
-def test_times_that_go_back_say_nothing_and_neither_does_none(tmp_path: Path) -> None:
+def test_batches_that_are_no_newer_lengthen_the_end_before_them(tmp_path: Path) -> None:
     times = [5000, 4000, -1, 5000, 7000]
     folder = log_of(tmp_path, [one(number, time) for number, time in enumerate(times)])
-    assert log_end_history(folder, 10) == (LogEndAt(1, 5000), LogEndAt(5, 7000))
+    assert log_end_history(folder, 10) == (LogEndAt(4, 5000), LogEndAt(5, 7000))
+
+
+def test_without_any_timestamp_nothing_is_known(tmp_path: Path) -> None:
+    assert log_end_history(log_of(tmp_path, [one(0, -1), one(1, -1)]), 10) == ()
 
 
 def test_a_long_log_without_an_index_has_its_last_end(tmp_path: Path) -> None:
