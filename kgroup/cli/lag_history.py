@@ -14,12 +14,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, matcher
 from kgroup.cli.lag_spark import said_saved
 from kgroup.cli.progress import activity, byte_progress
 from kgroup.cli.times import parse_duration
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import LagAt, LoggedCommit, WindowsOfTime, lag_history, proven_end
-from kgroup.group.lag_rules import LagRules
+from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
 from kgroup.log.scan_last import Keep, LastPart, counting, last_part
 from kgroup.report.emit import (
     Column,
@@ -86,6 +87,7 @@ class HistoryOptions:
     wanted_group: Callable[[str], bool]
     wanted_topic: Callable[[str], bool]
     only_lagging: bool
+    quiet: bool
 
     def is_wanted(self, group: str, topic: str) -> bool:
         """Whether rows of a group and topic are asked for."""
@@ -180,28 +182,44 @@ def window_length(text: str) -> int:
     return length_ms
 
 
+def history_asked(
+    question: LagQuestion, length: str, span_ms: tuple[int | None, int | None], rules: RuleSet
+) -> HistoryOptions:
+    """What the command's options ask for. Raises InputError for a length that is none."""
+    since_ms, until_ms = span_ms
+    return HistoryOptions(
+        length_ms=window_length(length),
+        since_ms=since_ms,
+        until_ms=until_ms,
+        slots=WINDOW_COMMITS,
+        rules=rules_named(rules),
+        wanted_group=matcher(question.groups),
+        wanted_topic=matcher(question.topics),
+        only_lagging=question.only_lagging,
+        quiet=question.quiet,
+    )
+
+
 def report_history(
     session: "SparkSession | None",
     sources: "Sources",
     options: HistoryOptions,
     save_as: str | None,
     destination: OutputOptions,
-    *,
-    quiet: bool,
 ) -> None:
     """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table."""
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
-        history, rows = history_here(sources, options, quiet=quiet)
+        history, rows = history_here(sources, options)
         emit(rows, columns, destination)
     else:
-        with history_on_spark(session, sources, options, quiet=quiet) as (history, frame):
+        with history_on_spark(session, sources, options) as (history, frame):
             if save_as is None:
                 emit(rows_from_spark(frame), columns, destination)
             else:
-                save_history(session, save_as, frame, quiet=quiet)
+                save_history(session, save_as, frame, quiet=options.quiet)
     unknown = history.unknown()
-    if unknown and not quiet:
+    if unknown and not options.quiet:
         partitions = "1 partition" if len(unknown) == 1 else f"{len(unknown)} partitions"
         topic, partition = unknown[0]
         more = f"{topic} {partition}" + (" and others" if len(unknown) > 1 else "")
@@ -211,14 +229,14 @@ def report_history(
         )
 
 
-def history_here(
-    sources: "Sources", options: HistoryOptions, *, quiet: bool
-) -> tuple[History, Iterator[Row]]:
+def history_here(sources: "Sources", options: HistoryOptions) -> tuple[History, Iterator[Row]]:
     """Read the log here; also return the rows, sorted by group, topic, partition and window."""
     from kgroup.log.scan import split
 
     slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    with byte_progress("reading", sum(part.end - part.start for part in slices), quiet=quiet) as advance:
+    with byte_progress(
+        "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
+    ) as advance:
         part = last_part(slices, options.keep, advance)
     history = plan([extent_of(part, options)], sources, options)
     return history, history.rows(part)
@@ -226,14 +244,14 @@ def history_here(
 
 @contextmanager
 def history_on_spark(
-    session: "SparkSession", sources: "Sources", options: HistoryOptions, *, quiet: bool
+    session: "SparkSession", sources: "Sources", options: HistoryOptions
 ) -> "Iterator[tuple[History, DataFrame]]":
     """Let executors read the log and make the rows: the same, as a DataFrame whose times are epoch ms."""
     from kgroup.spark import jobs
     from kgroup.spark.reductions import LastCommitsOfEach
 
     with (
-        activity("Spark is reading", quiet=quiet),
+        activity("Spark is reading", quiet=options.quiet),
         jobs.kept_parts(session, sources.segments, LastCommitsOfEach(options.keep)) as parts,
     ):
         history = plan(jobs.of_each_part(parts, partial(extent_of, options=options)), sources, options)

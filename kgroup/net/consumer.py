@@ -47,9 +47,7 @@ def copy_offsets_topic(
     return {partition: copy_span(cluster, partition, span, folder)[1] for partition, span in spans.items()}
 
 
-def copy_span(
-    cluster: Cluster, partition: int, span: tuple[int, int], folder: Path
-) -> tuple[Path, int]:
+def copy_span(cluster: Cluster, partition: int, span: tuple[int, int], folder: Path) -> tuple[Path, int]:
     """Write the batches of one partition from the first offset of `span` on, those before its second.
 
     Returns the segment and where the copy ends. The second offset should be where a batch begins, as a high
@@ -131,9 +129,7 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
     return spans
 
 
-def _fetch(
-    cluster: Cluster, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES
-) -> dict[int, bytes]:
+def _fetch(cluster: Cluster, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES) -> dict[int, bytes]:
     """What the leaders have from `positions` on; a partition whose leader is moving is left out.
 
     Who leads is asked anew each time, so that following survives a move.

@@ -1,9 +1,9 @@
 """A streaming query over a live offsets topic. Importing this module does not import PySpark.
 
-The state is what a reduction leaves of the log so far, a packed part for each offsets partition. Micro-batch N
-makes state N out of state N-1 and of what its span of the log was reduced to; executors merge. State N is
-written before Spark notes N as done, and N-1 stays until then. So whenever a query dies, the next one makes the
-same state N of the same two things: nothing is lost, nothing counts twice.
+The state is what a reduction leaves of the log so far, a packed part for each offsets partition. Micro-batch
+N makes state N out of state N-1 and of what its span of the log was reduced to; executors merge. State N is
+written before Spark notes N as done, and N-1 stays until then. So whenever a query dies, the next one makes
+the same state N of the same two things: nothing is lost, nothing counts twice.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from kgroup.spark.reductions import Part, Reduction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from kgroup.spark.live_source import OffsetsTopic
 
@@ -102,5 +102,6 @@ class _State:
         """Remove a state that no restart needs, through Hadoop, as the folder may be anywhere."""
         if number < 0:
             return
-        path = session._jvm.org.apache.hadoop.fs.Path(self._path(number))
+        jvm: Any = session._jvm
+        path = jvm.org.apache.hadoop.fs.Path(self._path(number))
         path.getFileSystem(session._jsc.hadoopConfiguration()).delete(path, True)

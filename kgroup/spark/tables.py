@@ -52,6 +52,19 @@ def save_frame(session: "SparkSession", name: str, frame: "DataFrame", times: Se
     return session.table(name).count()
 
 
+def write_parquet(
+    session: "SparkSession", folder: str, schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]"
+) -> None:
+    """Write these rows as one Parquet file into a folder, instead of what it held."""
+    import pyarrow as pa
+
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    with raised_as_kgroup_error(folder):
+        frame = session.createDataFrame(pa.Table.from_batches(batches, schema))
+        frame.coalesce(1).write.mode("overwrite").parquet(folder)
+
+
 def _write(frame: "DataFrame", name: str) -> None:
     from kgroup.spark.failure import raised_as_kgroup_error
 
