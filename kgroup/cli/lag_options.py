@@ -1,12 +1,11 @@
 """Options of `lag-report` about columns and views. No heavy imports."""
 
 from enum import Enum
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from kgroup.errors import InputError
-from kgroup.report.emit import Column, Kind
 
 
 class TimeLagChoice(Enum):
@@ -56,19 +55,51 @@ FailOnOption = Annotated[
         show_default=False,
     ),
 ]
+WindowsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--windows",
+        metavar="DURATION",
+        help="The history instead of the present: a row for each window of this length, as it was when the"
+        " window ended.",
+        show_default=False,
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="The first of --windows; by default the log's first commit.",
+        show_default=False,
+    ),
+]
 
-TIME_COLUMNS: Final = (
-    Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
-    Column(name="time_lag_method", header="METHOD"),
-    Column(name="time_lag_reason", header="REASON"),
-    Column(name="written_per_s", kind=Kind.FLOAT),
-    Column(name="read_per_s", kind=Kind.FLOAT),
-    Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
-    Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
-)
-TIME_TABLE_COLUMNS: Final = tuple(
-    column for column in TIME_COLUMNS if column.name not in ("written_per_s", "read_per_s")
-)
+StreamOption = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="With --spark and --bootstrap-server: go on reading, and report again after each micro-batch.",
+    ),
+]
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Where --stream remembers how far it has read, and what came of it.",
+        show_default=False,
+    ),
+]
+OnceOption = Annotated[bool, typer.Option("--once", help="Stop --stream when all is read that is there now.")]
+EveryOption = Annotated[
+    str,
+    typer.Option("--every", metavar="DURATION", help="From one micro-batch of --stream to the next."),
+]
+MaxOffsetsOption = Annotated[
+    int,
+    typer.Option("--max-offsets", metavar="N", min=1, help="Records of one micro-batch of --stream, about."),
+]
 
 
 def check_time_lag(choice: TimeLagChoice, *, live: bool, repeated: bool) -> None:

@@ -4,24 +4,28 @@ import gc
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
-from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
+from kgroup.cli.lag_columns import report_columns
 from kgroup.cli.lag_options import (
-    TIME_COLUMNS,
-    TIME_TABLE_COLUMNS,
+    CheckpointOption,
+    EveryOption,
     ExplainOption,
     FailOnOption,
+    MaxOffsetsOption,
+    OnceOption,
+    SinceOption,
+    StreamOption,
     StuckOption,
     TimeLagOption,
+    WindowsOption,
     check_time_lag,
 )
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
@@ -37,25 +41,14 @@ from kgroup.cli.options import (
     Strict,
     connection_options,
 )
-from kgroup.cli.progress import byte_progress
-from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.group.membership import GroupKind
-from kgroup.protocol.topic_id import topic_id_text
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+from kgroup.report.emit import OutputFormat, OutputOptions, emit
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from kgroup.cli.lag_inputs import LagInputs
-    from kgroup.group.lag import LagRow
-    from kgroup.log.scan import Newest
-    from kgroup.log.scan_last import LastCommits
-    from kgroup.log.sources import Sources
-    from kgroup.net.admin import Cluster
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.net.properties import ConnectionOptions
-    from kgroup.protocol.log_ends import LogListing
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -82,68 +75,25 @@ EXAMPLES: Final = (
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
 
-_SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
-
-_COLUMNS: Final = (
-    Column(name="group"),
-    Column(name="topic"),
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="current_offset", kind=Kind.INTEGER),
-    Column(name="log_end_offset", kind=Kind.INTEGER),
-    Column(name="lag", kind=Kind.INTEGER),
-    Column(name="log_start_offset", kind=Kind.INTEGER),
-    Column(name="leader_epoch", kind=Kind.INTEGER),
-    Column(name="metadata"),
-    Column(name="commit_timestamp", kind=Kind.TIME_MS),
-    Column(name="member_id"),
-    Column(name="group_instance_id"),
-    Column(name="host"),
-    Column(name="client_id"),
-    Column(name="group_kind"),
-    Column(name="group_state"),
-    Column(name="topic_id"),
-    Column(name="topic_state"),
-    Column(name="log_end_source"),
-    Column(name="notes", kind=Kind.NESTED),
-)
-_STATUS_COLUMNS: Final = (
-    Column(name="status"),
-    Column(name="rule"),
-    Column(name="evidence", kind=Kind.NESTED),
-)
-_WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
-_NOT_WITH_TIMES: Final = ("current_offset", "log_end_offset", "client_id")
-_TABLE_COLUMNS: Final = (
-    Column(name="group"),
-    Column(name="topic"),
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="current_offset", kind=Kind.INTEGER),
-    Column(name="log_end_offset", kind=Kind.INTEGER),
-    Column(name="lag", kind=Kind.INTEGER),
-    Column(name="client_id"),
-    Column(name="notes", kind=Kind.NESTED),
-)
-
-
-class Filler(Protocol):
-    """Fills columns of a row that are not in the row itself."""
-
-    def fields(self, row: "LagRow") -> Mapping[str, object]:
-        """The fields by name."""
-
 
 def lag_report(
     paths: Paths = None,
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+            "--group",
+            metavar="NAME",
+            autocompletion=complete_groups,
+            help="Only this group, or all that match a pattern; repeatable.",
         ),
     ] = None,
     topics: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="NAME", help="Only this topic, or all that match a pattern; repeatable."
+            "--topic",
+            metavar="NAME",
+            autocompletion=complete_topics,
+            help="Only this topic, or all that match a pattern; repeatable.",
         ),
     ] = None,
     log_ends: Annotated[
@@ -163,7 +113,7 @@ def lag_report(
         bool,
         typer.Option(
             "--status",
-            help=f"Judge each partition by its last {_WINDOW_COMMITS} commits: OK, WARN, STOP, STALL, REWIND"
+            help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
             " or UNKNOWN, with the rule that decided and its numbers.",
         ),
     ] = False,
@@ -181,7 +131,8 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status and --time-lag go by, for old logs; the clock's by default.",
+            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
+            " of --windows; the log's last commit by default.",
             show_default=False,
         ),
     ] = None,
@@ -189,6 +140,13 @@ def lag_report(
     explain: ExplainOption = None,
     fail_on: FailOnOption = None,
     time_lag: TimeLagOption = None,
+    history: WindowsOption = None,
+    since: SinceOption = None,
+    stream: StreamOption = False,
+    checkpoint: CheckpointOption = None,
+    once: OnceOption = False,
+    every: EveryOption = "10s",
+    max_offsets: MaxOffsetsOption = 1_000_000,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
@@ -237,13 +195,10 @@ def lag_report(
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
-    from kgroup.cli.lag_findings import FactReader
-    from kgroup.cli.lag_inputs import gather
-    from kgroup.cli.lag_status import StatusJudge, Windows
-    from kgroup.cli.lag_stuck import FindingViews, history_of, judged_at
-    from kgroup.cli.lag_time import time_columns
-    from kgroup.group.lag_rules import rules_named
-    from kgroup.log.data_logs import DataLogs
+    from kgroup.cli.lag_history import history_asked, report_history
+    from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
+    from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stuck import FindingView, emit_findings
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -263,69 +218,87 @@ def lag_report(
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
     status = status or bool(failing.statuses)
-    if rules and not (status or explain):
-        raise InputError("--rules is for --status and --explain")
-    if now and not (status or time_lag or finds or fail_on):
-        raise InputError("--now is for --status, --time-lag, --stuck, --explain and --fail-on")
+    if rules and not (status or history or explain):
+        raise InputError("--rules is for --status, --explain and --windows")
+    if now and not (status or time_lag or history or finds or fail_on):
+        raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
     if stuck and (time_lag or only_lagging or explain is not None):
         raise InputError(
-            "--stuck shows findings, not rows: leave out --time-lag, --only-lagging and --explain"
+            "--stuck shows findings, not rows: no --time-lag, --only-lagging or --explain with it"
         )
     if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
-        raise InputError("--explain is a page about one group: leave out --group, --time-lag and --format")
-    if finds and spark:
-        raise InputError("--stuck and --explain are not for --spark")
-    groups = [explain] if explain is not None else groups
+        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
+    if (finds or fail_on) and (history or spark):
+        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --spark")
+    if since and not history:
+        raise InputError("--since is for --windows")
+    if history and (status or time_lag or log_ends):
+        raise InputError("--windows judges by itself: no --status, --time-lag or --log-ends with it")
+    if stream and not (spark and bootstrap_server):
+        raise InputError("--stream is for --spark with --bootstrap-server")
+    if not stream and (checkpoint or once):
+        raise InputError("--checkpoint and --once are for --stream")
+    if stream and (history or save_as):
+        raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
     if time_lag is not None:
         check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
+    question = LagQuestion(
+        groups=groups if explain is None else [explain],
+        topics=topics,
+        log_ends=log_ends,
+        only_lagging=only_lagging,
+        rules=(rules or RuleSet.KGROUP) if status else None,
+        time_lag=time_lag,
+        findings=finds,
+        quiet=quiet,
+    )
+    columns = report_columns(
+        is_table=output_format is OutputFormat.TABLE and save_as is None,
+        times=time_lag is not None,
+        rates=time_lag is not None,
+        status=status,
+    )
+    if stream and connection is not None:
+        settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
+        check_destination(destination)
+        with spark_session(on_spark, quiet=quiet) as session:
+            assert session is not None
+            report_stream(session, connection, question, settings, columns, destination)
+        return
     with (
-        _opened(paths or [], connection) as (sources, live, cluster),
+        _opened(paths or [], connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
-        needs_windows = status or finds or time_lag is not None
-        newest, last = _read(sources, session, _WINDOW_COMMITS if needs_windows else None, quiet)
-        inputs = gather(newest, sources, log_ends, _matcher(groups), live)
-        if groups and not inputs.groups and not inputs.commits.num_rows:
-            raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
-        chosen = partial(_chosen, wanted_topic=_matcher(topics), only_lagging=only_lagging)
-        windows = Windows(last, _WINDOW_COMMITS) if last is not None else None
-        fillers: list[Filler] = []
-        if status and windows is not None:
-            fillers.append(
-                StatusJudge(windows=windows, rules=rules_named(rules or RuleSet.KGROUP), now_ms=now_ms)
-            )
-        times = None
-        if time_lag is not None and windows is not None:
-            times = time_columns(time_lag, sources, cluster, partial(chosen, inputs), windows, now_ms)
-            fillers.append(times)
-        is_table = output_format is OutputFormat.TABLE and save_as is None
-        columns = _columns(is_table=is_table, status=status, time_lag=time_lag is not None)
-        rows = failing.watched_rows(_rows(chosen(inputs), columns, fillers))
-        options = OutputOptions(format=output_format, path=output, headers=not no_headers)
-        remarks = list(_remarks(sources, inputs))
-        reader = None
-        if finds and windows is not None:
-            history = history_of(sources, quiet=quiet)
-            judged_ms, remark = (now_ms, None) if now or live else judged_at(history, now_ms)
-            remarks += [remark] if remark else []
-            reader = FactReader(newest, windows, history, DataLogs(sources.log_dirs), judged_ms)
-            shown = FindingViews(reader=reader, inputs=inputs, wanted_topic=_matcher(topics), failing=failing)
-            remarks += shown.show(stuck, explain, rules_named(rules or RuleSet.KGROUP), options)
+        if history is not None:
+            span = (_since_ms(since, now_ms), now_ms if now else None)
+            history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
+            report_history(session, logs.sources, history_options, save_as, destination)
+            return
+        if session is not None:
+            scanned = read_on_spark(session, logs.sources, question.window_commits, quiet=quiet)
+        else:
+            scanned = scan_logs(logs.sources, question)
+        look = take_look(question, logs, scanned, now_ms)
+        rows = failing.watched_rows(look.rows(columns))
+        remarks: list[str] = []
+        if finds:
+            view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
+            judge_ms = now_ms if now or bootstrap_server else None
+            remarks = emit_findings(look, scanned, view, failing, judge_ms, destination)
         if stuck or explain is not None:
-            deque(rows, maxlen=0)  # --fail-on looks at them
+            deque(rows, maxlen=0)  # only --fail-on looks at them
         elif session is not None and save_as is not None:
             save_rows(session, save_as, rows, columns, quiet=quiet)
         else:
-            emit(rows, columns, options)
-    problems = [*inputs.problems]
-    for met in (times, reader):
-        problems += met.problems if met is not None else []
-    for line in [*([] if quiet else remarks), *problems]:
+            emit(rows, columns, destination)
+    problems = look.problems()
+    for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     failing.check()
     if strict and problems:
@@ -333,48 +306,24 @@ def lag_report(
 
 
 @contextmanager
-def _opened(
-    paths: Sequence[str], connection: "ConnectionOptions | None"
-) -> Iterator["tuple[Sources, LogListing | None, Cluster | None]"]:
-    """The logs to scan, and where they are a cluster's what it says of all topics, and the cluster to ask."""
+def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Iterator["OpenedLogs"]:
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
 
     if connection is None:
-        yield one_replica_each(open_sources(paths)), None, None
+        yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
         return
     from kgroup.cli.live import live_log
 
     with live_log(connection) as live:
-        yield open_sources([live.folder]), live.cluster.log_listing(), live.cluster
+        cluster = live.cluster
+        yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
 
 
-def _read(
-    sources: "Sources", session: "SparkSession | None", window_commits: int | None, quiet: bool
-) -> "tuple[Newest, LastCommits | None]":
-    """The newest records, and if asked for the last `window_commits` of each key."""
-    if session is not None:
-        return read_on_spark(session, sources, window_commits, quiet=quiet)
-    return _scan(sources, quiet), _last(sources, window_commits, quiet) if window_commits else None
+def _since_ms(since: str | None, now_ms: int) -> int | None:
+    from kgroup.cli.times import parse_time
 
-
-def _scan(sources: "Sources", quiet: bool) -> "Newest":
-    import pyarrow as pa
-
-    from kgroup.log.scan import merge, newest, split
-
-    # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
-    pa.set_memory_pool(pa.system_memory_pool())
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    scanned: list[Newest] = []
-    with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
-        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-            so_far: Newest | None = None
-            for part in of_partition:
-                found = newest([part])
-                so_far = merge([so_far, found]) if so_far else found
-                advance(part.end - part.start)
-            scanned += [so_far] if so_far else []
-    return merge(scanned)
+    return parse_time(since, "--since", now_ms) if since else None
 
 
 def _now_ms(now: str | None) -> int:
@@ -382,73 +331,3 @@ def _now_ms(now: str | None) -> int:
 
     clock_ms = int(time.time() * 1000)
     return parse_time(now, "--now", clock_ms) if now else clock_ms
-
-
-def _last(sources: "Sources", window_commits: int, quiet: bool) -> "LastCommits":
-    """Read the logs once more for what the rules judge by."""
-    from kgroup.log.scan import split
-    from kgroup.log.scan_last import last_commits
-
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    size = sum(part.end - part.start for part in parts)
-    with byte_progress("reading windows", size, quiet=quiet) as advance:
-        return last_commits(parts, window_commits, advance)
-
-
-def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
-    if not patterns:
-        return lambda name: True
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _columns(*, is_table: bool, status: bool, time_lag: bool) -> tuple[Column, ...]:
-    """What a report shows; notes stand last. A table leaves out what may be had from the others."""
-    *columns, notes = _TABLE_COLUMNS if is_table else _COLUMNS
-    if is_table and time_lag:
-        columns = [column for column in columns if column.name not in _NOT_WITH_TIMES]
-    if time_lag:
-        columns += TIME_TABLE_COLUMNS if is_table else TIME_COLUMNS
-    if status:
-        columns += _STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS
-    return (*columns, notes)
-
-
-def _chosen(
-    inputs: "LagInputs", *, wanted_topic: Callable[[str], bool], only_lagging: bool
-) -> Iterator["LagRow"]:
-    for row in inputs.rows():
-        if wanted_topic(row.topic) and (not only_lagging or (row.lag or 0) > 0):
-            yield row
-
-
-def _rows(rows: Iterable["LagRow"], columns: Sequence[Column], fillers: "Sequence[Filler]") -> Iterator[Row]:
-    filled = {column.name for column in (*_STATUS_COLUMNS, *TIME_COLUMNS)}
-    names = [column.name for column in columns if column.name not in filled]
-    for row in rows:
-        fields = {name: getattr(row, name) for name in names}
-        fields["notes"] = [note.value for note in row.notes]
-        if row.topic_id is not None and "topic_id" in fields:
-            fields["topic_id"] = topic_id_text(row.topic_id)
-        for filler in fillers:
-            fields |= filler.fields(row)
-        yield fields
-
-
-def _remarks(sources: "Sources", inputs: "LagInputs") -> Iterator[str]:
-    """What the rows do not show and somebody may miss."""
-    for skipped in sources.skipped:
-        yield f"{skipped.path}: not read: {skipped.why}"
-    without_rows = {group.group_id for group in inputs.groups_without_rows()}
-    for group_id, group in sorted(inputs.groups.items()):
-        notes = [*group.notes, *(note for member in group.members for note in member.notes)]
-        if group_id in without_rows:
-            share = group.kind is GroupKind.SHARE
-            notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
-        if notes:
-            members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
-            yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
-    if inputs.pending:
-        yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
-    if not inputs.ends.sources() and inputs.commits.num_rows:
-        yield "no log ends found: give a broker's log directory, or --log-ends FILE"

@@ -54,16 +54,13 @@ class TimeColumns:
         return without_looking(row, self.method) or self.find(row)
 
     def fields(self, row: LagRow) -> dict[str, object]:
-        """The fields of `lag_options.TIME_COLUMNS`."""
+        """The fields of `lag_columns.TIME_COLUMNS` and `RATE_COLUMNS`."""
         found, rates = self.time_lag(row), self.rates(row)
         return {
             "time_lag_ms": found.lag_ms,
             "time_lag_method": found.method.value,
             "time_lag_reason": found.note.value if found.note else None,
-            "written_per_s": rates.written_per_s,
-            "read_per_s": rates.read_per_s,
-            "growth_per_s": rates.growth_per_s,
-            "drain_ms": rates.drain_ms,
+            **rates.fields(),
         }
 
 
@@ -71,7 +68,7 @@ def time_columns(
     choice: TimeLagChoice,
     sources: Sources,
     cluster: "Cluster | None",
-    rows: Callable[[], Iterable[LagRow]],
+    rows: Iterable[LagRow],
     windows: Windows,
     now_ms: int,
     looks: LagLooks | None = None,
@@ -84,7 +81,7 @@ def time_columns(
         return offline_columns(choice, DataLogs(sources.log_dirs), windows, now_ms)
     from kgroup.cli.lag_time_live import live_columns
 
-    return live_columns(choice, cluster, rows(), now_ms, looks)
+    return live_columns(choice, cluster, rows, now_ms, looks)
 
 
 def offline_columns(choice: TimeLagChoice, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:

@@ -53,6 +53,10 @@ class LagLooks:
         seen = self._logs.get((topic, partition))
         return seen.table if seen else LogEndTable()
 
+    def fields(self, row: LagRow) -> dict[str, float | int | None]:
+        """The rates of a row of the newest look, by name."""
+        return self.rates(row).fields()
+
     def rates(self, row: LagRow) -> LagRates:
         """The rates of a row of the newest look."""
         seen = self._logs.get((row.topic, row.partition))

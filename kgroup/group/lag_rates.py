@@ -22,6 +22,10 @@ class LagRates:
     growth_per_s: float | None
     drain_ms: int | None
 
+    def fields(self) -> dict[str, float | int | None]:
+        """All of them by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 def lag_rates(window: CommitWindow, end_offset: int) -> LagRates:
     """The rates of a partition whose log ends at `end_offset`.

@@ -1,10 +1,10 @@
 """The logs of data topics that lie beside the offsets topic: what a group has not read, and past log ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from kgroup.log.end_at import log_end_at
+from kgroup.log.end_at import log_end_at, log_ends_at
 from kgroup.log.log_end_history import log_end_history
 from kgroup.log.partition import LogDir, PartitionFolder
 from kgroup.log.unread import first_unread
@@ -48,6 +48,11 @@ class DataLogs:
         """Where the log ended at a time, as `log_end_at` has it; None if the log is not here."""
         found = self._find(topic, partition)
         return log_end_at(found[1], time_ms) if found else None
+
+    def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
+        """The same for many times, which must rise."""
+        found = self._find(topic, partition)
+        return log_ends_at(found[1], times_ms) if found else [None] * len(times_ms)
 
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         found = self._find(topic, partition)
