@@ -1,7 +1,7 @@
 """`lag-report --explain GROUP`: all that is known of one group, as a page to read."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import Final
 
@@ -29,8 +29,14 @@ _PARTITIONS: Final = (
 )
 
 
-def explain_group(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
-    """The page, line by line: state, members, partitions with their rules, findings and what to try."""
+def explain_groups(groups: Iterable[GroupFacts], rules: LagRules, width_max: int | None) -> Iterator[str]:
+    """A page per group, line by line: state, members, partitions with their rules, what is wrong, what to try."""
+    for number, facts in enumerate(groups):
+        yield from ("",) if number else ()
+        yield from _page(facts, rules, width_max)
+
+
+def _page(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
     verdicts = {partition.place: _verdict(partition, rules, facts.now_ms) for partition in facts.partitions}
     yield from _head(facts, verdicts)
     yield ""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kgroup.cli.lag_explain import explain_group
+from kgroup.cli.lag_explain import explain_groups
 from kgroup.cli.lag_fail_on import FailOn
 from kgroup.cli.lag_findings import (
     FINDING_COLUMNS,
@@ -55,7 +55,7 @@ def judged_at(history: History, clock_ms: int) -> tuple[int, list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingView:
-    """What to show of findings: rows, a page about one group, or, for --fail-on alone, nothing."""
+    """What to show of findings: rows, a page about each group, or, for --fail-on alone, nothing."""
 
     stuck: bool
     explain: str | None
@@ -82,8 +82,7 @@ def emit_findings(
     groups = list(reader.facts(look.inputs))
     findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
     if view.explain is not None:
-        (facts,) = (facts for facts in groups if facts.group.group_id == view.explain)
-        emit_page(partial(explain_group, facts, rules_named(view.rules)), options)
+        emit_page(partial(explain_groups, groups, rules_named(view.rules)), options)
     elif view.stuck and options.format is OutputFormat.TABLE:
         emit(finding_table(findings, look.inputs.groups, now_ms), FINDING_TABLE, options)
         remarks += list(remedies(findings)) or [f"nothing found in {counted(len(groups), 'group')}"]

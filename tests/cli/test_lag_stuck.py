@@ -153,6 +153,19 @@ def test_a_page_by_burrows_rules(kgroup):
     assert "stopped {" in ended.out
 
 
+def test_pages_on_all_groups_that_match(kgroup):
+    ended = kgroup("lag-report", str(LIVES), "--explain", "assign-*", *AT)
+    assert [line for line in ended.out.splitlines() if line.startswith("Group ")] == [
+        f"Group {name}, as of 2026-11-20T12:42:11.028Z"
+        for name in (
+            "assign-cooperative (classic, protocol cooperative-sticky)",
+            "assign-range (classic, protocol range)",
+            "assign-roundrobin (classic, protocol roundrobin)",
+            "assign-sticky (classic, protocol sticky)",
+        )
+    ]
+
+
 @pytest.mark.parametrize("group", ["hand-rolled", "connect-sink", "registry-primary", "cron-exporter"])
 def test_a_page_on_groups_without_the_usual(kgroup, group):
     ended = kgroup("lag-report", str(LIVES), "--explain", group, *AT)
