@@ -30,7 +30,7 @@ _PARTITIONS: Final = (
 
 
 def explain_groups(groups: Iterable[GroupFacts], rules: LagRules, width_max: int | None) -> Iterator[str]:
-    """A page per group, line by line: state, members, partitions with their rules, what is wrong, what to try."""
+    """A page per group, line by line: state, members, partitions and their rules, findings, what to try."""
     for number, facts in enumerate(groups):
         yield from ("",) if number else ()
         yield from _page(facts, rules, width_max)

@@ -15,6 +15,7 @@ from kgroup.group.lag import LagRow
 from kgroup.group.lag_rules import KgroupRules
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import Group, simple_group
+from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.reach import seen_ends, unread_by
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Grade, Pattern
@@ -83,7 +84,13 @@ class FactReader:
     """
 
     def __init__(
-        self, newest: Newest, windows: Windows, history: History, data_logs: DataLogs, now_ms: int
+        self,
+        newest: Newest,
+        windows: Windows,
+        history: History,
+        data_logs: DataLogs,
+        now_ms: int,
+        retention_ms: int = RETENTION_MS,
     ) -> None:
         self._newest = newest
         self._windows = windows
@@ -91,6 +98,7 @@ class FactReader:
         self._reaches = Reaches(history)
         self._data_logs = data_logs
         self.now_ms = now_ms
+        self._retention_ms = retention_ms
         self.problems: list[str] = []
         """What of the data topics' logs could not be read, once it has been met."""
 
@@ -109,6 +117,7 @@ class FactReader:
                 since_ms=group.since_ms,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
+                retention_ms=self._retention_ms,
             )
 
     def _partition(self, row: LagRow) -> PartitionFacts:

@@ -45,6 +45,23 @@ ExplainOption = Annotated[
         show_default=False,
     ),
 ]
+BreakdownOption = Annotated[
+    bool,
+    typer.Option(
+        "--breakdown",
+        help="What the lag is made of: records, aborted and undecided ones, markers of transactions, offsets"
+        " without a record, offsets deleted unread; and when the committed offset expires.",
+    ),
+]
+RetentionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--offsets-retention",
+        metavar="DURATION",
+        help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
+        show_default=False,
+    ),
+]
 FailOnOption = Annotated[
     list[str] | None,
     typer.Option(

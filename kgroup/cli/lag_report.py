@@ -15,12 +15,14 @@ from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.lag_columns import report_columns
 from kgroup.cli.lag_options import (
+    BreakdownOption,
     CheckpointOption,
     EveryOption,
     ExplainOption,
     FailOnOption,
     MaxOffsetsOption,
     OnceOption,
+    RetentionOption,
     SinceOption,
     StreamOption,
     StuckOption,
@@ -139,6 +141,8 @@ def lag_report(
     stuck: StuckOption = False,
     explain: ExplainOption = None,
     fail_on: FailOnOption = None,
+    breakdown: BreakdownOption = False,
+    offsets_retention: RetentionOption = None,
     time_lag: TimeLagOption = None,
     history: WindowsOption = None,
     since: SinceOption = None,
@@ -222,12 +226,14 @@ def lag_report(
         raise InputError("--rules is for --status, --explain and --windows")
     if now and not (status or time_lag or history or finds or fail_on):
         raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
-    if stuck and (time_lag or only_lagging or explain is not None):
-        raise InputError(
-            "--stuck shows findings, not rows: no --time-lag, --only-lagging or --explain with it"
-        )
+    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
     if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
         raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
+    if offsets_retention and not (breakdown or stuck or explain):
+        raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
+    if breakdown and (history or bootstrap_server):
+        raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
     if (finds or fail_on) and (history or spark):
         raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --spark")
     if since and not history:
@@ -256,6 +262,8 @@ def lag_report(
         rules=(rules or RuleSet.KGROUP) if status else None,
         time_lag=time_lag,
         findings=finds,
+        breakdown=breakdown,
+        retention_ms=_retention_ms(offsets_retention),
         quiet=quiet,
     )
     columns = report_columns(
@@ -263,6 +271,7 @@ def lag_report(
         times=time_lag is not None,
         rates=time_lag is not None,
         status=status,
+        breakdown=breakdown,
     )
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
@@ -318,6 +327,18 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
     with live_log(connection) as live:
         cluster = live.cluster
         yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
+
+
+def _retention_ms(duration: str | None) -> int:
+    from kgroup.cli.times import parse_duration
+    from kgroup.group.offset_expiry import RETENTION_MS
+
+    if duration is None:
+        return RETENTION_MS
+    length_ms = parse_duration(duration)
+    if not length_ms:
+        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
+    return length_ms
 
 
 def _since_ms(since: str | None, now_ms: int) -> int | None:

@@ -78,7 +78,8 @@ def emit_findings(
     if now_ms is None:
         now_ms, remarks = judged_at(history, look.now_ms)
     windows = Windows(last, WINDOW_COMMITS)
-    reader = FactReader(newest, windows, history, DataLogs(look.sources.log_dirs), now_ms)
+    data_logs = DataLogs(look.sources.log_dirs)
+    reader = FactReader(newest, windows, history, data_logs, now_ms, look.question.retention_ms)
     groups = list(reader.facts(look.inputs))
     findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
     if view.explain is not None:

@@ -8,9 +8,12 @@ from kgroup.group.finding_text import counted, lasting, listed
 from kgroup.group.lag import Note
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
+from kgroup.group.offset_expiry import Expiry, expiry
 from kgroup.group.standstill import SHORTEST_MS, has_unread
 from kgroup.group.timeline_model import Grade
 
+EXPIRES_SOON_MS: Final = 86_400_000
+"""A day, or the last quarter of its time if that is less: what expires later is no news yet."""
 FIRST_COMMIT_MS: Final = 60_000
 """A member that has had records to read for so long has had twelve auto-commits (5 s) to make."""
 PATIENCE_MS: Final = 300_000
@@ -23,6 +26,10 @@ _TRY_DEAD: Final = (
 _TRY_EMPTY: Final = (
     "Nothing to do if it runs now and then; its offsets expire offsets.retention.minutes (7 days by default)"
     " after it became empty, and it then begins at auto.offset.reset."
+)
+_TRY_EXPIRING: Final = (
+    "Start a consumer of the group, which stops the clock, or raise offsets.retention.minutes. To keep a"
+    " copy: kgroup lag-report -o json. For another retention than 7 days: --offsets-retention."
 )
 _TRY_NEVER: Final = (
     "Check enable.auto.commit and the calls of commit in its code, and its log for failing ones. If it keeps"
@@ -65,6 +72,37 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
         numbers={"total_lag": lag, "partitions": len(waiting)},
         try_this=_TRY_DEAD,
     )
+
+
+def expiring(facts: GroupFacts) -> Iterator[Finding]:
+    """Offsets that the broker is about to delete, of topics that still exist."""
+    due: list[tuple[int, PartitionFacts]] = []
+    for partition in facts.partitions:
+        expires = expiry(facts.group, partition.row, facts.retention_ms)
+        exists = partition.row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
+        if exists and expires is not None and _is_soon(expires, facts.now_ms):
+            due.append((expires.at_ms, partition))
+    if not due:
+        return
+    first_ms = min(at_ms for at_ms, _ in due)
+    partitions = [partition for _, partition in due]
+    places = listed([f"{partition.row.topic}-{partition.row.partition}" for partition in partitions])
+    yield Finding(
+        kind=FindingKind.OFFSETS_EXPIRE,
+        group=facts.group.group_id,
+        topic=_only_topic(partitions),
+        partition=partitions[0].row.partition if len(partitions) == 1 else None,
+        grade=Grade.INFERRED,
+        evidence=f"offsets of {counted(len(due), 'partition')} ({places}) may be deleted in"
+        f" {lasting(first_ms - facts.now_ms)}",
+        numbers={"expires_ms": first_ms, "retention_ms": facts.retention_ms, "partitions": len(due)},
+        try_this=_TRY_EXPIRING,
+    )
+
+
+def _is_soon(expires: Expiry, now_ms: int) -> bool:
+    left_ms = expires.at_ms - now_ms
+    return 0 < left_ms <= min(EXPIRES_SOON_MS, (expires.at_ms - expires.counts_from_ms) // 4)
 
 
 def never_commits(facts: GroupFacts) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ The kinds and their facts are in `finding_model.py`; a module per subject finds 
 from collections.abc import Iterator
 from typing import Final
 
-from kgroup.group.finding_absence import never_commits, without_members
+from kgroup.group.finding_absence import expiring, never_commits, without_members
 from kgroup.group.finding_commits import hanging_transactions, rewinds
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
 from kgroup.group.finding_pace import pace
@@ -42,6 +42,7 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *hanging_transactions(facts),
         *_storms(facts),
         *rewinds(facts),
+        *expiring(facts),
     ]
     # A group that nobody is in neither keeps up nor falls behind.
     if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in found):
