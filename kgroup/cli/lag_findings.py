@@ -114,7 +114,6 @@ class FactReader:
                 group=group,
                 partitions=tuple(map(self._partition, rows.get(group_id, ()))),
                 now_ms=self.now_ms,
-                since_ms=group.since_ms,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
                 retention_ms=self._retention_ms,
