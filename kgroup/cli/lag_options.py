@@ -1,5 +1,6 @@
 """Options of `lag-report` about columns and views. No heavy imports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -14,6 +15,8 @@ from kgroup.report.lag_by import By
 
 _SECONDS_MIN, _SECONDS_MAX = 0.1, 86_400
 _PORT_MAX: Final = 65_535
+_NOT_ROWS: Final = ("--stuck", "--explain", "--windows", "--stream")
+_ONCE_ONLY: Final = ("--spark", "--now", "--strict", "--fail-on", "--save-as")
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -34,6 +37,97 @@ TimeLagOption = Annotated[
         " timestamp; bisect, by asking a cluster for offsets by time; interpolate, by past log ends.",
         show_default=False,
     ),
+]
+
+StuckOption = Annotated[
+    bool,
+    typer.Option(
+        "--stuck",
+        help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a storm;"
+        " since when, by what evidence, and what to try.",
+    ),
+]
+ExplainOption = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="GROUP",
+        help="All about one group on a page: state, members, partitions and the rules that decided, what is"
+        " wrong and what to try.",
+        show_default=False,
+    ),
+]
+BreakdownOption = Annotated[
+    bool,
+    typer.Option(
+        "--breakdown",
+        help="What the lag is made of: records, aborted and undecided ones, markers of transactions, offsets"
+        " without a record, offsets deleted unread; and when the committed offset expires.",
+    ),
+]
+RetentionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--offsets-retention",
+        metavar="DURATION",
+        help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
+        show_default=False,
+    ),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="Exit 3 if a group is stuck, if a partition's lag is above N (lag=N), or if a partition has this"
+        " status (ERR is STOP, STALL or REWIND); or if there is this finding. Repeatable.",
+        show_default=False,
+    ),
+]
+WindowsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--windows",
+        metavar="DURATION",
+        help="The history instead of the present: a row for each window of this length, as it was when the"
+        " window ended.",
+        show_default=False,
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="The first of --windows; by default the log's first commit.",
+        show_default=False,
+    ),
+]
+
+StreamOption = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="With --spark and --bootstrap-server: go on reading, and report again after each micro-batch.",
+    ),
+]
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Where --stream remembers how far it has read, and what came of it.",
+        show_default=False,
+    ),
+]
+OnceOption = Annotated[bool, typer.Option("--once", help="Stop --stream when all is read that is there now.")]
+EveryOption = Annotated[
+    str,
+    typer.Option("--every", metavar="DURATION", help="From one micro-batch of --stream to the next."),
+]
+MaxOffsetsOption = Annotated[
+    int,
+    typer.Option("--max-offsets", metavar="N", min=1, help="Records of one micro-batch of --stream, about."),
 ]
 
 
@@ -124,8 +218,8 @@ class Views:
         """Whether there is more than one look."""
         return self.watch is not None or self.serve_metrics is not None
 
-    def check(self, output: OutputOptions, *, spark: bool, now: bool, strict: bool) -> None:
-        """Raises InputError for views that contradict each other or the rest of the command line."""
+    def check(self, output: OutputOptions, others: Mapping[str, object]) -> None:
+        """Raises InputError for views that contradict each other or the `others`, options by their names."""
         is_table = output.format is OutputFormat.TABLE
         refused: list[tuple[str, object, str, object]] = [
             ("--watch", self.watch, "--serve-metrics", self.serve_metrics),
@@ -135,17 +229,23 @@ class Views:
             ("--serve-metrics", self.serve_metrics, "--by", self.by),
             ("--serve-metrics", self.serve_metrics, "--format", not is_table),
             ("--watch", self.watch, "--prometheus; see --serve-metrics", self.prometheus),
-            ("--html", self.html, "--spark", spark),
+            ("--by", self.by, "--breakdown", others["--breakdown"]),
+            ("--watch", self.watch, "--html", self.html),
+            ("--serve-metrics", self.serve_metrics, "--html", self.html),
+            ("--watch", self.watch, "--output", output.path),
+            ("--serve-metrics", self.serve_metrics, "--output", output.path),
         ]
-        for option in ("--watch", "--serve-metrics"):
-            given = self.watch if option == "--watch" else self.serve_metrics
-            refused += [
-                (option, given, "--html", self.html),
-                (option, given, "--spark", spark),
-                (option, given, "--now, as it goes by the clock", now),
-                (option, given, "--output", output.path),
-                (option, given, "--strict", strict),
-            ]
+        for option, given in (
+            ("--by", self.by),
+            ("--prometheus", self.prometheus),
+            ("--html", self.html),
+            ("--watch", self.watch),
+            ("--serve-metrics", self.serve_metrics),
+        ):
+            refused += [(option, given, name, others[name]) for name in _NOT_ROWS]
+        for option, given in (("--watch", self.watch), ("--serve-metrics", self.serve_metrics)):
+            refused += [(option, given, name, others[name]) for name in _ONCE_ONLY]
+        refused.append(("--html", self.html, "--spark", others["--spark"]))
         for option, first, other, second in refused:
             if first and second:
                 raise InputError(f"{option} does not go with {other}")

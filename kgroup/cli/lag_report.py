@@ -3,6 +3,7 @@
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +14,25 @@ import typer
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.lag_options import (
+    BreakdownOption,
     ByOption,
+    CheckpointOption,
+    EveryOption,
+    ExplainOption,
+    FailOnOption,
     HtmlOption,
+    MaxOffsetsOption,
+    OnceOption,
     PrometheusOption,
+    RetentionOption,
     ServeMetricsOption,
+    SinceOption,
+    StreamOption,
+    StuckOption,
     TimeLagOption,
     Views,
     WatchOption,
+    WindowsOption,
     check_time_lag,
     parse_address,
     parse_seconds,
@@ -59,6 +72,14 @@ EXAMPLES: Final = (
     Example(
         "Who seems stopped or stuck, and by which rule, as it was at the time of the files",
         "kgroup lag-report fixtures/3.9.1/codec-gzip --status --now 2026-11-20T13:00Z",
+    ),
+    Example(
+        "Which groups are stuck, since when, and what to try",
+        "kgroup lag-report fixtures/2.4.1/lives --stuck --now 2026-11-20T12:42:11Z",
+    ),
+    Example(
+        "All about one group, on a page",
+        "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
     ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
@@ -119,16 +140,29 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status and --time-lag go by, for old logs; the clock's by default.",
+            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
+            " of --windows; the log's last commit by default.",
             show_default=False,
         ),
     ] = None,
+    stuck: StuckOption = False,
+    explain: ExplainOption = None,
+    fail_on: FailOnOption = None,
+    breakdown: BreakdownOption = False,
+    offsets_retention: RetentionOption = None,
     time_lag: TimeLagOption = None,
     by: ByOption = None,
     watch: WatchOption = None,
     prometheus: PrometheusOption = False,
     serve_metrics: ServeMetricsOption = None,
     html: HtmlOption = None,
+    history: WindowsOption = None,
+    since: SinceOption = None,
+    stream: StreamOption = False,
+    checkpoint: CheckpointOption = None,
+    once: OnceOption = False,
+    every: EveryOption = "10s",
+    max_offsets: MaxOffsetsOption = 1_000_000,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
@@ -176,8 +210,12 @@ def lag_report(
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
+    from kgroup.cli.lag_fail_on import FailOn
+    from kgroup.cli.lag_history import history_asked, report_history
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
-    from kgroup.cli.lag_views import RowView, metrics
+    from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stuck import FindingView, emit_findings
+    from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -194,13 +232,48 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
-    views.check(options, spark=spark, now=now is not None, strict=strict)
-    if rules and not status:
-        raise InputError("--rules is for --status")
-    if now and not (status or time_lag):
-        raise InputError("--now is for --status and --time-lag")
+    others = {
+        "--breakdown": breakdown,
+        "--explain": explain,
+        "--fail-on": fail_on,
+        "--now": now,
+        "--save-as": save_as,
+        "--spark": spark,
+        "--stream": stream,
+        "--strict": strict,
+        "--stuck": stuck,
+        "--windows": history,
+    }
+    views.check(destination, others)
+    failing = FailOn.parse(fail_on or [])
+    finds = stuck or explain is not None or bool(failing.findings)
+    status = status or bool(failing.statuses)
+    if rules and not (status or history or explain):
+        raise InputError("--rules is for --status, --explain and --windows")
+    if now and not (status or time_lag or history or finds or fail_on):
+        raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
+    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
+        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
+    if offsets_retention and not (breakdown or stuck or explain):
+        raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
+    if breakdown and (history or bootstrap_server):
+        raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
+    if (finds or fail_on) and (history or spark):
+        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --spark")
+    if since and not history:
+        raise InputError("--since is for --windows")
+    if history and (status or time_lag or log_ends):
+        raise InputError("--windows judges by itself: no --status, --time-lag or --log-ends with it")
+    if stream and not (spark and bootstrap_server):
+        raise InputError("--stream is for --spark with --bootstrap-server")
+    if not stream and (checkpoint or once):
+        raise InputError("--checkpoint and --once are for --stream")
+    if stream and (history or save_as):
+        raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
     if time_lag is not None:
         check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)
@@ -209,37 +282,65 @@ def lag_report(
         connection = connection_options(bootstrap_server, command_config, client_properties)
     on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
     question = LagQuestion(
-        groups=groups,
+        groups=groups if explain is None else [explain],
         topics=topics,
         log_ends=log_ends,
+        only_lagging=only_lagging,
         rules=(rules or RuleSet.KGROUP) if status else None,
         time_lag=time_lag,
+        findings=finds,
+        breakdown=breakdown,
+        retention_ms=_retention_ms(offsets_retention),
         quiet=quiet,
     )
     if views.repeated:
-        _repeat(question, views, paths or [], connection, only_lagging=only_lagging, output=options)
+        _repeat(question, views, paths or [], connection, destination)
+        return
+    is_table = output_format is OutputFormat.TABLE and save_as is None
+    if stream and connection is not None:
+        settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
+        check_destination(destination)
+        with spark_session(on_spark, quiet=quiet) as session:
+            assert session is not None
+            report_stream(
+                session, connection, question, settings, columns_of(question, is_table=is_table), destination
+            )
         return
     began = time.monotonic()
     with (
         _opened(paths or [], connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
+        if history is not None:
+            span = (_since_ms(since, now_ms), now_ms if now else None)
+            history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
+            report_history(session, logs.sources, history_options, save_as, destination)
+            return
         if session is not None:
             scanned = read_on_spark(session, logs.sources, question.window_commits, quiet=quiet)
         else:
             scanned = scan_logs(logs.sources, question)
         look = take_look(question, logs, scanned, now_ms)
-        is_table = output_format is OutputFormat.TABLE and save_as is None
-        view = RowView(by=by, only_lagging=only_lagging, is_table=is_table)
-        if session is not None and save_as is not None:
-            save_rows(session, save_as, view.rows(look), view.columns(look), quiet=quiet)
+        view = RowView(by=by, is_table=is_table)
+        remarks: list[str] = []
+        if finds:
+            finding_view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
+            judge_ms = now_ms if now or bootstrap_server else None
+            remarks = emit_findings(look, scanned, finding_view, failing, judge_ms, destination)
+        if stuck or explain is not None:
+            deque(view.rows(look, failing.watched_rows), maxlen=0)  # only --fail-on looks at them
+        elif session is not None and save_as is not None:
+            save_rows(
+                session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
+            )
         elif prometheus:
-            emit_lines(metrics(look, time.monotonic() - began, only_lagging=only_lagging), options)
+            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
-            emit(view.rows(look), view.columns(look), options)
+            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
     problems = look.problems()
-    for line in [*([] if quiet else look.remarks()), *problems]:
+    for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
+    failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
 
@@ -249,8 +350,6 @@ def _repeat(
     views: Views,
     paths: Sequence[str],
     connection: "ConnectionOptions | None",
-    *,
-    only_lagging: bool,
     output: OutputOptions,
 ) -> None:
     """Watch, or serve metrics, until interrupted."""
@@ -262,10 +361,9 @@ def _repeat(
     looks = RepeatedLooks(question, paths, connection)
     try:
         if views.serve_metrics is not None:
-            serve_metrics(looks, parse_address(views.serve_metrics), only_lagging=only_lagging)
+            serve_metrics(looks, parse_address(views.serve_metrics))
         elif views.watch is not None:
-            is_table = output.format is OutputFormat.TABLE
-            view = RowView(by=views.by, only_lagging=only_lagging, is_table=is_table)
+            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
             watch(looks, view, output, parse_seconds(views.watch))
     finally:
         looks.close()
@@ -284,6 +382,24 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
     with live_log(connection) as live:
         cluster = live.cluster
         yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
+
+
+def _retention_ms(duration: str | None) -> int:
+    from kgroup.cli.times import parse_duration
+    from kgroup.group.offset_expiry import RETENTION_MS
+
+    if duration is None:
+        return RETENTION_MS
+    length_ms = parse_duration(duration)
+    if not length_ms:
+        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
+    return length_ms
+
+
+def _since_ms(since: str | None, now_ms: int) -> int | None:
+    from kgroup.cli.times import parse_time
+
+    return parse_time(since, "--since", now_ms) if since else None
 
 
 def _now_ms(now: str | None) -> int:

@@ -16,9 +16,9 @@ from kgroup.report.table import printable
 _FRESH_S: Final = 1.0  # scrapes that come at once share a look
 
 
-def serve_metrics(looks: RepeatedLooks, address: tuple[str, int], *, only_lagging: bool) -> None:
+def serve_metrics(looks: RepeatedLooks, address: tuple[str, int]) -> None:
     """Serve until SIGINT or SIGTERM. Raises SourceError if the address cannot be had."""
-    page = MetricsPage(looks, only_lagging=only_lagging)
+    page = MetricsPage(looks)
     with MetricsServer(*address, page.text) as server:
         for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
             signal.signal(number, signal.default_int_handler)
@@ -32,11 +32,8 @@ def serve_metrics(looks: RepeatedLooks, address: tuple[str, int], *, only_laggin
 class MetricsPage:
     """The page of metrics: of a new look, or of one that is at most a second old."""
 
-    def __init__(
-        self, looks: RepeatedLooks, *, only_lagging: bool, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, looks: RepeatedLooks, clock: Callable[[], float] = time.monotonic) -> None:
         self._looks = looks
-        self._only_lagging = only_lagging
         self._clock = clock
         self._text = ""
         self._until_s: float | None = None
@@ -52,7 +49,7 @@ class MetricsPage:
     def _look(self, began: float) -> str:
         try:
             look = self._looks.take()
-            lines = list(metrics(look, self._clock() - began, only_lagging=self._only_lagging))
+            lines = list(metrics(look, self._clock() - began))
         except (KgroupError, OSError) as error:
             print(f"kgroup: {printable(str(error))}", file=sys.stderr, flush=True)
             lines = list(failed_metrics(LookSummary(at_ms=None, seconds=self._clock() - began)))

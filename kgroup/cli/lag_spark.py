@@ -71,5 +71,10 @@ def save_rows(
     from kgroup.spark.tables import save_table
 
     count = save_table(session, name, arrow_schema(columns), arrow_batches(rows, columns))
+    said_saved(name, count, quiet=quiet)
+
+
+def said_saved(name: str, count: int, *, quiet: bool) -> None:
+    """Say on standard error how many rows the table has."""
     if not quiet:
         print(f"kgroup: table {name}: {count} row{'' if count == 1 else 's'}", file=sys.stderr)

@@ -1,9 +1,10 @@
 """What kgroup asks of Spark. Importing this module does not import PySpark."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kgroup.spark.reductions import NewestRecords, Part, Reduction
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from kgroup.log.partition import SegmentFile
     from kgroup.log.scan import Newest, Slice
     from kgroup.spark.tasks import Task
+
+Value = TypeVar("Value")
 
 _MERGED_AT_ONCE: Final = 16
 
@@ -43,6 +46,68 @@ def reduced_slices(
     with raised_as_kgroup_error("the Spark job failed"):
         rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
     return reduction.merge([unpack(packed.as_py()) for packed in rows["part"]])
+
+
+@contextmanager
+def kept_parts(
+    session: "SparkSession", segments: "Iterable[SegmentFile]", reduction: Reduction[Part]
+) -> "Iterator[DataFrame]":
+    """What the reduction leaves of each offsets partition, kept on the executors' disks to be read again.
+
+    Inside, every failure of Spark is raised as KgroupError.
+    """
+    from pyspark import StorageLevel
+
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    slices, task_bytes = _planned(session, segments)
+    with raised_as_kgroup_error("the Spark job failed"):
+        parts = _parts(session, slices, task_bytes, reduction).persist(StorageLevel.DISK_ONLY)
+        try:
+            yield parts
+        finally:
+            parts.unpersist()
+
+
+def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
+    """What a function says of each part, by offsets partition; executors ask it."""
+    from kgroup.spark.reduced_source import SCHEMA, unpack
+
+    answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
+    return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
+
+
+def rows_of_parts(
+    parts: "DataFrame", function: "Callable[[Any], Iterator[pa.RecordBatch]]", schema: "pa.Schema"
+) -> "DataFrame":
+    """Rows of `schema` that a function makes of each part; executors call it."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return parts.mapInArrow(partial(_explode, function=function), from_arrow_schema(schema))
+
+
+def fetched(frame: "DataFrame") -> Iterator[dict[str, Any]]:
+    """The rows of a frame in its order; one of its partitions is held at a time."""
+    for row in frame.toLocalIterator():
+        yield row.asDict()
+
+
+def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
+    from kgroup.spark.reduced_source import packed_row, unpack
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield packed_row(row["offsets_partition"], row["run"], function(unpack(row["part"])))
+
+
+def _explode(
+    batches: "Iterator[pa.RecordBatch]", function: "Callable[[Any], Iterator[pa.RecordBatch]]"
+) -> "Iterator[pa.RecordBatch]":
+    from kgroup.spark.reduced_source import unpack
+
+    for batch in batches:
+        for packed in batch["part"]:
+            yield from function(unpack(packed.as_py()))
 
 
 def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tuple[list[Slice], int]":

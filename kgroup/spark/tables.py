@@ -1,13 +1,13 @@
 """Rows as tables of Spark's catalog. Importing this module does not import PySpark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kgroup.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _CATALOG = "spark.sql.catalogImplementation"
 
@@ -39,9 +39,34 @@ def save_table(
     """
     import pyarrow as pa
 
+    table = pa.Table.from_batches(batches, schema)
+    _write(session.createDataFrame(table), name)
+    return table.num_rows
+
+
+def save_frame(session: "SparkSession", name: str, frame: "DataFrame", times: Sequence[str]) -> int:
+    """The same for rows that executors hold; the columns `times` are epoch ms and become timestamps."""
+    from pyspark.sql.functions import col, timestamp_millis
+
+    _write(frame.withColumns({time: timestamp_millis(col(time)) for time in times}), name)
+    return session.table(name).count()
+
+
+def write_parquet(
+    session: "SparkSession", folder: str, schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]"
+) -> None:
+    """Write these rows as one Parquet file into a folder, instead of what it held."""
+    import pyarrow as pa
+
     from kgroup.spark.failure import raised_as_kgroup_error
 
-    table = pa.Table.from_batches(batches, schema)
+    with raised_as_kgroup_error(folder):
+        frame = session.createDataFrame(pa.Table.from_batches(batches, schema))
+        frame.coalesce(1).write.mode("overwrite").parquet(folder)
+
+
+def _write(frame: "DataFrame", name: str) -> None:
+    from kgroup.spark.failure import raised_as_kgroup_error
+
     with raised_as_kgroup_error(f"--save-as {name}"):
-        session.createDataFrame(table).write.mode("overwrite").saveAsTable(name)
-    return table.num_rows
+        frame.write.mode("overwrite").saveAsTable(name)

@@ -100,7 +100,7 @@ def test_metrics_have_the_rows_numbers(kgroup: Kgroup, report: Report, tmp_path:
         (["--watch", "5", "--strict"], "--watch does not go with --strict"),
         (
             ["--watch", "5", "--status", "--now", "5m"],
-            "--watch does not go with --now, as it goes",
+            "--watch does not go with --now",
         ),
         (["--watch", "5", "--spark"], "--watch does not go with --spark"),
         (["--watch", "5", "--html", "x"], "--watch does not go with --html"),

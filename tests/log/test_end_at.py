@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgroup.log.batch import encode_batch
-from kgroup.log.end_at import log_end_at
+from kgroup.log.end_at import log_end_at, log_ends_at
 from kgroup.log.partition import PartitionFolder, read_partition_folder
 from kgroup.log.record import LogRecord
 from tests.log.truth import CAPTURES, FIXTURES, name_of
@@ -65,10 +65,26 @@ def test_without_indexes_or_with_wrong_ones_the_segments_say_it(
 
 def log_of(tmp_path: Path, times: list[int], first_offset: int = 0) -> PartitionFolder:
     folder = tmp_path / "orders-0"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     records = [LogRecord(offset, time, b"k", b"v") for offset, time in enumerate(times, first_offset)]
     (folder / f"{first_offset:020}.log").write_bytes(b"".join(encode_batch([record]) for record in records))
     return read(folder)
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
+def test_many_times_at_once_are_as_one_by_one(capture: Path) -> None:
+    for partition, times in true_times(capture).items():
+        folder = read(capture / f"__consumer_offsets-{partition}")
+        asked = sorted({time + step for _, time in times[::7] for step in (-1, 0, 1)})
+        assert log_ends_at(folder, asked) == [log_end_at(folder, time_ms) for time_ms in asked]
+
+
+def test_segment_after_segment(tmp_path: Path) -> None:
+    log_of(tmp_path, [1000, 2000])
+    log_of(tmp_path, [3000], first_offset=2)
+    folder = log_of(tmp_path, [4000, 5000], first_offset=3)
+    asked = [500, 1000, 1500, 2000, 2999, 3000, 3500, 4000, 4999, 5000, 9999]
+    assert log_ends_at(folder, asked) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
 def test_before_the_first_record_of_a_whole_log_it_was_empty(tmp_path: Path) -> None:

@@ -38,3 +38,14 @@ def test_spark_judges_as_the_local_scan_judges(
     local = report(capsys, *arguments)
     assert '"status":' in local[0]
     assert report(capsys, *arguments, "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_spark_tells_the_history_that_the_local_scan_tells(
+    capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = report(capsys, str(capture), "--windows", "20s")
+    assert local[0].count("\n") > 5
+    assert report(capsys, str(capture), "--windows", "20s", "--spark") == local
