@@ -13,7 +13,7 @@ TopicPartition = tuple[str, int]
 
 
 class PastOffset(NamedTuple):
-    """Where a group was in a partition at the end of a window, the first being 0; `lag` is None if unknown."""
+    """Where a group was in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
 
     group: str
     topic: str
@@ -27,7 +27,7 @@ class PastOffset(NamedTuple):
 class LagLine:
     """Lags by window, None before the first commit and after offsets were deleted.
 
-    `at_least` says of each whether it may have been more: of None, that there was a commit, and no more known.
+    `at_least` says of each whether it may have been more; of None, that there was a commit, and no more.
     """
 
     lags: tuple[int | None, ...]
