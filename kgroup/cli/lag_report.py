@@ -87,7 +87,7 @@ EXAMPLES: Final = (
     ),
     Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
-    Example("The same on a screen that stays", "kgroup lag-report -b localhost:9092 --only-lagging --watch 5"),
+    Example("On a screen that stays", "kgroup lag-report -b localhost:9092 --only-lagging --watch 5"),
     Example(
         "Metrics for Prometheus at http://127.0.0.1:9308/metrics",
         "kgroup lag-report -b localhost:9092 --time-lag exact --serve-metrics 9308",

@@ -74,7 +74,7 @@ def time_columns(
         return offline_columns(method, DataLogs(sources.log_dirs), windows, now_ms)
     from kgroup.cli.lag_time_live import live_columns
 
-    return live_columns(method, cluster, rows, now_ms, looks)
+    return live_columns(method, cluster, rows, windows, now_ms, looks)
 
 
 def offline_columns(method: TimeLagMethod, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:

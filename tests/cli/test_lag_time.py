@@ -1,6 +1,7 @@
 """`kgroup lag-report --time-lag`: from the files of real brokers and hand-made logs, and from a cluster."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import kgroup.testing
 from kgroup.log.batch import Batch
 from kgroup.log.segment import read_segment
 from tests.cli.conftest import Kgroup
-from tests.log.offsets_log import batch, commit, write
+from tests.log.offsets_log import batch, write
+from tests.log.offsets_log import commit as logged_commit
 from tests.log.test_log_end_history import one
 from tests.log.truth import FIXTURES
 
@@ -91,8 +93,8 @@ def log_dir(tmp_path: Path) -> Path:
 
 
 def _commit_at(time_ms: int, offset: int) -> tuple[bytes, bytes | None]:
-    """`offsets_log.commit` takes its offset for its time."""
-    key, value = commit("g", "orders", 0, offset)
+    """`logged_commit` takes its offset for its time."""
+    key, value = logged_commit("g", "orders", 0, offset)
     assert value is not None
     return key, value.replace((offset + 1).to_bytes(8, "big"), time_ms.to_bytes(8, "big"))
 
@@ -188,6 +190,33 @@ def test_a_cluster_is_asked(report: Report, kafka: kgroup.testing.Cluster, choic
         (1, 0, 0, "caught-up"),
     ]
     assert {row["time_lag_method"] for row in rows} == {method}
+
+
+def test_a_cluster_knows_how_long_its_logs_were_when_a_group_committed_first(report: Report) -> None:
+    """10 records before its first commit and 20 behind that; 5 and 25 are read; asked 100 s later."""
+    with kgroup.testing.cluster(topics={"orders": 1}) as kafka:
+        began_ms = int(time.time() * 1000)  # the broker's clock puts the commits a little later
+        produce(kafka, 10, began_ms - 1000)
+        commit(kafka, 5)
+        produce(kafka, 20, began_ms + 90_000)
+        commit(kafka, 25)
+        (row,) = report("-b", kafka.bootstrap, "--time-lag", "exact", "--now", began_ms + 100_000)
+    assert row["lag"] == 5
+    assert row["written_per_s"] == pytest.approx(0.2, rel=0.1)
+    assert (row["read_per_s"], row["growth_per_s"], row["drain_ms"]) == (row["written_per_s"], 0, None)
+
+
+def produce(kafka: kgroup.testing.Cluster, count: int, time_ms: int) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for _ in range(count):
+        producer.produce("orders", b"v", partition=0, timestamp=time_ms)
+    producer.flush(PATIENCE_S)
+
+
+def commit(kafka: kgroup.testing.Cluster, offset: int) -> None:
+    group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
+    group.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)
+    group.close()
 
 
 def test_a_clock_behind_the_producers_is_no_negative_lag(
