@@ -64,7 +64,7 @@ class TimeInLog(NamedTuple):
 
 
 def first_newer(cluster: Cluster, times: Collection[TimeInLog]) -> dict[TimeInLog, int | None]:
-    """The offset of the first record newer than each time, which is where the log ended; None if there is none.
+    """The offset of the first record newer than each time: where the log ended then. None if there is none.
 
     One question each; times of one partition take turns. A partition that has no leader, or whose broker
     refuses, is left out. Raises SourceError if the cluster does not answer.
