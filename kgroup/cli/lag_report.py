@@ -221,15 +221,17 @@ def lag_report(
         raise InputError("--save-as is instead of --format and --output")
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
+    if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or topics or status or time_lag or breakdown):
+        raise InputError("--explain is a page about one group, and shows all that is known of it by itself")
+    if explain is not None and output_format is not OutputFormat.TABLE:
+        raise InputError("--explain is a page to read; --stuck has other formats")
     status = status or bool(failing.statuses)
     if rules and not (status or history or explain):
         raise InputError("--rules is for --status, --explain and --windows")
     if now and not (status or time_lag or history or finds or fail_on):
         raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
-    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
-        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
-    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
-        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
     if offsets_retention and not (breakdown or stuck or explain):
         raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
     if breakdown and (history or bootstrap_server):
