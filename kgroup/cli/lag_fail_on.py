@@ -1,6 +1,7 @@
 """`lag-report --fail-on`: what makes the command exit with 3, and what of it was found."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -49,7 +50,7 @@ class FailOn:
                 )
         return fail_on
 
-    def watched(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+    def watched_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The same findings, noted in passing; what the log leaves open is not counted."""
         for finding in findings:
             for name, kinds in self.findings.items():
@@ -57,7 +58,12 @@ class FailOn:
                     self._seen.setdefault(name, []).append(finding.group)
             yield finding
 
-    def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def look_at(self, rows: Iterable[Row]) -> None:
+        """Note rows that are not shown, if it is by rows that this fails."""
+        if self.lags or self.statuses:
+            deque(self.watched(rows), maxlen=0)
+
+    def watched(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows of a report, noted in passing."""
         for row in rows:
             group, lag, status = str(row["group"]), row.get("lag"), row.get("status")

@@ -83,6 +83,7 @@ class Look:
     now_ms: int
     sources: Sources
     inputs: LagInputs
+    windows: Windows | None
     status: StatusJudge | None
     times: TimeColumns | None
     looks: LagLooks | None
@@ -163,6 +164,7 @@ def take_look(
         now_ms=now_ms,
         sources=logs.sources,
         inputs=inputs,
+        windows=windows,
         status=status,
         times=times,
         looks=looks,

@@ -3,7 +3,6 @@
 import gc
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -296,18 +295,18 @@ def lag_report(
         else:
             scanned = scan_logs(logs.sources, question)
         look = take_look(question, logs, scanned, now_ms)
-        rows = failing.watched_rows(look.rows(columns))
+        rows = look.rows(columns)
         remarks: list[str] = []
         if finds:
             view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
             judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, scanned, view, failing, judge_ms, destination)
+            remarks = emit_findings(look, scanned[0], view, failing, judge_ms, destination)
         if stuck or explain is not None:
-            deque(rows, maxlen=0)  # only --fail-on looks at them
+            failing.look_at(rows)
         elif session is not None and save_as is not None:
-            save_rows(session, save_as, rows, columns, quiet=quiet)
+            save_rows(session, save_as, failing.watched(rows), columns, quiet=quiet)
         else:
-            emit(rows, columns, destination)
+            emit(failing.watched(rows), columns, destination)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
