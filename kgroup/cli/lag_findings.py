@@ -49,7 +49,7 @@ FINDING_TABLE: Final = (
 )
 
 _POINTS: Final = 60  # log ends of the past, evenly over a partition's log
-_PLACES_KEPT: Final = 1024
+_PLACES_KEPT: Final = 4096
 _NO_COMMITS: Final = CommitWindow(slots=0)
 _Place = tuple[str, int]
 
