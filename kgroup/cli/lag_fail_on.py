@@ -50,7 +50,7 @@ class FailOn:
                 )
         return fail_on
 
-    def watched_findings(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+    def watched(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The same findings, noted in passing; what the log leaves open is not counted."""
         for finding in findings:
             for name, kinds in self.findings.items():
@@ -61,9 +61,9 @@ class FailOn:
     def look_at(self, rows: Iterable[Row]) -> None:
         """Note rows that are not shown, if it is by rows that this fails."""
         if self.lags or self.statuses:
-            deque(self.watched(rows), maxlen=0)
+            deque(self.watched_rows(rows), maxlen=0)
 
-    def watched(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows of a report, noted in passing."""
         for row in rows:
             group, lag, status = str(row["group"]), row.get("lag"), row.get("status")

@@ -12,22 +12,29 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
-from kgroup.cli.lag_columns import report_columns
 from kgroup.cli.lag_options import (
     BreakdownOption,
+    ByOption,
     CheckpointOption,
     EveryOption,
     ExplainOption,
     FailOnOption,
+    HtmlOption,
     MaxOffsetsOption,
     OnceOption,
+    PrometheusOption,
     RetentionOption,
+    ServeMetricsOption,
     SinceOption,
     StreamOption,
     StuckOption,
     TimeLagOption,
+    Views,
+    WatchOption,
     WindowsOption,
     check_time_lag,
+    parse_address,
+    parse_seconds,
 )
 from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
 from kgroup.cli.options import (
@@ -44,11 +51,11 @@ from kgroup.cli.options import (
 )
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import OpenedLogs
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
     from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
@@ -143,6 +150,11 @@ def lag_report(
     breakdown: BreakdownOption = False,
     offsets_retention: RetentionOption = None,
     time_lag: TimeLagOption = None,
+    by: ByOption = None,
+    watch: WatchOption = None,
+    prometheus: PrometheusOption = False,
+    serve_metrics: ServeMetricsOption = None,
+    html: HtmlOption = None,
     history: WindowsOption = None,
     since: SinceOption = None,
     stream: StreamOption = False,
@@ -202,6 +214,7 @@ def lag_report(
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings
+    from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -218,6 +231,21 @@ def lag_report(
         raise InputError("--master, --spark-conf and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
+    others = {
+        "--breakdown": breakdown,
+        "--explain": explain,
+        "--fail-on": fail_on,
+        "--now": now,
+        "--save-as": save_as,
+        "--spark": spark,
+        "--stream": stream,
+        "--strict": strict,
+        "--stuck": stuck,
+        "--windows": history,
+    }
+    views.check(destination, others)
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
     if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
@@ -248,12 +276,11 @@ def lag_report(
     if stream and (history or save_as):
         raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
     if time_lag is not None:
-        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
+        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
     question = LagQuestion(
         groups=groups if explain is None else [explain],
@@ -267,20 +294,20 @@ def lag_report(
         retention_ms=_retention_ms(offsets_retention),
         quiet=quiet,
     )
-    columns = report_columns(
-        is_table=output_format is OutputFormat.TABLE and save_as is None,
-        times=time_lag is not None,
-        rates=time_lag is not None,
-        status=status,
-        breakdown=breakdown,
-    )
+    if views.repeated:
+        _repeat(question, views, paths or [], connection, destination)
+        return
+    is_table = output_format is OutputFormat.TABLE and save_as is None
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
         check_destination(destination)
         with spark_session(on_spark, quiet=quiet) as session:
             assert session is not None
-            report_stream(session, connection, question, settings, columns, destination)
+            report_stream(
+                session, connection, question, settings, columns_of(question, is_table=is_table), destination
+            )
         return
+    began = time.monotonic()
     with (
         _opened(paths or [], connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
@@ -295,24 +322,52 @@ def lag_report(
         else:
             scanned = scan_logs(logs.sources, question)
         look = take_look(question, logs, scanned, now_ms)
-        rows = look.rows(columns)
+        view = RowView(by=by, is_table=is_table)
         remarks: list[str] = []
         if finds:
-            view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
+            finding_view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
             judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, scanned[0], view, failing, judge_ms, destination)
+            remarks = emit_findings(look, scanned[0], finding_view, failing, judge_ms, destination)
         if stuck or explain is not None:
-            failing.look_at(rows)
+            failing.look_at(look.rows(view.columns(look)))
         elif session is not None and save_as is not None:
-            save_rows(session, save_as, failing.watched(rows), columns, quiet=quiet)
+            save_rows(
+                session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
+            )
+        elif prometheus:
+            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
-            emit(failing.watched(rows), columns, destination)
+            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
+
+
+def _repeat(
+    question: "LagQuestion",
+    views: Views,
+    paths: Sequence[str],
+    connection: "ConnectionOptions | None",
+    output: OutputOptions,
+) -> None:
+    """Watch, or serve metrics, until interrupted."""
+    from kgroup.cli.lag_again import RepeatedLooks
+    from kgroup.cli.lag_serve import serve_metrics
+    from kgroup.cli.lag_views import RowView
+    from kgroup.cli.lag_watch import watch
+
+    looks = RepeatedLooks(question, paths, connection)
+    try:
+        if views.serve_metrics is not None:
+            serve_metrics(looks, parse_address(views.serve_metrics))
+        elif views.watch is not None:
+            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
+            watch(looks, view, output, parse_seconds(views.watch))
+    finally:
+        looks.close()
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def emit_findings(
     data_logs = DataLogs(look.sources.log_dirs)
     reader = FactReader(newest, look.windows, history, data_logs, now_ms, look.question.retention_ms)
     groups = reader.facts(look.inputs)
-    findings = tuple(failing.watched_findings(found_in(groups, matcher(look.question.topics))))
+    findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
     if view.explain is not None:
         emit_page(partial(explain_groups, reader.facts(look.inputs), rules_named(view.rules)), options)
     elif view.stuck and options.format is OutputFormat.TABLE:
