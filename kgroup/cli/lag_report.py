@@ -18,13 +18,22 @@ from kgroup.cli.lag_options import (
     EveryOption,
     MaxOffsetsOption,
     OnceOption,
+    RemoteOption,
+    ShipOption,
     SinceOption,
     StreamOption,
     TimeLagOption,
     WindowsOption,
     check_time_lag,
 )
-from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
+from kgroup.cli.lag_spark import (
+    DEFAULT_MASTER,
+    SparkOptions,
+    read_on_spark,
+    save_rows,
+    spark_session,
+    which_spark,
+)
 from kgroup.cli.options import (
     BootstrapServer,
     ClientProperties,
@@ -138,7 +147,7 @@ def lag_report(
         typer.Option(
             "--master",
             metavar="URL",
-            help=f"The Spark to run on, {DEFAULT_MASTER} by default.",
+            help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
             show_default=False,
         ),
     ] = None,
@@ -148,6 +157,8 @@ def lag_report(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
         ),
     ] = None,
+    remote: RemoteOption = None,
+    ship: ShipOption = False,
     save_as: Annotated[
         str | None,
         typer.Option(
@@ -194,8 +205,8 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or spark_conf or save_as):
-        raise InputError("--master, --spark-conf and --save-as are for --spark")
+    if not spark and (master or remote or spark_conf or ship or save_as):
+        raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
     if rules and not (status or history):
@@ -219,7 +230,9 @@ def lag_report(
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
-    on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
+    on_spark = SparkOptions(
+        master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
+    )
     question = LagQuestion(
         groups=groups,
         topics=topics,

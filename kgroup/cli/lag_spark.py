@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kgroup.cli.progress import activity
+from kgroup.errors import InputError
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
 if TYPE_CHECKING:
@@ -21,11 +22,26 @@ DEFAULT_MASTER = "local[*]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one."""
+    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one.
+
+    With `ship` executors get kgroup's code from here.
+    """
 
     master: str = DEFAULT_MASTER
     conf: Sequence[str] = ()
+    ship: bool = False
     save_as: str | None = None
+
+
+def which_spark(master: str | None, remote: str | None) -> str:
+    """The address to open. Raises InputError for both at once, or for a remote that is no Spark Connect."""
+    if remote is None:
+        return master or DEFAULT_MASTER
+    if master is not None:
+        raise InputError("give --master or --remote, not both")
+    if not remote.startswith("sc://"):
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    return remote
 
 
 @contextmanager
@@ -38,7 +54,9 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
     with ExitStack() as stack:
         with activity(f"Spark ({options.master}) starts", quiet=quiet):
-            session = stack.enter_context(open_session(options.master, parse_conf(options.conf)))
+            session = stack.enter_context(
+                open_session(options.master, parse_conf(options.conf), ship=options.ship)
+            )
             if options.save_as is not None:
                 from kgroup.spark.tables import check_table
 
