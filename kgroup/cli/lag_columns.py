@@ -36,6 +36,16 @@ RATE_COLUMNS: Final = (
     Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
     Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
 )
+BREAKDOWN_COLUMNS: Final = (
+    Column(name="unread_records", header="RECORDS", kind=Kind.INTEGER),
+    Column(name="aborted_records", header="ABORTED", kind=Kind.INTEGER),
+    Column(name="undecided_records", header="UNDECIDED", kind=Kind.INTEGER),
+    Column(name="transaction_markers", header="MARKERS", kind=Kind.INTEGER),
+    Column(name="missing_offsets", header="MISSING", kind=Kind.INTEGER),
+    Column(name="beyond_last_stable", kind=Kind.INTEGER),
+    Column(name="lost_offsets", header="LOST", kind=Kind.INTEGER),
+    Column(name="expires", kind=Kind.TIME_MS),
+)
 STATUS_COLUMNS: Final = (
     Column(name="status"),
     Column(name="rule"),
@@ -45,19 +55,22 @@ _NOTES: Final = Column(name="notes", kind=Kind.NESTED)
 
 _ROW_TABLE: Final = ("group", "topic", "partition", "current_offset", "log_end_offset", "lag", "client_id")
 _ROW_TABLE_WITH_TIMES: Final = ("group", "topic", "partition", "lag")
-_NOT_IN_TABLES: Final = ("written_per_s", "read_per_s", "evidence")
+_NOT_IN_TABLES: Final = ("written_per_s", "read_per_s", "evidence", "beyond_last_stable")
 
 
-def report_columns(*, is_table: bool, times: bool, rates: bool, status: bool) -> tuple[Column, ...]:
+def report_columns(
+    *, is_table: bool, times: bool, rates: bool, status: bool, breakdown: bool = False
+) -> tuple[Column, ...]:
     """What a report has of each row; notes stand last. Tables leave out what is not for people."""
     added = [
+        *(BREAKDOWN_COLUMNS if breakdown else ()),
         *(TIME_COLUMNS if times else ()),
         *(RATE_COLUMNS if rates else ()),
         *(STATUS_COLUMNS if status else ()),
     ]
     if not is_table:
         return (*ROW_COLUMNS, *added, _NOTES)
-    shown = _ROW_TABLE_WITH_TIMES if times or rates else _ROW_TABLE
+    shown = _ROW_TABLE_WITH_TIMES if times or rates or breakdown else _ROW_TABLE
     return (
         *(column for column in ROW_COLUMNS if column.name in shown),
         *(column for column in added if column.name not in _NOT_IN_TABLES),

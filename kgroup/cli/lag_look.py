@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kgroup.cli.lag_breakdown import Breakdown
 from kgroup.cli.lag_inputs import LagInputs, gather
 from kgroup.cli.lag_options import TimeLagChoice
 from kgroup.cli.lag_status import StatusJudge, Windows
@@ -17,6 +18,8 @@ from kgroup.group.lag import LagRow
 from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.group.membership import GroupKind
+from kgroup.group.offset_expiry import RETENTION_MS
+from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, Slice, merge, newest, split
 from kgroup.log.scan_last import LastCommits, last_commits
 from kgroup.log.sources import Sources
@@ -44,12 +47,16 @@ class LagQuestion:
     only_lagging: bool = False
     rules: RuleSet | None = None
     time_lag: TimeLagChoice | None = None
+    findings: bool = False
+    breakdown: bool = False
+    retention_ms: int = RETENTION_MS
     quiet: bool = False
 
     @property
     def window_commits(self) -> int | None:
         """How many commits of each key the answer needs, None if only the newest."""
-        return None if self.rules is None and self.time_lag is None else WINDOW_COMMITS
+        needed = self.findings or self.rules is not None or self.time_lag is not None
+        return WINDOW_COMMITS if needed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +86,7 @@ class Look:
     status: StatusJudge | None
     times: TimeColumns | None
     looks: LagLooks | None
+    breakdown: Breakdown | None = None
 
     def lag_rows(self) -> Iterator[LagRow]:
         """The partitions that were asked for, by group, topic, partition, made anew at each call."""
@@ -86,7 +94,8 @@ class Look:
 
     def rows(self, columns: Sequence[Column]) -> Iterator[Row]:
         """Their fields for these columns."""
-        fillers: list[_Filler] = [filler for filler in (self.times, self.status) if filler is not None]
+        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times, self.status)
+        fillers = [filler for filler in asked if filler is not None]
         if self.times is None and self.looks is not None:
             fillers.append(self.looks)
         names = [column.name for column in columns if column.name in LagRow.__slots__]
@@ -101,7 +110,8 @@ class Look:
 
     def problems(self) -> tuple[str, ...]:
         """What could not be read: each with its place. Complete when the rows have been made."""
-        return (*self.inputs.problems, *(self.times.problems if self.times is not None else ()))
+        met = [filler.problems for filler in (self.times, self.breakdown) if filler is not None]
+        return tuple(dict.fromkeys(line for lines in (self.inputs.problems, *met) for line in lines))
 
     def remarks(self) -> Iterator[str]:
         """What the rows do not show and somebody may miss."""
@@ -156,7 +166,15 @@ def take_look(
         status=status,
         times=times,
         looks=looks,
+        breakdown=_breakdown(question, inputs, logs),
     )
+
+
+def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Breakdown | None:
+    if not question.breakdown:
+        return None
+    data_logs = DataLogs(logs.sources.log_dirs)
+    return Breakdown(inputs=inputs, data_logs=data_logs, retention_ms=question.retention_ms)
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> tuple[Newest, LastCommits | None]:

@@ -27,6 +27,51 @@ TimeLagOption = Annotated[
     ),
 ]
 
+StuckOption = Annotated[
+    bool,
+    typer.Option(
+        "--stuck",
+        help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a storm;"
+        " since when, by what evidence, and what to try.",
+    ),
+]
+ExplainOption = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="GROUP",
+        help="All about one group on a page: state, members, partitions and the rules that decided, what is"
+        " wrong and what to try.",
+        show_default=False,
+    ),
+]
+BreakdownOption = Annotated[
+    bool,
+    typer.Option(
+        "--breakdown",
+        help="What the lag is made of: records, aborted and undecided ones, markers of transactions, offsets"
+        " without a record, offsets deleted unread; and when the committed offset expires.",
+    ),
+]
+RetentionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--offsets-retention",
+        metavar="DURATION",
+        help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
+        show_default=False,
+    ),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="Exit 3 if a group is stuck, if a partition's lag is above N (lag=N), or if a partition has this"
+        " status (ERR is STOP, STALL or REWIND); or if there is this finding. Repeatable.",
+        show_default=False,
+    ),
+]
 WindowsOption = Annotated[
     str | None,
     typer.Option(

@@ -3,8 +3,10 @@
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,14 +16,19 @@ from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.lag_columns import report_columns
 from kgroup.cli.lag_options import (
+    BreakdownOption,
     CheckpointOption,
     EveryOption,
+    ExplainOption,
+    FailOnOption,
     MaxOffsetsOption,
     OnceOption,
     RemoteOption,
+    RetentionOption,
     ShipOption,
     SinceOption,
     StreamOption,
+    StuckOption,
     TimeLagOption,
     WindowsOption,
     check_time_lag,
@@ -68,6 +75,14 @@ EXAMPLES: Final = (
     Example(
         "Who seems stopped or stuck, and by which rule, as it was at the time of the files",
         "kgroup lag-report fixtures/3.9.1/codec-gzip --status --now 2026-11-20T13:00Z",
+    ),
+    Example(
+        "Which groups are stuck, since when, and what to try",
+        "kgroup lag-report fixtures/2.4.1/lives --stuck --now 2026-11-20T12:42:11Z",
+    ),
+    Example(
+        "All about one group, on a page",
+        "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
     ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
@@ -133,6 +148,11 @@ def lag_report(
             show_default=False,
         ),
     ] = None,
+    stuck: StuckOption = False,
+    explain: ExplainOption = None,
+    fail_on: FailOnOption = None,
+    breakdown: BreakdownOption = False,
+    offsets_retention: RetentionOption = None,
     time_lag: TimeLagOption = None,
     history: WindowsOption = None,
     since: SinceOption = None,
@@ -164,7 +184,8 @@ def lag_report(
         typer.Option(
             "--save-as",
             metavar="TABLE",
-            help="Make the rows a table of Spark's catalog, in place of what it held, and print none.",
+            help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
+            " --stuck the findings, too, as TABLE_findings.",
             show_default=False,
         ),
     ] = None,
@@ -190,9 +211,11 @@ def lag_report(
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
+    from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -209,10 +232,25 @@ def lag_report(
         raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
-    if rules and not (status or history):
-        raise InputError("--rules is for --status and --windows")
-    if now and not (status or time_lag or history):
-        raise InputError("--now is for --status, --time-lag and --windows")
+    failing = FailOn.parse(fail_on or [])
+    finds = stuck or explain is not None or bool(failing.findings)
+    status = status or bool(failing.statuses) or (stuck and save_as is not None)
+    if rules and not (status or history or explain):
+        raise InputError("--rules is for --status, --explain and --windows")
+    if now and not (status or time_lag or history or finds or fail_on):
+        raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
+    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
+        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
+    if offsets_retention and not (breakdown or stuck or explain):
+        raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
+    if breakdown and (history or bootstrap_server):
+        raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
+    if (finds or fail_on) and (history or stream):
+        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --stream")
+    if explain is not None and save_as:
+        raise InputError("--explain is a page to read, not rows for --save-as")
     if since and not history:
         raise InputError("--since is for --windows")
     if history and (status or time_lag or log_ends):
@@ -234,12 +272,15 @@ def lag_report(
         master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
     )
     question = LagQuestion(
-        groups=groups,
+        groups=groups if explain is None else [explain],
         topics=topics,
         log_ends=log_ends,
         only_lagging=only_lagging,
         rules=(rules or RuleSet.KGROUP) if status else None,
         time_lag=time_lag,
+        findings=finds,
+        breakdown=breakdown,
+        retention_ms=_retention_ms(offsets_retention),
         quiet=quiet,
     )
     columns = report_columns(
@@ -247,6 +288,7 @@ def lag_report(
         times=time_lag is not None,
         rates=time_lag is not None,
         status=status,
+        breakdown=breakdown,
     )
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
@@ -265,18 +307,30 @@ def lag_report(
             report_history(session, logs.sources, history_options, save_as, destination)
             return
         if session is not None:
-            scanned = read_on_spark(session, logs.sources, question.window_commits, quiet=quiet)
+            scanned, past = read_on_spark(session, logs.sources, question)
         else:
             scanned = scan_logs(logs.sources, question)
+            past = history_of(logs.sources, quiet=quiet) if finds else None
         look = take_look(question, logs, scanned, now_ms)
-        rows = look.rows(columns)
+        rows = failing.watched_rows(look.rows(columns))
+        remarks: list[str] = []
+        if past is not None:
+            save = None
+            if session is not None and save_as is not None:
+                save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
+            view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
+            judge_ms = now_ms if now or bootstrap_server else None
+            remarks = emit_findings(look, (*scanned, past), view, failing, judge_ms, destination)
         if session is not None and save_as is not None:
             save_rows(session, save_as, rows, columns, quiet=quiet)
+        elif stuck or explain is not None:
+            deque(rows, maxlen=0)  # only --fail-on looks at them
         else:
             emit(rows, columns, destination)
     problems = look.problems()
-    for line in [*([] if quiet else look.remarks()), *problems]:
+    for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(line)}", file=sys.stderr)
+    failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
 
@@ -294,6 +348,18 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
     with live_log(connection) as live:
         cluster = live.cluster
         yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
+
+
+def _retention_ms(duration: str | None) -> int:
+    from kgroup.cli.times import parse_duration
+    from kgroup.group.offset_expiry import RETENTION_MS
+
+    if duration is None:
+        return RETENTION_MS
+    length_ms = parse_duration(duration)
+    if not length_ms:
+        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
+    return length_ms
 
 
 def _since_ms(since: str | None, now_ms: int) -> int | None:

@@ -13,7 +13,9 @@ from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kgroup.cli.lag_look import LagQuestion
     from kgroup.log.scan import Newest
+    from kgroup.log.scan_history import History
     from kgroup.log.scan_last import LastCommits
     from kgroup.log.sources import Sources
 
@@ -65,21 +67,23 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
 
 def read_on_spark(
-    session: "SparkSession", sources: "Sources", window_commits: int | None, *, quiet: bool
-) -> "tuple[Newest, LastCommits | None]":
-    """The newest records, and if asked for the last `window_commits` of each key, in one job."""
+    session: "SparkSession", sources: "Sources", question: "LagQuestion"
+) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
+    """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
+    from kgroup.log.scan_last import Keep, counting
     from kgroup.spark import jobs
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
-    with activity("Spark is reading", quiet=quiet):
-        if window_commits is None:
-            return jobs.newest(session, sources.segments), None
-        from kgroup.log.scan_last import Keep, counting
-
-        keep = Keep(slots=window_commits)
-        both = Both(NewestRecords(), LastCommitsOfEach(keep))
-        newest, last = jobs.reduced(session, sources.segments, both)
-        return newest, counting(last, keep)
+    with activity("Spark is reading", quiet=question.quiet):
+        if question.window_commits is None:
+            return (jobs.newest(session, sources.segments), None), None
+        keep = Keep(slots=question.window_commits)
+        for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
+        if not question.findings:
+            newest, last = jobs.reduced(session, sources.segments, for_look)
+            return (newest, counting(last, keep)), None
+        (newest, last), past = jobs.reduced(session, sources.segments, Both(for_look, ReachAndRounds()))
+        return (newest, counting(last, keep)), past
 
 
 def save_rows(

@@ -34,10 +34,10 @@ class CommitWindow:
     back.
 
     The rest is what only some sources know. `unread_since_ms` is when the first unread record was written, or
-    when somebody who watches the log without a break first saw it. `unread_by_ms` is when there surely was
-    one: it may have been there before, but then the group had not passed it either. `membership_changes` are the offsets, in
-    the same offsets partition as the commits, of records that changed the group's members or generation. None
-    is unknown for all; an empty `membership_changes` says that there were none.
+    when somebody who watches the log without a break first saw it. `unread_by_ms` is when it was there at the
+    latest. `membership_changes` are the offsets, in the same offsets partition as the commits, of records
+    that changed the group's members or generation. None is unknown for all; an empty `membership_changes`
+    says that there were none.
     """
 
     slots: int

@@ -11,6 +11,7 @@ from enum import StrEnum
 from kgroup.group.commit_window import CommitWindow, LogEnd
 from kgroup.group.lag import LagRow
 from kgroup.group.membership import Group
+from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.status import Verdict
 from kgroup.group.timeline_model import Grade, Pattern
 
@@ -40,6 +41,8 @@ class FindingKind(StrEnum):
     """Commits go on, slower than records are written."""
     HOT_PARTITION = "hot-partition"
     """One partition holds most of what a topic has for the group to read."""
+    OFFSETS_EXPIRE = "offsets-expire"
+    """The broker is about to delete offsets: who comes back then begins at `auto.offset.reset`."""
     EMPTY_GROUP = "empty-group"
     """Nobody is in the group, and nothing is known to wait for it."""
 
@@ -116,6 +119,7 @@ class GroupFacts:
 
     `since_ms` is when the group's present state was logged: its last member's leaving if it is Empty, its
     generation's beginning otherwise; None is unknown. `open_commits` are those of open transactions.
+    `retention_ms` is the broker's `offsets.retention.minutes`.
     """
 
     group: Group
@@ -124,3 +128,4 @@ class GroupFacts:
     since_ms: int | None = None
     patterns: tuple[Pattern, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
+    retention_ms: int = RETENTION_MS

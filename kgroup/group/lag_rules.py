@@ -226,6 +226,7 @@ def _arrival(window: CommitWindow, now_ms: int) -> tuple[int, int]:
         if head.timestamp is None:
             continue
         if head.offset <= last.offset:
-            return max(caught_up_ms, head.timestamp), unread_by_ms
+            caught_up_ms = max(caught_up_ms, head.timestamp)
+            return caught_up_ms, max(caught_up_ms, unread_by_ms)
         unread_by_ms = min(unread_by_ms, head.timestamp)
     return caught_up_ms, unread_by_ms

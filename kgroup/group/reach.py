@@ -40,14 +40,15 @@ def passed_until(seen: Iterable[LogEnd], offset: int) -> int | None:
 def written_per_s(seen: Iterable[LogEnd], from_ms: int, to_ms: int) -> float | None:
     """How fast the furthest reader went in between, which a caught-up one cannot do faster than the writer.
 
-    Records per second; None without two readings at different times.
+    `seen` by time. Records per second; None without two readings at different times.
     """
     furthest: list[tuple[int, int]] = []
     for end in seen:
-        if end.timestamp is None or not from_ms <= end.timestamp <= to_ms:
+        if end.timestamp is None or end.timestamp > to_ms or (furthest and end.offset <= furthest[-1][1]):
             continue
-        if not furthest or end.offset > furthest[-1][1]:
-            furthest.append((end.timestamp, end.offset))
+        if end.timestamp <= from_ms:
+            furthest.clear()  # only the last one before the time in question counts
+        furthest.append((end.timestamp, end.offset))
     if len(furthest) < 2 or furthest[-1][0] <= furthest[0][0]:
         return None
     (first_ms, first), (last_ms, last) = furthest[0], furthest[-1]

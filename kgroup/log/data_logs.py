@@ -8,6 +8,7 @@ from kgroup.log.end_at import log_end_at, log_ends_at
 from kgroup.log.log_end_history import log_end_history
 from kgroup.log.partition import LogDir, PartitionFolder
 from kgroup.log.unread import first_unread
+from kgroup.log.unread_parts import UnreadParts, unread_parts
 from kgroup.protocol.log_ends import FirstUnread, LogEndAt
 
 _UNREAD_KEPT: Final = 100_000
@@ -28,6 +29,7 @@ class DataLogs:
                 if folder.topic is not None and folder.retired is None and folder.segments:
                     self._replicas.setdefault((folder.topic, folder.partition), []).append(folder)
         self._furthest: dict[tuple[str, int], tuple[int, PartitionFolder]] = {}
+        self._parts = lru_cache(_UNREAD_KEPT)(self._find_parts)
         self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
         self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
 
@@ -54,9 +56,17 @@ class DataLogs:
         found = self._find(topic, partition)
         return log_ends_at(found[1], times_ms) if found else [None] * len(times_ms)
 
+    def parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
+        """What the offsets from `offset` on are made of; None if the log is not here."""
+        return self._parts(topic, partition, offset)
+
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         found = self._find(topic, partition)
         return first_unread(found[1], offset) if found else None
+
+    def _find_parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
+        found = self._find(topic, partition)
+        return unread_parts(found[1], offset) if found else None
 
     def _find_history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
         found = self._find(topic, partition)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,13 @@ from kgroup.log.scan_gather import numbers, values_of
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.keys import group_of
 
-REACH_SCHEMA: Final = pa.schema(
-    [
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("commit_timestamp", pa.int64(), nullable=False),
-    ]
-)
+_REACH_FIELDS: list["pa.Field[Any]"] = [
+    pa.field("topic", pa.string(), nullable=False),
+    pa.field("partition", pa.int32(), nullable=False),
+    pa.field("offset", pa.int64(), nullable=False),
+    pa.field("commit_timestamp", pa.int64(), nullable=False),
+]
+REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 """The furthest commit of each period, sorted by topic, partition and time (epoch ms)."""
 
 PERIOD_MS: Final = 10_000
@@ -88,6 +87,13 @@ def merge_histories(parts: Iterable[History]) -> History:
         reach=_furthest([part.reach for part in parts]),
         rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
     )
+
+
+def newest_time(history: History) -> int | None:
+    """When the newest commit or other record of a group was written (epoch ms); None if there is none."""
+    times = [int(values_of(history.reach["commit_timestamp"]).max(initial=-1))]
+    times += [entries[-1].timestamp_ms for entries in history.rounds.values() if entries]
+    return max(times) if max(times) >= 0 else None
 
 
 def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], partition: int, block: ScanBlock) -> None:
@@ -161,11 +167,10 @@ def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
     rows = pa.concat_tables([REACH_SCHEMA.empty_table(), *tables]).combine_chunks()
     if not rows.num_rows:
         return rows
-    topics = rows["topic"].chunk(0).dictionary_encode()
-    names = topics.dictionary.to_pylist()
-    ranks = np.empty(len(names), np.int64)
-    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    keys = [ranks[values_of(pa.chunked_array([topics]))], values_of(rows["partition"]).astype(np.int64)]
+    topics = [str(name) for name in rows["topic"].to_pylist()]
+    ranks = {name: rank for rank, name in enumerate(sorted(set(topics)))}
+    by_topic = np.fromiter((ranks[name] for name in topics), np.int64, len(topics))
+    keys = [by_topic, values_of(rows["partition"]).astype(np.int64)]
     chosen = _furthest_rows(keys, values_of(rows["offset"]), values_of(rows["commit_timestamp"]))
     begins = _begins([key[chosen] for key in keys])
     starts = np.flatnonzero(begins)
@@ -179,9 +184,9 @@ def _furthest_rows(
 ) -> NDArray[np.int64]:
     """Per key and period the row of the highest offset, the earliest of these; sorted by key and period."""
     periods = times // PERIOD_MS
-    order = np.lexsort((-times, offsets, periods, *reversed(keys)))
+    order: NDArray[np.int64] = np.lexsort((-times, offsets, periods, *reversed(keys)))
     last = np.append(_begins([key[order] for key in (*keys, periods)])[1:], True)
-    return order[last]
+    return np.asarray(order[last], np.int64)
 
 
 def _begins(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
     start = folder.log_start_offset()
     if start is None:
         return None
-    batches = _batches(folder.segments, max(offset, start))
+    batches = batches_from(folder.segments, max(offset, start))
     found = first_data(batches, max(offset, start))
     if found is None:
         return None
@@ -62,7 +62,7 @@ def first_data(batches: Iterator[PlacedBatch | Damage], offset: int) -> tuple[Ba
         hidden = None
         if batch.control or batch.last_offset < offset:
             continue
-        record = next((record for record in _records(item) if record.offset >= offset), None)
+        record = next((record for record in records_of(item) if record.offset >= offset), None)
         if record is not None:
             return batch, record
     if hidden is not None:
@@ -77,14 +77,14 @@ def _outcome(batch: Batch, behind: Iterator[PlacedBatch | Damage]) -> Transactio
             raise _lost(item)
         if not item.batch.control or item.batch.producer_id != batch.producer_id:
             continue
-        for record in _records(item):
+        for record in records_of(item):
             marker = decode_marker(item.batch, record)
             if isinstance(marker, TransactionMarker):
                 return TransactionOutcome.COMMITTED if marker.committed else TransactionOutcome.ABORTED
     return TransactionOutcome.PENDING
 
 
-def _batches(segments: Sequence[SegmentFile], offset: int) -> Iterator[PlacedBatch | Damage]:
+def batches_from(segments: Sequence[SegmentFile], offset: int) -> Iterator[PlacedBatch | Damage]:
     """The batches from one at or before `offset` on, file after file as they are asked for."""
     before = [number for number, segment in enumerate(segments) if (segment.base_offset or 0) <= offset]
     for segment in segments[before[-1] if before else 0 :]:
@@ -110,7 +110,8 @@ def _position_before(segment: SegmentFile, offset: int) -> int:
     return read_offset_index(path, segment.base_offset).position_before(offset)
 
 
-def _records(placed: PlacedBatch) -> list[LogRecord]:
+def records_of(placed: PlacedBatch) -> list[LogRecord]:
+    """The records of a batch. Raises SourceError, with the place, if its payload is damaged."""
     try:
         return placed.batch.records()
     except DecodeError as error:

@@ -108,6 +108,12 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
         _write_lines(_json_array_lines(map(JsonText, texts)) if is_array else texts, output, stream)
 
 
+def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
+    """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
+    with _opened(output) as stream:
+        _write_lines(page(_terminal_width(stream)), output, stream)
+
+
 def _write_lines(lines: Iterable[str], output: OutputOptions, stream: IO[str]) -> None:
     for line in lines:
         stream.write(line + "\n")

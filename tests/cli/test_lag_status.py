@@ -104,7 +104,7 @@ def test_groups_of_a_capture_that_commit_one_offset_and_are_far_behind(statuses)
     ("arguments", "why"),
     [
         (["--rules", "burrow"], "--rules is for --status"),
-        (["--now", SOON], "--now is for --status, --time-lag and --windows"),
+        (["--now", SOON], "--now is for --status, --stuck, --explain,"),
         (["--status", "--now", "soon"], "--now soon: not a time"),
     ],
 )

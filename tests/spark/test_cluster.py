@@ -1,4 +1,4 @@
-"""On a standalone cluster of two worker processes that have no kgroup: the same rows, executors lost or not."""
+"""On a standalone cluster of two workers that have no kgroup: the same rows, executors lost or not."""
 
 import os
 import subprocess
