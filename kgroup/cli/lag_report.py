@@ -230,6 +230,9 @@ def lag_report(
         raise InputError("-: lag-report cannot read standard input, it needs files")
     if not spark and (master or remote or spark_conf or ship or save_as):
         raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
+    for path in paths or ():
+        if "://" in path and not spark:
+            raise InputError(f"{path}: a path of this kind is for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
     failing = FailOn.parse(fail_on or [])
@@ -304,10 +307,10 @@ def lag_report(
         if history is not None:
             span = (_since_ms(since, now_ms), now_ms if now else None)
             history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
-            report_history(session, logs.sources, history_options, save_as, destination)
+            report_history(session, logs, history_options, save_as, destination)
             return
         if session is not None:
-            scanned, past = read_on_spark(session, logs.sources, question)
+            scanned, past = read_on_spark(session, logs, question)
         else:
             scanned = scan_logs(logs.sources, question)
             past = history_of(logs.sources, quiet=quiet) if finds else None
@@ -329,7 +332,7 @@ def lag_report(
             emit(rows, columns, destination)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
-        print(f"kgroup: {printable(line)}", file=sys.stderr)
+        print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
@@ -339,9 +342,14 @@ def lag_report(
 def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Iterator["OpenedLogs"]:
     from kgroup.cli.lag_look import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
+    from kgroup.spark.remote import is_uri, open_remote
 
     if connection is None:
-        yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
+        if any(map(is_uri, paths)):
+            with open_remote(paths) as remote:
+                yield OpenedLogs(sources=remote.named(), remote=remote)
+        else:
+            yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
         return
     from kgroup.cli.live import live_log
 

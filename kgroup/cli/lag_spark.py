@@ -13,11 +13,12 @@ from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kgroup.cli.lag_look import LagQuestion
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
+    from kgroup.log.partition import SegmentFile
     from kgroup.log.scan import Newest
     from kgroup.log.scan_history import History
     from kgroup.log.scan_last import LastCommits
-    from kgroup.log.sources import Sources
+    from kgroup.spark.reductions import Part, Reduction
 
 DEFAULT_MASTER = "local[*]"
 
@@ -67,23 +68,37 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
 
 def read_on_spark(
-    session: "SparkSession", sources: "Sources", question: "LagQuestion"
+    session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion"
 ) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
     """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
     from kgroup.log.scan_last import Keep, counting
-    from kgroup.spark import jobs
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
     with activity("Spark is reading", quiet=question.quiet):
         if question.window_commits is None:
-            return (jobs.newest(session, sources.segments), None), None
+            return (_reduced(session, logs, NewestRecords()), None), None
         keep = Keep(slots=question.window_commits)
         for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
         if not question.findings:
-            newest, last = jobs.reduced(session, sources.segments, for_look)
+            newest, last = _reduced(session, logs, for_look)
             return (newest, counting(last, keep)), None
-        (newest, last), past = jobs.reduced(session, sources.segments, Both(for_look, ReachAndRounds()))
+        (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
         return (newest, counting(last, keep)), past
+
+
+def job_of(
+    logs: "OpenedLogs", reduction: "Reduction[Part]"
+) -> "tuple[tuple[SegmentFile, ...], Reduction[Part]]":
+    """The segments to cut into tasks, and what to do in these."""
+    if logs.remote is None:
+        return logs.sources.segments, reduction
+    return logs.remote.sources.segments, logs.remote.fetching(reduction)
+
+
+def _reduced(session: "SparkSession", logs: "OpenedLogs", reduction: "Reduction[Part]") -> "Part":
+    from kgroup.spark import jobs
+
+    return jobs.reduced(session, *job_of(logs, reduction))
 
 
 def save_rows(
