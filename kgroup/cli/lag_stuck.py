@@ -1,5 +1,6 @@
 """`lag-report --stuck`, `--explain` and `--fail-on`: findings in place of rows, a page, an exit status."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +24,7 @@ from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, split
 from kgroup.log.scan_history import History, newest_time, read_history
 from kgroup.log.sources import Sources
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_page, iso_time
+from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, emit, emit_page, iso_time
 
 _SLICE_BYTES = 256 * 1024 * 1024
 
@@ -58,11 +59,13 @@ class FindingView:
     stuck: bool
     explain: str | None
     rules: RuleSet
+    save: Callable[[Iterable[Row], Sequence[Column]], None] | None = None
+    """Takes the rows instead of standard output."""
 
 
 def emit_findings(
     look: Look,
-    newest: Newest,
+    scanned: tuple[Newest, History],
     view: FindingView,
     failing: FailOn,
     now_ms: int | None,
@@ -70,7 +73,7 @@ def emit_findings(
 ) -> list[str]:
     """Find what is wrong at `now_ms`, None for `judged_at`; show it, and return what else there is to say."""
     assert look.windows is not None, "the question was one about findings"
-    history = history_of(look.sources, quiet=look.question.quiet)
+    newest, history = scanned
     remarks: list[str] = []
     if now_ms is None:
         now_ms, remarks = judged_at(history, look.now_ms)
@@ -80,6 +83,8 @@ def emit_findings(
     findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
     if view.explain is not None:
         emit_page(partial(explain_groups, reader.facts(look.inputs), rules_named(view.rules)), options)
+    elif view.stuck and view.save is not None:
+        view.save(finding_rows(findings, look.inputs.groups), FINDING_COLUMNS)
     elif view.stuck and options.format is OutputFormat.TABLE:
         emit(finding_table(findings, look.inputs.groups, now_ms), FINDING_TABLE, options)
         remarks += list(remedies(findings)) or ["nothing found"]
