@@ -180,12 +180,13 @@ def _by_group(inputs: LagInputs) -> Iterator[tuple[str, Iterable[LagRow]]]:
 
 
 def found_in(
-    groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool] = lambda topic: True
+    groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool] | None = None
 ) -> Iterator[Finding]:
-    """All findings, groups by id; those about a topic only where it is wanted."""
+    """All findings, groups by id; with `wanted_topic` those about it, and about groups that read it."""
     for facts in groups:
-        for finding in find(facts):
-            if finding.topic is None or wanted_topic(finding.topic):
+        reads_wanted = wanted_topic is None or any(wanted_topic(one.row.topic) for one in facts.partitions)
+        for finding in find(facts) if reads_wanted else ():
+            if wanted_topic is None or finding.topic is None or wanted_topic(finding.topic):
                 yield finding
 
 

@@ -80,7 +80,8 @@ def emit_findings(
     data_logs = DataLogs(look.sources.log_dirs)
     reader = FactReader(newest, look.windows, history, data_logs, now_ms, look.question.retention_ms)
     groups = reader.facts(look.inputs)
-    findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
+    wanted_topic = matcher(look.question.topics) if look.question.topics else None
+    findings = tuple(failing.watched(found_in(groups, wanted_topic)))
     if view.explain is not None:
         emit_page(partial(explain_groups, reader.facts(look.inputs), rules_named(view.rules)), options)
     elif view.stuck and view.save is not None:

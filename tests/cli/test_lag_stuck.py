@@ -45,6 +45,17 @@ def test_the_table(kgroup):
     ]
 
 
+def test_a_topic_chooses_what_is_about_it_and_groups_that_read_it(found):
+    assert {(row["group"], row["finding"], row["topic"]) for row in found("--topic", "clicks.web")} == {
+        ("aiokafka-app", "dead-with-lag", "clicks.web"),
+        ("kafka-python-app", "dead-with-lag", "clicks.web"),
+        ("notes-writer", "rewound", "clicks.web"),
+        ("notes-writer", "stopped-group", "clicks.web"),
+        ("push-storm", "rebalance-storm", None),
+        ("rdkafka-app", "dead-with-lag", None),
+    }
+
+
 def test_what_to_try_stands_below_a_table(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--stuck", *AT[:2], "--group", "left-behind")
     assert ended.err == (
