@@ -14,8 +14,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, matcher
-from kgroup.cli.lag_spark import said_saved
+from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
+from kgroup.cli.lag_spark import job_of, said_saved
 from kgroup.cli.progress import activity, byte_progress
 from kgroup.cli.times import parse_duration
 from kgroup.errors import InputError, SourceError
@@ -202,7 +202,7 @@ def history_asked(
 
 def report_history(
     session: "SparkSession | None",
-    sources: "Sources",
+    logs: OpenedLogs,
     options: HistoryOptions,
     save_as: str | None,
     destination: OutputOptions,
@@ -210,10 +210,10 @@ def report_history(
     """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table."""
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
-        history, rows = history_here(sources, options)
+        history, rows = history_here(logs.sources, options)
         emit(rows, columns, destination)
     else:
-        with history_on_spark(session, sources, options) as (history, frame):
+        with history_on_spark(session, logs, options) as (history, frame):
             if save_as is None:
                 emit(rows_from_spark(frame), columns, destination)
             else:
@@ -244,7 +244,7 @@ def history_here(sources: "Sources", options: HistoryOptions) -> tuple[History, 
 
 @contextmanager
 def history_on_spark(
-    session: "SparkSession", sources: "Sources", options: HistoryOptions
+    session: "SparkSession", logs: OpenedLogs, options: HistoryOptions
 ) -> "Iterator[tuple[History, DataFrame]]":
     """Let executors read the log and make the rows: the same, as a DataFrame whose times are epoch ms."""
     from kgroup.spark import jobs
@@ -252,9 +252,9 @@ def history_on_spark(
 
     with (
         activity("Spark is reading", quiet=options.quiet),
-        jobs.kept_parts(session, sources.segments, LastCommitsOfEach(options.keep)) as parts,
+        jobs.kept_parts(session, *job_of(logs, LastCommitsOfEach(options.keep))) as parts,
     ):
-        history = plan(jobs.of_each_part(parts, partial(extent_of, options=options)), sources, options)
+        history = plan(jobs.of_each_part(parts, partial(extent_of, options=options)), logs.sources, options)
         schema = arrow_schema(_TRANSIT_COLUMNS)
         yield history, jobs.rows_of_parts(parts, partial(_transit_batches, history), schema).orderBy(*_ORDER)
 

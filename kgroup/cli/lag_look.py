@@ -29,6 +29,7 @@ from kgroup.report.emit import Column, Row
 
 if TYPE_CHECKING:
     from kgroup.net.admin import Cluster
+    from kgroup.spark.remote import RemoteLogs
 
 WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
@@ -67,6 +68,12 @@ class OpenedLogs:
     sources: Sources
     listing: LogListing | None = None
     cluster: "Cluster | None" = None
+    remote: "RemoteLogs | None" = None
+    """Where to fetch segments from that are not here; only Spark can."""
+
+    def message(self, text: str) -> str:
+        """A message with the names that the user knows."""
+        return text if self.remote is None else self.remote.named_in(text)
 
 
 class _Filler(Protocol):
@@ -84,6 +91,7 @@ class Look:
     now_ms: int
     sources: Sources
     inputs: LagInputs
+    windows: Windows | None
     status: StatusJudge | None
     times: TimeColumns | None
     looks: LagLooks | None
@@ -164,6 +172,7 @@ def take_look(
         now_ms=now_ms,
         sources=logs.sources,
         inputs=inputs,
+        windows=windows,
         status=status,
         times=times,
         looks=looks,

@@ -122,6 +122,20 @@ MaxOffsetsOption = Annotated[
     typer.Option("--max-offsets", metavar="N", min=1, help="Records of one micro-batch of --stream, about."),
 ]
 
+RemoteOption = Annotated[
+    str | None,
+    typer.Option(
+        "--remote",
+        metavar="URL",
+        help="Instead of --master: the Spark Connect server to use, sc://HOST or sc://HOST:PORT.",
+        show_default=False,
+    ),
+]
+ShipOption = Annotated[
+    bool,
+    typer.Option("--ship", help="Send kgroup's code along to executors, where it is not installed."),
+]
+
 
 ByOption = Annotated[
     By | None,

@@ -3,9 +3,9 @@
 import gc
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -24,8 +24,10 @@ from kgroup.cli.lag_options import (
     MaxOffsetsOption,
     OnceOption,
     PrometheusOption,
+    RemoteOption,
     RetentionOption,
     ServeMetricsOption,
+    ShipOption,
     SinceOption,
     StreamOption,
     StuckOption,
@@ -37,7 +39,14 @@ from kgroup.cli.lag_options import (
     parse_address,
     parse_seconds,
 )
-from kgroup.cli.lag_spark import DEFAULT_MASTER, SparkOptions, read_on_spark, save_rows, spark_session
+from kgroup.cli.lag_spark import (
+    DEFAULT_MASTER,
+    SparkOptions,
+    read_on_spark,
+    save_rows,
+    spark_session,
+    which_spark,
+)
 from kgroup.cli.options import (
     BootstrapServer,
     ClientProperties,
@@ -180,7 +189,7 @@ def lag_report(
         typer.Option(
             "--master",
             metavar="URL",
-            help=f"The Spark to run on, {DEFAULT_MASTER} by default.",
+            help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
             show_default=False,
         ),
     ] = None,
@@ -190,12 +199,15 @@ def lag_report(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
         ),
     ] = None,
+    remote: RemoteOption = None,
+    ship: ShipOption = False,
     save_as: Annotated[
         str | None,
         typer.Option(
             "--save-as",
             metavar="TABLE",
-            help="Make the rows a table of Spark's catalog, in place of what it held, and print none.",
+            help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
+            " --stuck the findings, too, as TABLE_findings.",
             show_default=False,
         ),
     ] = None,
@@ -229,7 +241,7 @@ def lag_report(
     from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
-    from kgroup.cli.lag_stuck import FindingView, emit_findings
+    from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
     from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
@@ -243,8 +255,11 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or spark_conf or save_as):
-        raise InputError("--master, --spark-conf and --save-as are for --spark")
+    if not spark and (master or remote or spark_conf or ship or save_as):
+        raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
+    for path in paths or ():
+        if "://" in path and not spark:
+            raise InputError(f"{path}: a path of this kind is for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
     destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
@@ -264,21 +279,25 @@ def lag_report(
     views.check(destination, others)
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
-    status = status or bool(failing.statuses)
+    if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or topics or status or time_lag or breakdown):
+        raise InputError("--explain is a page about one group, and shows all that is known of it by itself")
+    if explain is not None and output_format is not OutputFormat.TABLE:
+        raise InputError("--explain is a page to read; --stuck has other formats")
+    status = status or bool(failing.statuses) or (stuck and save_as is not None)
     if rules and not (status or history or explain):
         raise InputError("--rules is for --status, --explain and --windows")
     if now and not (status or time_lag or history or finds or fail_on):
         raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
-    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
-        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
-    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
-        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
     if offsets_retention and not (breakdown or stuck or explain):
         raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
     if breakdown and (history or bootstrap_server):
         raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
-    if (finds or fail_on) and (history or spark):
-        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --spark")
+    if (finds or fail_on) and (history or stream):
+        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --stream")
+    if explain is not None and save_as:
+        raise InputError("--explain is a page to read, not rows for --save-as")
     if since and not history:
         raise InputError("--since is for --windows")
     if history and (status or time_lag or log_ends):
@@ -295,7 +314,9 @@ def lag_report(
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    on_spark = SparkOptions(master=master or DEFAULT_MASTER, conf=spark_conf or (), save_as=save_as)
+    on_spark = SparkOptions(
+        master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
+    )
     question = LagQuestion(
         groups=groups if explain is None else [explain],
         topics=topics,
@@ -329,25 +350,29 @@ def lag_report(
         if history is not None:
             span = (_since_ms(since, now_ms), now_ms if now else None)
             history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
-            report_history(session, logs.sources, history_options, save_as, destination)
+            report_history(session, logs, history_options, save_as, destination)
             return
         if session is not None:
-            scanned = read_on_spark(session, logs.sources, question.window_commits, quiet=quiet)
+            scanned, past = read_on_spark(session, logs, question)
         else:
             scanned = scan_logs(logs.sources, question)
+            past = history_of(logs.sources, quiet=quiet) if finds else None
         look = take_look(question, logs, scanned, now_ms)
         view = RowView(by=by, is_table=is_table)
         remarks: list[str] = []
-        if finds:
-            finding_view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP)
+        if past is not None:
+            save = None
+            if session is not None and save_as is not None:
+                save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
+            asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
             judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, scanned, finding_view, failing, judge_ms, destination)
-        if stuck or explain is not None:
-            deque(view.rows(look, failing.watched_rows), maxlen=0)  # only --fail-on looks at them
-        elif session is not None and save_as is not None:
+            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, destination)
+        if session is not None and save_as is not None:
             save_rows(
                 session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
             )
+        elif stuck or explain is not None:
+            failing.look_at(look.rows(view.columns(look)))
         elif prometheus:
             emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
@@ -356,7 +381,7 @@ def lag_report(
             write_html(look, html)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
-        print(f"kgroup: {printable(line)}", file=sys.stderr)
+        print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
@@ -390,9 +415,14 @@ def _repeat(
 def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Iterator["OpenedLogs"]:
     from kgroup.cli.lag_look import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
+    from kgroup.spark.remote import is_uri, open_remote
 
     if connection is None:
-        yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
+        if any(map(is_uri, paths)):
+            with open_remote(paths) as remote:
+                yield OpenedLogs(sources=remote.named(), remote=remote)
+        else:
+            yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
         return
     from kgroup.cli.live import live_log
 

@@ -7,25 +7,44 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kgroup.cli.progress import activity
+from kgroup.errors import InputError
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
+    from kgroup.log.partition import SegmentFile
     from kgroup.log.scan import Newest
+    from kgroup.log.scan_history import History
     from kgroup.log.scan_last import LastCommits
-    from kgroup.log.sources import Sources
+    from kgroup.spark.reductions import Part, Reduction
 
 DEFAULT_MASTER = "local[*]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one."""
+    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one.
+
+    With `ship` executors get kgroup's code from here.
+    """
 
     master: str = DEFAULT_MASTER
     conf: Sequence[str] = ()
+    ship: bool = False
     save_as: str | None = None
+
+
+def which_spark(master: str | None, remote: str | None) -> str:
+    """The address to open. Raises InputError for both at once, or for a remote that is no Spark Connect."""
+    if remote is None:
+        return master or DEFAULT_MASTER
+    if master is not None:
+        raise InputError("give --master or --remote, not both")
+    if not remote.startswith("sc://"):
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    return remote
 
 
 @contextmanager
@@ -38,7 +57,9 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
     with ExitStack() as stack:
         with activity(f"Spark ({options.master}) starts", quiet=quiet):
-            session = stack.enter_context(open_session(options.master, parse_conf(options.conf)))
+            session = stack.enter_context(
+                open_session(options.master, parse_conf(options.conf), ship=options.ship)
+            )
             if options.save_as is not None:
                 from kgroup.spark.tables import check_table
 
@@ -47,21 +68,37 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
 
 def read_on_spark(
-    session: "SparkSession", sources: "Sources", window_commits: int | None, *, quiet: bool
-) -> "tuple[Newest, LastCommits | None]":
-    """The newest records, and if asked for the last `window_commits` of each key, in one job."""
+    session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion"
+) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
+    """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
+    from kgroup.log.scan_last import Keep, counting
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
+
+    with activity("Spark is reading", quiet=question.quiet):
+        if question.window_commits is None:
+            return (_reduced(session, logs, NewestRecords()), None), None
+        keep = Keep(slots=question.window_commits)
+        for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
+        if not question.findings:
+            newest, last = _reduced(session, logs, for_look)
+            return (newest, counting(last, keep)), None
+        (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
+        return (newest, counting(last, keep)), past
+
+
+def job_of(
+    logs: "OpenedLogs", reduction: "Reduction[Part]"
+) -> "tuple[tuple[SegmentFile, ...], Reduction[Part]]":
+    """The segments to cut into tasks, and what to do in these."""
+    if logs.remote is None:
+        return logs.sources.segments, reduction
+    return logs.remote.sources.segments, logs.remote.fetching(reduction)
+
+
+def _reduced(session: "SparkSession", logs: "OpenedLogs", reduction: "Reduction[Part]") -> "Part":
     from kgroup.spark import jobs
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 
-    with activity("Spark is reading", quiet=quiet):
-        if window_commits is None:
-            return jobs.newest(session, sources.segments), None
-        from kgroup.log.scan_last import Keep, counting
-
-        keep = Keep(slots=window_commits)
-        both = Both(NewestRecords(), LastCommitsOfEach(keep))
-        newest, last = jobs.reduced(session, sources.segments, both)
-        return newest, counting(last, keep)
+    return jobs.reduced(session, *job_of(logs, reduction))
 
 
 def save_rows(

@@ -80,8 +80,11 @@ def report_stream(
 ) -> None:
     """Write the report after each micro-batch, until the query is stopped or all is read."""
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+    from kgroup.spark.shipping import is_connected
     from kgroup.spark.stream import StreamOptions, run_stream
 
+    if is_connected(session):
+        raise InputError("--stream reports from here, so it needs a --master, not a --remote")
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),

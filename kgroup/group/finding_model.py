@@ -104,8 +104,6 @@ class PartitionFacts:
     window: CommitWindow
     verdict: Verdict | None = None
     seen_ends: tuple[LogEnd, ...] = ()
-    log_written_ms: int | None = None
-    """When the newest record of the partition's log was written, where the log is there to look."""
 
     @property
     def place(self) -> tuple[str, int]:

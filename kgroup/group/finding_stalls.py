@@ -14,12 +14,13 @@ _TRY_GROUP = (
     " between two polls does not end or does not commit. If nothing else helps, restart them one by one."
 )
 _TRY_MEMBER = (
-    "Look at this member's log and take a thread dump; compare its version and settings with the others'. To"
-    " let the others take over its partitions, stop it, or: kgroup remove-members."
+    "Look at this member's log and take a thread dump; compare its version and settings with the others'."
+    " The others take over its partitions once it is stopped."
 )
 _TRY_PARTITION = (
     "Look for a record that cannot be processed at the committed offset, for a pause() without resume(), or"
-    " a worker of this partition that hangs. To step over one record: stop the group, kgroup reset-offsets."
+    " a worker of this partition that hangs. To step over one record: stop the group, and"
+    " kafka-consumer-groups --reset-offsets --to-offset."
 )
 _TRY_SIMPLE = (
     "Offsets are committed without membership, so no log says who reads: find the process that used to"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _MERGED_AT_ONCE: Final = 16
+_REMOTE_CORES: Final = 16
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
@@ -114,8 +115,15 @@ def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tup
     from kgroup.spark.tasks import bytes_of, split_segments, task_bytes_for
 
     segments = tuple(segments)
-    task_bytes = task_bytes_for(bytes_of(segments), session.sparkContext.defaultParallelism)
+    task_bytes = task_bytes_for(bytes_of(segments), _cores(session))
     return split_segments(segments, task_bytes), task_bytes
+
+
+def _cores(session: "SparkSession") -> int:
+    """How many tasks run at a time; a Spark Connect server does not say."""
+    from kgroup.spark.shipping import is_connected
+
+    return _REMOTE_CORES if is_connected(session) else session.sparkContext.defaultParallelism
 
 
 def _parts(

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadLimit,
@@ -72,7 +73,7 @@ class LiveDataSource(DataSource):
 
 def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
     """What to read, what to make of it, and how many offsets a micro-batch may have, about."""
-    return {"read": base64.b64encode(pickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
+    return {"read": base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
 
 
 class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

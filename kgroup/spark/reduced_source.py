@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
@@ -72,7 +73,7 @@ def source_options(tasks: Iterable[Task], reduction: Reduction[Part]) -> dict[st
     """Tasks and what to do in them as the texts of options."""
     return {
         "tasks": json.dumps([task.value for task in tasks]),
-        "reduction": base64.b64encode(pickle.dumps(reduction)).decode("ascii"),
+        "reduction": base64.b64encode(cloudpickle.dumps(reduction)).decode("ascii"),
     }
 
 

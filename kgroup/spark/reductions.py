@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kgroup.log.scan import Newest, Slice
+    from kgroup.log.scan_history import History
     from kgroup.log.scan_last import Keep, LastPart
 
 Part = TypeVar("Part")
@@ -63,6 +64,23 @@ class LastCommitsOfEach:
         from kgroup.log.scan_last import merge_last
 
         return merge_last(parts, self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachAndRounds:
+    """How far anybody had got when, and rebalances in a row."""
+
+    def reduce(self, slices: "Iterable[Slice]") -> "History":
+        """See `kgroup.log.scan_history.read_history`."""
+        from kgroup.log.scan_history import read_history
+
+        return read_history(slices)
+
+    def merge(self, parts: "Iterable[History]") -> "History":
+        """See `kgroup.log.scan_history.merge_histories`."""
+        from kgroup.log.scan_history import merge_histories
+
+        return merge_histories(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,19 +76,25 @@ def test_a_name_that_is_none_is_one_line(spark: "SparkSession") -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("shared_session")
-def test_the_table_holds_a_row_for_each_row_of_the_report(
+def test_one_table_holds_the_rows_of_the_report_and_another_the_findings(
     spark: "SparkSession", database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tables, "check_table", lambda session, name: None)
-    arguments = ["lag-report", str(CAPTURE), "--status", "--now", "2026-11-20T13:00Z"]
-    with pytest.raises(SystemExit):
-        main([*arguments, "-o", "csv", "-q"])
-    printed = capsys.readouterr().out.count("\n") - 1
+    arguments = ["lag-report", str(CAPTURE), "--now", "2026-11-20T13:00Z"]
+
+    def rows_of(*more: str) -> int:
+        with pytest.raises(SystemExit):
+            main([*arguments, *more, "-o", "csv", "-q"])
+        return capsys.readouterr().out.count("\n") - 1
+
+    partitions, findings = rows_of("--status"), rows_of("--stuck")
+    assert min(partitions, findings) > 5
     with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--spark", "--save-as", f"{database}.lag"])
+        main([*arguments, "--stuck", "--spark", "--save-as", f"{database}.lag"])
     written = capsys.readouterr()
     assert (ended.value.code, written.out) == (0, "")
-    assert f"kgroup: table {database}.lag: {printed} rows" in written.err
-    table = spark.table(f"{database}.lag")
-    assert table.count() == printed
+    assert f"kgroup: table {database}.lag: {partitions} rows" in written.err
+    table, table_of_findings = spark.table(f"{database}.lag"), spark.table(f"{database}.lag_findings")
+    assert (table.count(), table_of_findings.count()) == (partitions, findings)
     assert {"group", "lag", "status", "rule", "evidence"} <= set(table.columns)
+    assert {"group", "finding", "since", "evidence", "try_this"} <= set(table_of_findings.columns)
