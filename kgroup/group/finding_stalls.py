@@ -110,7 +110,10 @@ def _members_and_partitions(facts: GroupFacts, standing: Sequence[_Standing], st
             yield _stalled_member(facts, member_id, of_member)
             continue
         # A slow member that reads one partition after the other lets the rest wait meanwhile.
-        is_busy = any(is_behind(partition, step) and _moved(partition) for partition in others)
+        is_busy = any(
+            is_behind(partition, step) and _moved(partition) and _goes_on([partition], of_member)
+            for partition in others
+        )
         for one in of_member:
             if not is_busy or (one.still.how is How.PATIENCE and not one.still.repeats):
                 yield _stalled_partition(facts, one)
