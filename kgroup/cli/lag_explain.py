@@ -58,7 +58,7 @@ def _head(facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None])
     group = facts.group
     kind = group.kind.value + (f", protocol {group.protocol}" if group.protocol else "")
     yield f"Group {printable(group.group_id)} ({kind}), as of {iso_time(facts.now_ms)}"
-    since = f" since {iso_time(facts.since_ms)}" if facts.since_ms is not None else ""
+    since = f" since {iso_time(facts.group.since_ms)}" if facts.group.since_ms is not None else ""
     epoch = f", generation {group.epoch}" if group.epoch is not None else ""
     yield f"State   {group.state.value}{since}{epoch}, {counted(len(group.members), 'member')}"
     known = [verdict.status for verdict in verdicts.values() if verdict is not None]

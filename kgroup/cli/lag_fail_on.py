@@ -1,6 +1,7 @@
 """`lag-report --fail-on`: what makes the command exit with 3, and what of it was found."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -56,6 +57,11 @@ class FailOn:
                 if finding.kind in kinds and finding.grade is not Grade.UNKNOWN:
                     self._seen.setdefault(name, []).append(finding.group)
             yield finding
+
+    def look_at(self, rows: Iterable[Row]) -> None:
+        """Note rows that are not shown, if it is by rows that this fails."""
+        if self.lags or self.statuses:
+            deque(self.watched_rows(rows), maxlen=0)
 
     def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows of a report, noted in passing."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, pairwise
 from typing import Final
 
 from kgroup.cli.lag_inputs import LagInputs, iterate_commits
@@ -48,6 +49,7 @@ FINDING_TABLE: Final = (
 )
 
 _POINTS: Final = 60  # log ends of the past, evenly over a partition's log
+_PLACES_KEPT: Final = 4096
 _NO_COMMITS: Final = CommitWindow(slots=0)
 _Place = tuple[str, int]
 
@@ -56,25 +58,24 @@ class Reaches:
     """How far anybody had got in each partition, by topic and partition."""
 
     def __init__(self, history: History) -> None:
-        self._by_place: dict[_Place, list[LogEnd]] = {}
         table = history.reach
-        for topic, partition, offset, timestamp in zip(
-            table["topic"].to_pylist(),
-            values_of(table["partition"]).tolist(),
-            values_of(table["offset"]).tolist(),
-            values_of(table["commit_timestamp"]).tolist(),
-            strict=True,
-        ):
-            ends = self._by_place.setdefault((str(topic), partition), [])
-            ends.append(LogEnd(offset=offset, timestamp=timestamp))
-        self._seen: dict[_Place, tuple[LogEnd, ...]] = {}
+        self._offsets = values_of(table["offset"])
+        self._timestamps = values_of(table["commit_timestamp"])
+        places = list(zip(table["topic"].to_pylist(), values_of(table["partition"]).tolist(), strict=True))
+        begins = [row for row, place in enumerate(places) if not row or place != places[row - 1]]
+        self._rows: dict[_Place, slice] = {
+            (str(places[begin][0]), places[begin][1]): slice(begin, end)
+            for begin, end in pairwise([*begins, len(places)])
+        }
+        self.seen = lru_cache(_PLACES_KEPT)(self._find)
+        """Proven log ends of the past, by time, of a topic, partition, and its log end offset."""
 
-    def seen(self, topic: str, partition: int, log_end_offset: int | None) -> tuple[LogEnd, ...]:
-        """Proven log ends of the past, by time; a partition has the same log end in all rows of a report."""
-        place = topic, partition
-        if place not in self._seen:
-            self._seen[place] = seen_ends(self._by_place.get(place, ()), log_end_offset)
-        return self._seen[place]
+    def _find(self, topic: str, partition: int, log_end_offset: int | None) -> tuple[LogEnd, ...]:
+        rows = self._rows.get((topic, partition), slice(0))
+        pairs = zip(self._offsets[rows].tolist(), self._timestamps[rows].tolist(), strict=True)
+        return seen_ends(
+            (LogEnd(offset=offset, timestamp=timestamp) for offset, timestamp in pairs), log_end_offset
+        )
 
 
 class FactReader:
@@ -105,16 +106,11 @@ class FactReader:
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id."""
         patterns, open_commits = self._patterns(inputs.groups), self._open_commits()
-        rows = {
-            group_id: tuple(of_group) for group_id, of_group in groupby(inputs.rows(), lambda row: row.group)
-        }
-        for group_id in sorted(rows.keys() | inputs.groups.keys()):
-            group = inputs.groups.get(group_id) or simple_group(group_id)
+        for group_id, rows in _by_group(inputs):
             yield GroupFacts(
-                group=group,
-                partitions=tuple(map(self._partition, rows.get(group_id, ()))),
+                group=inputs.groups.get(group_id) or simple_group(group_id),
+                partitions=tuple(map(self._partition, rows)),
                 now_ms=self.now_ms,
-                since_ms=group.since_ms,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
                 retention_ms=self._retention_ms,
@@ -127,17 +123,16 @@ class FactReader:
         is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
         if row.log_end_offset is None or not is_there or not window.commits:
             return PartitionFacts(row=row, window=window)
-        seen = self._seen(row)
-        window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
+        seen = self._seen(row) if (row.lag or 0) > 0 else ()
+        if seen:
+            window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
         verdict = KgroupRules().judge(window, row.log_end_offset, self.now_ms)
         return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
 
     def _seen(self, row: LagRow) -> tuple[LogEnd, ...]:
         """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
         seen = self._reaches.seen(row.topic, row.partition, row.log_end_offset)
-        if row.current_offset is None or (row.lag or 0) <= 0:
-            return seen
-        if unread_by(seen, row.current_offset) is not None:
+        if row.current_offset is None or unread_by(seen, row.current_offset) is not None:
             return seen
         try:
             ends = self._data_logs.history(row.topic, row.partition, _POINTS)
@@ -170,6 +165,18 @@ class FactReader:
                 )
             )
         return found
+
+
+def _by_group(inputs: LagInputs) -> Iterator[tuple[str, Iterable[LagRow]]]:
+    """Every group with its rows, which some do not have, by group id."""
+    unvisited = sorted(inputs.groups, reverse=True)
+    for group_id, rows in groupby(inputs.rows(), lambda row: row.group):
+        while unvisited and unvisited[-1] < group_id:
+            yield unvisited.pop(), ()
+        if unvisited and unvisited[-1] == group_id:
+            unvisited.pop()
+        yield group_id, rows
+    yield from ((group_id, ()) for group_id in reversed(unvisited))
 
 
 def found_in(

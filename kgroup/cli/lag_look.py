@@ -39,7 +39,8 @@ _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
 class LagQuestion:
     """What is asked at each look. `groups` and `topics` are names or a shell's patterns; None is all.
 
-    `rules` and `time_lag` are None where no status and no time lag is wanted.
+    `rules` and `time_lag` are None where no status and no time lag is wanted. `only_lagging` is for whoever
+    shows rows: findings and sums look at all of them.
     """
 
     groups: Sequence[str] | None = None
@@ -90,6 +91,7 @@ class Look:
     now_ms: int
     sources: Sources
     inputs: LagInputs
+    windows: Windows | None
     status: StatusJudge | None
     times: TimeColumns | None
     looks: LagLooks | None
@@ -170,6 +172,7 @@ def take_look(
         now_ms=now_ms,
         sources=logs.sources,
         inputs=inputs,
+        windows=windows,
         status=status,
         times=times,
         looks=looks,
@@ -222,5 +225,5 @@ def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
 def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:
     wanted = matcher(question.topics)
     for row in inputs.rows():
-        if wanted(row.topic) and (not question.only_lagging or (row.lag or 0) > 0):
+        if wanted(row.topic):
             yield row

@@ -3,7 +3,6 @@
 import gc
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,24 +13,31 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
-from kgroup.cli.lag_columns import report_columns
 from kgroup.cli.lag_options import (
     BreakdownOption,
+    ByOption,
     CheckpointOption,
     EveryOption,
     ExplainOption,
     FailOnOption,
+    HtmlOption,
     MaxOffsetsOption,
     OnceOption,
+    PrometheusOption,
     RemoteOption,
     RetentionOption,
+    ServeMetricsOption,
     ShipOption,
     SinceOption,
     StreamOption,
     StuckOption,
     TimeLagOption,
+    Views,
+    WatchOption,
     WindowsOption,
     check_time_lag,
+    parse_address,
+    parse_seconds,
 )
 from kgroup.cli.lag_spark import (
     DEFAULT_MASTER,
@@ -55,11 +61,11 @@ from kgroup.cli.options import (
 )
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import OpenedLogs
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
     from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
@@ -154,6 +160,11 @@ def lag_report(
     breakdown: BreakdownOption = False,
     offsets_retention: RetentionOption = None,
     time_lag: TimeLagOption = None,
+    by: ByOption = None,
+    watch: WatchOption = None,
+    prometheus: PrometheusOption = False,
+    serve_metrics: ServeMetricsOption = None,
+    html: HtmlOption = None,
     history: WindowsOption = None,
     since: SinceOption = None,
     stream: StreamOption = False,
@@ -216,6 +227,7 @@ def lag_report(
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
+    from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -235,17 +247,34 @@ def lag_report(
             raise InputError(f"{path}: a path of this kind is for --spark")
     if save_as and (output or output_format is not OutputFormat.TABLE):
         raise InputError("--save-as is instead of --format and --output")
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
+    others = {
+        "--breakdown": breakdown,
+        "--explain": explain,
+        "--fail-on": fail_on,
+        "--now": now,
+        "--save-as": save_as,
+        "--spark": spark,
+        "--stream": stream,
+        "--strict": strict,
+        "--stuck": stuck,
+        "--windows": history,
+    }
+    views.check(destination, others)
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
+    if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or topics or status or time_lag or breakdown):
+        raise InputError("--explain is a page about one group, and shows all that is known of it by itself")
+    if explain is not None and output_format is not OutputFormat.TABLE:
+        raise InputError("--explain is a page to read; --stuck has other formats")
     status = status or bool(failing.statuses) or (stuck and save_as is not None)
     if rules and not (status or history or explain):
         raise InputError("--rules is for --status, --explain and --windows")
     if now and not (status or time_lag or history or finds or fail_on):
         raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
-    if stuck and (time_lag or breakdown or only_lagging or explain is not None):
-        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
-    if explain is not None and (groups or time_lag or output_format is not OutputFormat.TABLE):
-        raise InputError("--explain is a page about one group: no --group, --time-lag or --format with it")
     if offsets_retention and not (breakdown or stuck or explain):
         raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
     if breakdown and (history or bootstrap_server):
@@ -265,12 +294,11 @@ def lag_report(
     if stream and (history or save_as):
         raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
     if time_lag is not None:
-        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=False)
+        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     on_spark = SparkOptions(
         master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
     )
@@ -286,20 +314,20 @@ def lag_report(
         retention_ms=_retention_ms(offsets_retention),
         quiet=quiet,
     )
-    columns = report_columns(
-        is_table=output_format is OutputFormat.TABLE and save_as is None,
-        times=time_lag is not None,
-        rates=time_lag is not None,
-        status=status,
-        breakdown=breakdown,
-    )
+    if views.repeated:
+        _repeat(question, views, paths or [], connection, destination)
+        return
+    is_table = output_format is OutputFormat.TABLE and save_as is None
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
         check_destination(destination)
         with spark_session(on_spark, quiet=quiet) as session:
             assert session is not None
-            report_stream(session, connection, question, settings, columns, destination)
+            report_stream(
+                session, connection, question, settings, columns_of(question, is_table=is_table), destination
+            )
         return
+    began = time.monotonic()
     with (
         _opened(paths or [], connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
@@ -315,27 +343,55 @@ def lag_report(
             scanned = scan_logs(logs.sources, question)
             past = history_of(logs.sources, quiet=quiet) if finds else None
         look = take_look(question, logs, scanned, now_ms)
-        rows = failing.watched_rows(look.rows(columns))
+        view = RowView(by=by, is_table=is_table)
         remarks: list[str] = []
         if past is not None:
             save = None
             if session is not None and save_as is not None:
                 save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
-            view = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
+            asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
             judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, (*scanned, past), view, failing, judge_ms, destination)
+            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, destination)
         if session is not None and save_as is not None:
-            save_rows(session, save_as, rows, columns, quiet=quiet)
+            save_rows(
+                session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
+            )
         elif stuck or explain is not None:
-            deque(rows, maxlen=0)  # only --fail-on looks at them
+            failing.look_at(look.rows(view.columns(look)))
+        elif prometheus:
+            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
-            emit(rows, columns, destination)
+            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
+
+
+def _repeat(
+    question: "LagQuestion",
+    views: Views,
+    paths: Sequence[str],
+    connection: "ConnectionOptions | None",
+    output: OutputOptions,
+) -> None:
+    """Watch, or serve metrics, until interrupted."""
+    from kgroup.cli.lag_again import RepeatedLooks
+    from kgroup.cli.lag_serve import serve_metrics
+    from kgroup.cli.lag_views import RowView
+    from kgroup.cli.lag_watch import watch
+
+    looks = RepeatedLooks(question, paths, connection)
+    try:
+        if views.serve_metrics is not None:
+            serve_metrics(looks, parse_address(views.serve_metrics))
+        elif views.watch is not None:
+            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
+            watch(looks, view, output, parse_seconds(views.watch))
+    finally:
+        looks.close()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_views import lagging
 from kgroup.cli.times import parse_duration
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
@@ -123,7 +124,8 @@ class _Report:
 
     def _rows(self, look: Look) -> "Iterator[Row]":
         wanted = matcher(self.question.groups)
-        return (row for row in look.rows(self.columns) if wanted(str(row["group"])))
+        rows = (row for row in look.rows(self.columns) if wanted(str(row["group"])))
+        return lagging(rows) if self.question.only_lagging else rows
 
     def _write(self, number: int, rows: "Iterable[Row]") -> None:
         if self.destination.path is None:

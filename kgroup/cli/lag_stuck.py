@@ -15,16 +15,14 @@ from kgroup.cli.lag_findings import (
     found_in,
     remedies,
 )
-from kgroup.cli.lag_look import WINDOW_COMMITS, Look, matcher
-from kgroup.cli.lag_status import Windows
+from kgroup.cli.lag_look import Look, matcher
 from kgroup.cli.progress import byte_progress
 from kgroup.group.finding_absence import PATIENCE_MS
-from kgroup.group.finding_text import counted, lasting
+from kgroup.group.finding_text import lasting
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, split
 from kgroup.log.scan_history import History, newest_time, read_history
-from kgroup.log.scan_last import LastCommits
 from kgroup.log.sources import Sources
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, emit, emit_page, iso_time
 
@@ -67,30 +65,29 @@ class FindingView:
 
 def emit_findings(
     look: Look,
-    scanned: tuple[Newest, LastCommits | None, History],
+    scanned: tuple[Newest, History],
     view: FindingView,
     failing: FailOn,
     now_ms: int | None,
     options: OutputOptions,
 ) -> list[str]:
     """Find what is wrong at `now_ms`, None for `judged_at`; show it, and return what else there is to say."""
-    newest, last, history = scanned
-    assert last is not None, "findings go by windows"
+    assert look.windows is not None, "the question was one about findings"
+    newest, history = scanned
     remarks: list[str] = []
     if now_ms is None:
         now_ms, remarks = judged_at(history, look.now_ms)
-    windows = Windows(last, WINDOW_COMMITS)
     data_logs = DataLogs(look.sources.log_dirs)
-    reader = FactReader(newest, windows, history, data_logs, now_ms, look.question.retention_ms)
-    groups = list(reader.facts(look.inputs))
+    reader = FactReader(newest, look.windows, history, data_logs, now_ms, look.question.retention_ms)
+    groups = reader.facts(look.inputs)
     findings = tuple(failing.watched(found_in(groups, matcher(look.question.topics))))
     if view.explain is not None:
-        emit_page(partial(explain_groups, groups, rules_named(view.rules)), options)
+        emit_page(partial(explain_groups, reader.facts(look.inputs), rules_named(view.rules)), options)
     elif view.stuck and view.save is not None:
         view.save(finding_rows(findings, look.inputs.groups), FINDING_COLUMNS)
     elif view.stuck and options.format is OutputFormat.TABLE:
         emit(finding_table(findings, look.inputs.groups, now_ms), FINDING_TABLE, options)
-        remarks += list(remedies(findings)) or [f"nothing found in {counted(len(groups), 'group')}"]
+        remarks += list(remedies(findings)) or ["nothing found"]
     elif view.stuck:
         emit(finding_rows(findings, look.inputs.groups), FINDING_COLUMNS, options)
     return [*remarks, *reader.problems]

@@ -109,9 +109,9 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
     """Members that own partitions with records in them, of which the group has no offset."""
     group = facts.group
     # What streams members own is worked out from tasks, and may be of topics that they only write.
-    if group.kind in (GroupKind.SHARE, GroupKind.STREAMS) or facts.since_ms is None:
+    if group.kind in (GroupKind.SHARE, GroupKind.STREAMS) or facts.group.since_ms is None:
         return
-    owned_ms = facts.now_ms - facts.since_ms
+    owned_ms = facts.now_ms - facts.group.since_ms
     for member in group.members:
         own = [partition for partition in facts.partitions if partition.row.member_id == member.member_id]
         never = [partition for partition in own if _could_commit(partition)]
@@ -127,7 +127,7 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             topic=_only_topic(never),
             partition=only.partition if only else None,
             member_id=member.member_id,
-            since_ms=facts.since_ms,
+            since_ms=facts.group.since_ms,
             grade=Grade.INFERRED if owned_ms >= PATIENCE_MS else Grade.UNKNOWN,
             evidence=f"owner for {lasting(owned_ms)} of {counted(len(never), 'partition')}{others} ({places})"
             f" with {counted(records, 'record')} and no committed offset",
@@ -137,8 +137,8 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _empty_ms(facts: GroupFacts, committed: Sequence[PartitionFacts]) -> int | None:
-    if facts.since_ms is not None:
-        return facts.since_ms
+    if facts.group.since_ms is not None:
+        return facts.group.since_ms
     return max((partition.row.commit_timestamp or -1 for partition in committed), default=None)
 
 

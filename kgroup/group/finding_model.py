@@ -104,8 +104,6 @@ class PartitionFacts:
     window: CommitWindow
     verdict: Verdict | None = None
     seen_ends: tuple[LogEnd, ...] = ()
-    log_written_ms: int | None = None
-    """When the newest record of the partition's log was written, where the log is there to look."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -117,15 +115,12 @@ class PartitionFacts:
 class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
-    `since_ms` is when the group's present state was logged: its last member's leaving if it is Empty, its
-    generation's beginning otherwise; None is unknown. `open_commits` are those of open transactions.
-    `retention_ms` is the broker's `offsets.retention.minutes`.
+    `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
     """
 
     group: Group
     partitions: tuple[PartitionFacts, ...]
     now_ms: int
-    since_ms: int | None = None
     patterns: tuple[Pattern, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS

@@ -4,7 +4,7 @@ A log of the offsets topic holds no log ends. But a group that commits an offset
 it, so every commit of every group says how long the log was at least. It says nothing of how long at most.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kgroup.group.commit_window import LogEnd
 
@@ -23,24 +23,23 @@ def seen_ends(commits: Iterable[LogEnd], log_end_offset: int | None) -> tuple[Lo
     return tuple(sorted(counting, key=lambda commit: (commit.timestamp or 0, commit.offset)))
 
 
-def unread_by(seen: Iterable[LogEnd], offset: int) -> int | None:
-    """Since when, at the latest, there has been a record to read at `offset`: epoch ms, None if unproven."""
-    return min(
-        (end.timestamp for end in seen if end.offset > offset and end.timestamp is not None), default=None
-    )
+def unread_by(seen: Sequence[LogEnd], offset: int) -> int | None:
+    """Since when, at the latest, there has been a record to read at `offset`: epoch ms, None if unproven.
+
+    `seen` by time, here and below.
+    """
+    return next((end.timestamp for end in seen if end.offset > offset), None)
 
 
-def passed_until(seen: Iterable[LogEnd], offset: int) -> int | None:
+def passed_until(seen: Sequence[LogEnd], offset: int) -> int | None:
     """When somebody who had passed `offset` committed last: epoch ms, None if nobody is known to have."""
-    return max(
-        (end.timestamp for end in seen if end.offset > offset and end.timestamp is not None), default=None
-    )
+    return next((end.timestamp for end in reversed(seen) if end.offset > offset), None)
 
 
 def written_per_s(seen: Iterable[LogEnd], from_ms: int, to_ms: int) -> float | None:
     """How fast the furthest reader went in between, which a caught-up one cannot do faster than the writer.
 
-    `seen` by time. Records per second; None without two readings at different times.
+    Records per second; None without two readings at different times.
     """
     furthest: list[tuple[int, int]] = []
     for end in seen:

@@ -43,8 +43,35 @@ def copy_offsets_topic(
     offset to `follow` from. Raises SourceError if the topic or a partition is not there, or cannot be read
     for some seconds.
     """
-    spans = offsets_spans(cluster, partitions)
-    return {partition: copy_span(cluster, partition, span, folder)[1] for partition, span in spans.items()}
+    return grow_copy(cluster, folder, {}, partitions)
+
+
+def grow_copy(
+    cluster: Cluster,
+    folder: Path,
+    positions: Mapping[int, int],
+    partitions: Collection[int] | None = None,
+) -> dict[int, int]:
+    """Bring a copy up to the high watermark of now: what was written since `positions` goes behind the rest.
+
+    What the cleaner has taken from the cluster meanwhile stays in the copy; its newer records win, as in any
+    log. Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic
+    was made anew.
+    """
+    grown = {}
+    for partition, (start, end) in offsets_spans(cluster, partitions).items():
+        begin = max(start, positions.get(partition, start))
+        if begin > end:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} ends at {end}, before {begin}"
+            )
+        place = folder / f"{OFFSETS_TOPIC}-{partition}"
+        place.mkdir(parents=True, exist_ok=True)
+        segment = next(place.glob("*.log"), place / f"{begin:020}.log")
+        with segment.open("ab") as file:
+            grown[partition] = _copy(cluster, partition, begin, end, file)
+        segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return grown
 
 
 def copy_span(cluster: Cluster, partition: int, span: tuple[int, int], folder: Path) -> tuple[Path, int]:

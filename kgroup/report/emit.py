@@ -101,6 +101,12 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
         _write_lines(_lines(rows, columns, output, stream), output, stream)
 
 
+def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:
+    """Write lines that are done already, whatever the format."""
+    with _opened(output) as stream:
+        _write_lines(lines, output, stream)
+
+
 def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
     with _opened(output) as stream:
@@ -130,20 +136,38 @@ def _lines(
         case OutputFormat.JSON:
             return _json_array_lines(rows)
         case _:
-            return render_table(
-                [
-                    TableColumn(
-                        heading=column.heading,
-                        right=column.kind in _RIGHT_ALIGNED,
-                        wraps=column.kind in (Kind.TEXT, Kind.NESTED),
-                    )
-                    for column in columns
-                ],
-                ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+            return table_lines(
+                rows,
+                columns,
                 width_max=_terminal_width(stream),
                 show_headings=output.headers,
                 rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
             )
+
+
+def table_lines(
+    rows: Iterable[Row],
+    columns: Sequence[Column],
+    *,
+    width_max: int | None = None,
+    show_headings: bool = True,
+    rows_at_once: int = _TABLE_ROWS_AT_ONCE,
+) -> Iterator[str]:
+    """The lines of a table, as `render_table` lays it out."""
+    return render_table(
+        [
+            TableColumn(
+                heading=column.heading,
+                right=column.kind in _RIGHT_ALIGNED,
+                wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+            )
+            for column in columns
+        ],
+        ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+        width_max=width_max,
+        show_headings=show_headings,
+        rows_at_once=rows_at_once,
+    )
 
 
 def _json_array_lines(rows: Iterable[object]) -> Iterator[str]:

@@ -102,7 +102,7 @@ def test_nothing_to_find_is_said(kgroup):
     ended = kgroup("lag-report", str(SMALL), "--stuck", "--now", "2026-11-20T12:52:48Z")
     assert ended.status == 0
     assert ended.out == "GROUP  FINDING  WHERE  FOR  EVIDENCE\n"
-    assert ended.err.endswith("kgroup: nothing found in 4 groups\n")
+    assert ended.err.endswith("kgroup: nothing found\n")
 
 
 def test_a_copy_of_a_log_is_judged_as_of_its_end(kgroup):
@@ -211,8 +211,12 @@ def test_failing_goes_with_findings_and_pages(kgroup):
         (["--fail-on", "lag=-1"], 2, "--fail-on lag=-1: not lag=N"),
         (["--fail-on", "ok"], 2, "--fail-on ok: not lag=N"),
         (["--stuck", "--only-lagging"], 2, "--stuck shows findings, not rows"),
+        (["--stuck", "--status"], 2, "--stuck shows findings, not rows"),
+        (["--offsets-retention", "7d"], 2, "--offsets-retention is for --breakdown"),
+        (["--stuck", "--offsets-retention", "week"], 2, "--offsets-retention week: not a length of time"),
         (["--explain", "left-behind", "--group", "x"], 2, "--explain is a page about one group"),
-        (["--explain", "left-behind", "-o", "json"], 2, "--explain is a page about one group"),
+        (["--explain", "left-behind", "--status"], 2, "--explain is a page about one group"),
+        (["--explain", "left-behind", "-o", "json"], 2, "--explain is a page to read"),
         (["--explain", "nosuch"], 1, "no group here matches nosuch"),
         (["--stuck", "--rules", "burrow"], 2, "--rules is for --status"),
         (["--stuck", "--now", "soon"], 2, "--now soon: not a time"),
@@ -223,3 +227,43 @@ def test_what_cannot_be_done_is_said_in_one_line(kgroup, arguments, status, said
     assert (ended.status, ended.out) == (status, "")
     assert ended.err.startswith(f"kgroup: {said}")
     assert ended.err.count("\n") == 1
+
+
+def test_what_the_lag_is_made_of(kgroup):
+    ended = kgroup("lag-report", str(LIVES), "--breakdown", "--group", "cron-exporter", "-q", "-o", "json")
+    rows = json.loads(ended.out)
+    truth = json.loads((LIVES / "groups.json").read_text())["groups"]["cron-exporter"]["offsets"]
+    ends = json.loads((LIVES / "topics.json").read_text())["topics"]["payments"]["partitions"]
+    for row in rows:
+        # The producer of payments wrote no transactions, and nothing is compacted or deleted.
+        unread = ends[str(row["partition"])]["logEnd"] - truth[f"payments-{row['partition']}"]["offset"]
+        assert row["lag"] == row["unread_records"] == unread
+        assert [row[name] for name in ("aborted_records", "undecided_records", "transaction_markers")] == [
+            0
+        ] * 3
+        assert [row[name] for name in ("missing_offsets", "beyond_last_stable", "lost_offsets")] == [0] * 3
+        assert row["expires"] == row["commit_timestamp"] + 7 * 86_400_000
+
+
+def test_what_cannot_be_looked_into_is_unknown(kgroup):
+    ended = kgroup("lag-report", str(LIVES), "--breakdown", "--group", "left-behind", "-q", "-o", "json")
+    for row in json.loads(ended.out):
+        assert (row["unread_records"], row["missing_offsets"], row["lost_offsets"]) == (None, None, None)
+        assert row["lag"] > 0
+
+
+def test_offsets_deleted_unread_are_counted(kgroup, tmp_path):
+    ends = tmp_path / "ends.csv"
+    ends.write_text("topic,partition,log_end_offset,log_start_offset\norders,0,500,150\n")
+    call = ("lag-report", str(LIVES), "--breakdown", "--log-ends", str(ends), "-q", "-o", "json")
+    rows = json.loads(kgroup(*call, "--group", "left-behind", "--topic", "orders").out)
+    assert [row["lost_offsets"] for row in rows if row["partition"] == 0] == [150 - 109]
+    assert "below-log-start" in rows[0]["notes"]
+
+
+def test_a_retention_of_ones_own(kgroup):
+    call = ("lag-report", str(LIVES), "--stuck", *AT, "--group", "left-behind", "-o", "json")
+    retention = ("--offsets-retention", "150s")
+    kinds = [row["finding"] for row in json.loads(kgroup(*call, *retention).out)]
+    assert kinds == ["dead-with-lag", "offsets-expire"]
+    assert [row["finding"] for row in json.loads(kgroup(*call).out)] == ["dead-with-lag"]

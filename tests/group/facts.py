@@ -84,10 +84,15 @@ def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_com
     )
     state = GroupState.STABLE if members else GroupState.EMPTY
     return GroupFacts(
-        group=Group(group_id="g", kind=kind, state=state, members=members),
+        group=Group(
+            group_id="g",
+            kind=kind,
+            state=state,
+            members=members,
+            since_ms=None if since is None else ago(since),
+        ),
         partitions=partitions,
         now_ms=NOW,
-        since_ms=None if since is None else ago(since),
         patterns=patterns,
         open_commits=open_commits,
     )
