@@ -224,6 +224,7 @@ def lag_report(
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
+    from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
@@ -362,6 +363,8 @@ def lag_report(
             emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
             emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
+        if html is not None:
+            write_html(look, html)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)

@@ -5,50 +5,48 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from kgroup.cli.lag_options import TimeLagChoice
-from kgroup.cli.lag_time import METHODS, UNKNOWN_RATES, Finder, TimeColumns
+from kgroup.cli.lag_time import UNKNOWN_RATES, Finder, TimeColumns
 from kgroup.group.lag import LagRow, Note
 from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rates import LagRates
 from kgroup.group.time_lag import (
     TimeLag,
-    TimeLagMethod,
     TimeLagNote,
     exact_time_lag,
     interpolated_time_lag,
     without_looking,
 )
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.net.admin import Cluster
 from kgroup.net.timestamps import SearchAnswers, search_timestamps
 from kgroup.net.unread import UnreadAnswers, UnreadPlace, fetch_first_unread
 
 
 def live_columns(
-    choice: TimeLagChoice, cluster: Cluster, rows: Iterable[LagRow], now_ms: int, looks: LagLooks | None
+    method: TimeLagMethod, cluster: Cluster, rows: Iterable[LagRow], now_ms: int, looks: LagLooks | None
 ) -> TimeColumns:
     """The columns for these rows. Interpolation and rates need `looks`, these rows' among them.
 
     Raises SourceError if the cluster does not answer.
     """
-    method = METHODS[choice]
     asked = [row for row in rows if without_looking(row, method) is None]
     rates = looks.rates if looks is not None else _no_rates
     problems: tuple[str, ...] = ()
     finder: Finder
-    match choice:
-        case TimeLagChoice.EXACT:
+    match method:
+        case TimeLagMethod.EXACT:
             fetched = fetch_first_unread(cluster, [_place(row) for row in asked])
             finder = partial(_exact, fetched, now_ms)
             problems = fetched.problems
-        case TimeLagChoice.BISECT:
+        case TimeLagMethod.BISECT:
             searched = search_timestamps(cluster, [_place(row) for row in asked])
             finder = partial(_bisected, searched, now_ms)
             problems = searched.problems
-        case TimeLagChoice.INTERPOLATE:
+        case TimeLagMethod.INTERPOLATE:
             assert looks is not None, "check_time_lag is asked first"
             finder = partial(_interpolated, looks, now_ms)
         case _:
-            assert_never(choice)
+            assert_never(method)
     return TimeColumns(method=method, find=finder, rates=rates, problems=list(problems))
 
 
@@ -61,7 +59,7 @@ def _place(row: LagRow) -> UnreadPlace:
 def _exact(fetched: UnreadAnswers, now_ms: int, row: LagRow) -> TimeLag:
     assert row.current_offset is not None and row.log_end_offset is not None
     if _place(row) not in fetched.found:
-        return _unreadable(TimeLagMethod.FIRST_UNREAD_RECORD)
+        return _unreadable(TimeLagMethod.EXACT)
     first = fetched.found[_place(row)]
     return exact_time_lag(row.current_offset, row.log_start_offset or 0, row.log_end_offset, first, now_ms)
 
@@ -69,7 +67,7 @@ def _exact(fetched: UnreadAnswers, now_ms: int, row: LagRow) -> TimeLag:
 def _bisected(searched: SearchAnswers, now_ms: int, row: LagRow) -> TimeLag:
     search = searched.searches.get(_place(row))
     if search is None:
-        return _unreadable(TimeLagMethod.BISECTION)
+        return _unreadable(TimeLagMethod.BISECT)
     found = search.time_lag(now_ms)
     if found.note is None and Note.BELOW_LOG_START in row.notes:
         return replace(found, note=TimeLagNote.FIRST_LEFT_RECORD)

@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import Producer
 
 import kgroup.testing
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.net.admin import Cluster
 from kgroup.net.properties import ConnectionOptions
 from kgroup.net.timestamps import search_timestamps
@@ -122,8 +123,7 @@ def test_bisection_finds_the_same_times_by_list_offsets_alone(cluster: Cluster) 
     assert found.problems == ()
     lags = {place: search.time_lag(BEGIN_MS + 60_000) for place, search in found.searches.items()}
     assert lags == {
-        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECTION)
-        for place in places
+        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECT) for place in places
     }
 
 
@@ -131,7 +131,7 @@ def test_bisection_before_a_marker_says_at_most(cluster: Cluster) -> None:
     """`ListOffsets` names records only, so that the one at 2 is newer than the place is not told exactly."""
     search = search_timestamps(cluster, [UnreadPlace("deals", 0, 1)]).searches[UnreadPlace("deals", 0, 1)]
     assert search.time_lag(BEGIN_MS + 10) == TimeLag(
-        lag_ms=10, method=TimeLagMethod.BISECTION, note=TimeLagNote.AT_MOST
+        lag_ms=10, method=TimeLagMethod.BISECT, note=TimeLagNote.AT_MOST
     )
 
 
