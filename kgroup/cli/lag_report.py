@@ -90,6 +90,18 @@ EXAMPLES: Final = (
         "All about one group, on a page",
         "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
     ),
+    Example(
+        "How far a group was behind in each quarter of an hour that the log tells of",
+        "kgroup lag-report /var/lib/kafka/data --group orders-app --windows 15m",
+    ),
+    Example(
+        "Lag and findings of a cluster's logs in object storage, as tables of Spark's catalog",
+        "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
+    ),
+    Example(
+        "The live report again and again, from what is new, after a crash from where it was",
+        "kgroup lag-report -b localhost:9092 --spark --stream --checkpoint /var/lib/kgroup/lag",
+    ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
 )
 
@@ -218,6 +230,9 @@ def lag_report(
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
+
+    With --windows rows are of the past: one for each window from a partition's first commit on, as it was
+    when the window ended. What the data's own logs do not tell of that time is unknown.
 
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
