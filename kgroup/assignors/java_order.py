@@ -36,7 +36,7 @@ def spread(hash_code: int) -> int:
 
 def spread_all(hash_codes: Iterable[int]) -> list[int]:
     """`spread` of each."""
-    return [(code & 0xFFFFFFFF) ^ ((code & 0xFFFFFFFF) >> 16) for code in hash_codes]
+    return [(unsigned := code & 0xFFFFFFFF) ^ unsigned >> 16 for code in hash_codes]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -69,7 +69,7 @@ def table_for_copy(size: int) -> int:
 
 def _grown_table(spreads: Sequence[int], table: int) -> int:
     """The table after keys with these spread hashes were put into one of `table` places."""
-    if _could_crowd(spreads, table, _TREE_FROM):
+    if len(spreads) > _TREE_FROM and _could_crowd(spreads, table, _TREE_FROM):
         return _grown_one_by_one(spreads, table)
     while 4 * len(spreads) > 3 * table:
         table *= 2

@@ -52,8 +52,9 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
         held[number] = mine = []
         for name in view.in_map_order(member.assigned):
             if name in wanted:
-                base = bases[name]
-                for partition in int_set_order(member.assigned[name]):
+                base, partitions = bases[name], member.assigned[name]
+                # Mostly it is one, and a function call takes longer than what it has to do.
+                for partition in partitions if len(partitions) == 1 else int_set_order(partitions):
                     mine.append(base + partition)
     sharing = Sharing(
         targets=[bases[name] + n for name in subscribed for n in _targets(view, name, assignable)],

@@ -87,7 +87,8 @@ class Sharing:
         surplus = {
             partition: more
             for partition, sharers in self._sharers.items()
-            if (more := len(sharers) - len(lost.get(partition, ())) - self._per_target) > 0
+            if len(sharers) > self._per_target
+            and (more := len(sharers) - len(lost.get(partition, ())) - self._per_target) > 0
         }
         for partition in self._in_order(list(surplus), of=held):
             sharers: JavaHashSet[int] = JavaHashSet(int)
@@ -108,18 +109,18 @@ class Sharing:
         room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
         given: dict[int, list[int]] = {number: [] for number in room}
         self._given = given
+        per_target = self._per_target
         waiting = list(room)[::-1]
         someone_took = False
         for partition, sharers in self._short():
-            missing = self._per_target - len(sharers)
-            untouched = missing
+            missing = at_first = per_target - len(sharers)
             while missing:
                 if not waiting:
                     if not someone_took:
                         return
                     waiting = [m for m, most in room.items() if len(given[m]) < most][::-1]
                     someone_took = False
-                    if not waiting and missing == untouched:
+                    if not waiting and missing == at_first:
                         return
                     if not waiting:
                         raise _no_room()
