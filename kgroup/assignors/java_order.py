@@ -149,7 +149,8 @@ def computed_order_in(keys: Sequence[K], spreads: Sequence[int], table: int) -> 
     """Some keys in the order of a map that `computeIfAbsent` has filled, whose table is now this."""
     mask = table - 1
     places = [own & mask for own in spreads]
-    return [keys[position] for position in sorted(reversed(range(len(keys))), key=places.__getitem__)]
+    backwards = range(len(keys) - 1, -1, -1)
+    return [keys[position] for position in sorted(backwards, key=places.__getitem__)]
 
 
 def int_set_order(numbers: Sequence[int]) -> list[int]:

@@ -131,7 +131,7 @@ class Sharing:
                     someone_took = True
 
     def _short(self) -> Iterator[tuple[int, Sequence[int]]]:
-        """Partitions with fewer members than they should have, in Kafka's order, and who still shares them."""
+        """Partitions with fewer members than they should have, in Kafka's order, and who shares them."""
         lost = self._lost
         held = {
             partition: [number for number in sharers if number not in lost.get(partition, ())]
