@@ -198,7 +198,7 @@ class GroupReplay:
         if self._modern is None or self._modern.kind is not kind:
             if value is None:
                 return
-            self._modern = ModernGroup(kind, self._topic_names)
+            self._modern = ModernGroup(kind, self._topic_names, topic_ids=self._timeline.topic_ids)
         self._modern.apply(logged, entry)
         if isinstance(key, EPOCH_KEYS):
             assert isinstance(
