@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,13 +21,11 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.cli.progress import byte_progress
-from kgroup.errors import FindingsError, InputError
+from kgroup.errors import FindingsError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
-    from kgroup.cli.replay_source import GroupReader
     from kgroup.group.timeline_model import Timeline
-    from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example(
@@ -102,21 +99,13 @@ def replay(
         generation_rows,
         generation_table,
     )
+    from kgroup.cli.replay_source import opened_reader
 
-    if not groups:
-        raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
-    if not paths and bootstrap_server is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and bootstrap_server is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     with (
-        _opened(paths or [], connection, groups) as reader,
+        opened_reader(paths or [], connection, groups or []) as reader,
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
     ):
         replayed = reader.read(advance)
@@ -136,25 +125,6 @@ def replay(
         print(f"kgroup: {line}", file=sys.stderr)
     if strict and replayed.problems:
         raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
-
-
-@contextmanager
-def _opened(
-    paths: Sequence[str], connection: "ConnectionOptions | None", groups: Sequence[str]
-) -> "Iterator[GroupReader]":
-    from kgroup.cli.replay_source import GroupReader, is_pattern
-    from kgroup.log.sources import one_replica_each, open_sources
-
-    if connection is None:
-        yield GroupReader(one_replica_each(open_sources(paths)), groups)
-        return
-    from kgroup.cli.live import live_log
-    from kgroup.group.log_ends import LogEnds
-
-    alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
-    with live_log(connection, group=alone) as live:
-        names = LogEnds([live.cluster.log_listing()]).topic_names()
-        yield GroupReader(open_sources([live.folder]), groups, names)
 
 
 def _write_pictures(timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None) -> None:

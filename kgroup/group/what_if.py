@@ -1,8 +1,8 @@
 """What a group's history would have cost with another assignor, protocol, or members set up differently.
 
-Both sides are played by the same rules over the same comings and goings: the recorded one with the assignments
-of the log, the supposed one with those that Kafka's assignor computes, each from its own assignment before.
-What is supposed beyond that is said in `Comparison.assumptions`.
+Both sides are played by the same rules over the same comings and goings: the recorded one with the
+assignments of the log, the supposed one with those that Kafka's assignor computes, each from its own
+assignment before. What is supposed beyond that is said in `Comparison.assumptions`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from kgroup.errors import InputError
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_model import CauseKind, Timeline
 from kgroup.group.what_if_assumptions import assumptions
-from kgroup.group.what_if_changes import Changes, pause_ms
+from kgroup.group.what_if_changes import Changes
 from kgroup.group.what_if_record import Circumstances, circumstances
 from kgroup.group.what_if_schedule import Moment, Schedule, changed_schedule, recorded_schedule
 from kgroup.group.what_if_stays import Stay
@@ -86,7 +86,8 @@ def what_if(timeline: Timeline, changes: Changes) -> Comparison:
     _check(timeline, changes)
     known = circumstances(timeline.generations)
     as_recorded, as_supposed = recorded_schedule(timeline), changed_schedule(timeline, changes)
-    recorded = _Player(timeline, Changes(), known, replay=True).play(as_recorded)
+    unchanged = Changes(pause_ms=changes.pause_ms)
+    recorded = _Player(timeline, unchanged, known, replay=True).play(as_recorded)
     supposed = _Player(timeline, changes, known, replay=False).play(as_supposed)
     return Comparison(
         group_id=timeline.group_id,
@@ -178,7 +179,7 @@ class _Player:
             assignment = asked.assignment or {member.member_id: list(member.owned) for member in plan.members}
             scored = asked.score or score(asked.plan, assignment, protocol)
             stops = _unread_partitions(protocol, asked.plan, scored, departed)
-            pause = pause_ms(protocol, known) if stops else 0
+            pause = self._pause_ms(known) if stops else 0
             self._rounds.append(
                 PlayedRound(
                     generation=self._generations[moment.place].roster.generation if moment.recorded else None,
@@ -198,8 +199,11 @@ class _Player:
             self._take(asked.plan, assignment)
             departed = unread_ms = 0
 
+    def _pause_ms(self, known: Circumstances) -> int | None:
+        return known.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
+
     def _begins_in_the_middle(self) -> bool:
-        """Whether the log does not tell how the first generation came about: both sides then start from it."""
+        """Whether both sides start from the first generation, as the log does not tell how it came about."""
         return any(cause.kind is CauseKind.HISTORY_CUT for cause in self._generations[0].causes)
 
     def _asked(self, place: int, plan: GroupPlan) -> Iterator[Round]:

@@ -9,10 +9,6 @@ from kgroup.group.what_if_record import Circumstances
 
 # Kafka's default, of consumers (session.timeout.ms) and of brokers (group.consumer.session.timeout.ms).
 DEFAULT_SESSION_MS: Final = 45_000
-# heartbeat.interval.ms by default: the slowest member of a classic group learns of a round by then.
-CLASSIC_PAUSE_MS: Final = 3_000
-# Half of group.consumer.heartbeat.interval.ms by default: the new owner learns of a partition by then.
-SERVER_PAUSE_MS: Final = 2_500
 
 DEFAULT_ASSIGNORS: Final = {
     Protocol.EAGER: "range",
@@ -27,7 +23,8 @@ class Changes:
 
     `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `static` gives every member a
     group.instance.id; `more_members` are there whenever the group has members; `partitions` are counts by
-    topic, from the first generation on.
+    topic, from the first generation on. `pause_ms` is how long each rebalance stops what it stops, on both
+    sides.
     """
 
     assignor: str | None = None
@@ -36,6 +33,7 @@ class Changes:
     session_timeout_ms: int | None = None
     more_members: int = 0
     partitions: Mapping[str, int] = field(default_factory=dict)
+    pause_ms: int | None = None
 
     def assignor_at(self, known: Circumstances) -> str | None:
         """The assignor in these circumstances; None for one that is not Kafka's."""
@@ -44,10 +42,3 @@ class Changes:
         if self.protocol is not None and (known.assignor is None or known.protocol is not self.protocol):
             return DEFAULT_ASSIGNORS[self.protocol]
         return known.assignor
-
-
-def pause_ms(protocol: Protocol, known: Circumstances) -> int | None:
-    """How long partitions that have to stop are not read; the recorded time where it is of the same kind."""
-    if (protocol is Protocol.SERVER) is (known.protocol is Protocol.SERVER):
-        return known.pause_ms
-    return SERVER_PAUSE_MS if protocol is Protocol.SERVER else CLASSIC_PAUSE_MS

@@ -1,4 +1,4 @@
-"""When a group would have rebalanced: its recorded comings and goings, under other settings of its members."""
+"""When a group would have rebalanced: its recorded comings and goings, with members set up differently."""
 
 from collections import defaultdict
 from collections.abc import Sequence
