@@ -117,9 +117,8 @@ def _check(timeline: Timeline, changes: Changes) -> None:
     topics = {t for roster in rosters for member in roster.members for t in member.subscribed or ()}
     for topic in changes.partitions:
         if topic not in topics:
-            raise InputError(
-                f"{group}: nobody subscribes to '{topic}'; topics are {', '.join(sorted(topics))}"
-            )
+            named = ", ".join(sorted(topics))
+            raise InputError(f"{group}: nobody subscribes to '{topic}'; its topics are {named}")
 
 
 class _Player:

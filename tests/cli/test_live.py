@@ -53,6 +53,13 @@ def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):
     assert live == rows_of(kgroup("replay", str(LIVES), "--group", "trades-848", "-o", "jsonl"))
 
 
+def test_what_if_of_a_cluster_is_that_of_its_files(kgroup, broker):
+    asked = ("--group", "trades-848", "--members", "+1", "--rounds", "-o", "jsonl")
+    live = rows_of(kgroup("what-if", "-b", "test:9092", *asked))
+    assert {row["case"] for row in live} == {"recorded", "what-if"}
+    assert live == rows_of(kgroup("what-if", str(LIVES), *asked))
+
+
 @pytest.mark.parametrize("command", ["decode", "lag-report"])
 def test_files_and_a_cluster_at_once_are_refused(kgroup, broker, command):
     ended = kgroup(command, str(LIVES), "-b", "test:9092")
