@@ -137,7 +137,7 @@ def what_if(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say what a group's history would have cost under other settings.
+    """Say what other settings would have cost a group.
 
     Takes who came and went, and with which subscriptions, from __consumer_offsets, and rebalances again at
     each of these moments, carrying on from its own assignment before. The assignments are Kafka's. The
