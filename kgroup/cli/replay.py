@@ -90,6 +90,10 @@ def replay(
     evidence), or unknown (the log allows several, which are named and end in a question mark). The log does
     not tell why a member left; that is inferred from session timeouts and from the rhythm of its commits,
     where they allow only one answer. What compaction has removed is marked and not guessed.
+
+    A cluster also says which state a classic group is in now: a rebalance is in the log only when it has
+    ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no answer
+    of a broker; only its own log file has them.
     """
     from kgroup.cli.replay_rows import (
         EVENT_COLUMNS,
@@ -109,7 +113,8 @@ def replay(
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
     ):
         replayed = reader.read(advance)
-    timelines = list(replayed.timelines.values())
+        timelines = list(replayed.timelines.values())
+        states = [] if quiet else list(reader.states_now(timelines))
     _write_pictures(timelines, html, svg)
     table = output_format is OutputFormat.TABLE
     options = OutputOptions(format=output_format, path=output, headers=not no_headers)
@@ -119,7 +124,7 @@ def replay(
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, options)
-    for line in () if quiet else _remarks(timelines, events=events):
+    for line in () if quiet else [*_remarks(timelines, events=events), *states]:
         print(f"kgroup: {line}", file=sys.stderr)
     for line in replayed.problems:
         print(f"kgroup: {line}", file=sys.stderr)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kgroup.errors import InputError, SourceError
 from kgroup.group.log_ends import LogEnds
+from kgroup.group.membership import GroupKind
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Timeline
 from kgroup.log.batch import Damage
@@ -22,6 +23,7 @@ from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.keys import group_of
 
 if TYPE_CHECKING:
+    from kgroup.net.admin import Cluster
     from kgroup.net.properties import ConnectionOptions
 
 _SLICE_BYTES = 64 * 1024 * 1024
@@ -43,12 +45,14 @@ class Replayed:
 class GroupReader:
     """Reads groups by name or pattern from sources.
 
-    `topic_names` are names of topic ids that a live cluster knows, over those of the files.
+    `cluster` is the live one that the sources are a copy of, and `topic_names` are names of topic ids that
+    it knows, over those of the files.
     """
 
     sources: Sources
     patterns: Sequence[str]
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
+    cluster: "Cluster | None" = None
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
@@ -65,6 +69,20 @@ class GroupReader:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
         raise SourceError(f"{why}; kgroup lag-report lists the groups of a log")
+
+    def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:
+        """What the coordinator of each classic group says of it now, if there is one to ask.
+
+        That a rebalance is under way is in no log.
+        """
+        if self.cluster is None:
+            return
+        for timeline in timelines:
+            kinds = [generation.roster.kind for generation in timeline.generations[-1:]]
+            state = self.cluster.classic_state(timeline.group_id) if kinds == [GroupKind.CLASSIC] else None
+            if state is not None:
+                members = "1 member" if state.members == 1 else f"{state.members} members"
+                yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
     @property
     def total_bytes(self) -> int:
@@ -136,7 +154,7 @@ def opened_reader(
     alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
     with live_log(connection, group=alone) as live:
         names = LogEnds([live.cluster.log_listing()]).topic_names()
-        yield GroupReader(open_sources([live.folder]), groups, names)
+        yield GroupReader(open_sources([live.folder]), groups, names, live.cluster)
 
 
 def is_pattern(text: str) -> bool:
