@@ -71,6 +71,15 @@ def replay(
         Path | None,
         typer.Option("--svg", metavar="FILE", help="Also write a still picture to FILE.", show_default=False),
     ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(
+            "--png",
+            metavar="FILE",
+            help="The same as PNG; needs pip install 'kgroup[png]'.",
+            show_default=False,
+        ),
+    ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
@@ -115,7 +124,7 @@ def replay(
         replayed = reader.read(advance)
         timelines = list(replayed.timelines.values())
         states = [] if quiet else list(reader.states_now(timelines))
-    _write_pictures(timelines, html, svg)
+    _write_pictures(timelines, html, svg, png)
     table = output_format is OutputFormat.TABLE
     options = OutputOptions(format=output_format, path=output, headers=not no_headers)
     several = len(timelines) > 1
@@ -132,15 +141,16 @@ def replay(
         raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
 
 
-def _write_pictures(timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None) -> None:
-    if html is None and svg is None:
+def _write_pictures(
+    timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None, png: Path | None
+) -> None:
+    if html is None and svg is None and png is None:
         return
-    from kgroup.report.timeline_page import write_page, write_svg
+    from kgroup.report.timeline_page import write_page, write_png, write_svg
 
-    if html is not None:
-        write_page(timelines, html)
-    if svg is not None:
-        write_svg(timelines, svg)
+    for path, write in ((html, write_page), (svg, write_svg), (png, write_png)):
+        if path is not None:
+            write(timelines, path)
 
 
 def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:
