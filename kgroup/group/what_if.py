@@ -51,7 +51,7 @@ class PlayedRound:
 class Outcome:
     """One side. Sums over its rounds; `absent_ms` is what nobody read while a member was away that kept it.
 
-    `unread_ms` is a sum over partitions, of the rounds where that is known, and None if it is of none.
+    `unread_ms` is a sum over partitions, None if it is not known of every round.
     `partitions_min` and `_max` are of one member at the end, `spread` is the greatest difference there was.
     """
 
@@ -332,7 +332,7 @@ def _outcome(rounds: Sequence[PlayedRound], absent_ms: int) -> Outcome:
         moved=sum(played.score.moved for played in rounds),
         members_stopped=sum(len(played.stopped) for played in rounds),
         absent_ms=absent_ms,
-        unread_ms=sum(known) + absent_ms if known or not rounds else None,
+        unread_ms=sum(known) + absent_ms if len(known) == len(rounds) else None,
         partitions_min=last.partitions_min if last else 0,
         partitions_max=last.partitions_max if last else 0,
         spread=max((one.spread for one in whole), default=0),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.assignors.registry import Protocol
+from kgroup.assignors.registry import ASSIGNORS, Protocol
 from kgroup.group.what_if_record import Circumstances
 
 # Kafka's default, of consumers (session.timeout.ms) and of brokers (group.consumer.session.timeout.ms).
@@ -34,6 +34,11 @@ class Changes:
     more_members: int = 0
     partitions: Mapping[str, int] = field(default_factory=dict)
     pause_ms: int | None = None
+
+    @property
+    def named_protocol(self) -> Protocol | None:
+        """The protocol that is supposed for all of the history, None for that of each time."""
+        return self.protocol if self.assignor is None else ASSIGNORS[self.assignor].protocol
 
     def assignor_at(self, known: Circumstances) -> str | None:
         """The assignor in these circumstances; None for one that is not Kafka's."""

@@ -1,12 +1,13 @@
 """When a group would have rebalanced: its recorded comings and goings, with members set up differently."""
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kgroup.assignors.registry import Protocol
-from kgroup.group.timeline_model import CauseKind, Timeline
+from kgroup.group.timeline_model import CauseKind, Generation, Timeline
 from kgroup.group.what_if_changes import DEFAULT_SESSION_MS, Changes
 from kgroup.group.what_if_stays import DEPARTURES, Stay, stays_of
 
@@ -82,10 +83,9 @@ class _Scheduler:
         self._generations = timeline.generations
         self._changes = changes
         self._stays = stays_of(timeline.generations)
-        times = [g.roster.at_ms for g in timeline.generations if g.roster.at_ms is not None]
-        self._end_ms = max(
-            [*times, *([timeline.last_commit_ms] if timeline.last_commit_ms else [])], default=0
-        )
+        self._times = list(_times(timeline.generations))
+        ends = [at_ms for at_ms in (timeline.last_commit_ms, *self._times[-1:]) if at_ms is not None]
+        self._end_ms = max(ends, default=0)
         self._found = Schedule(moments=[])
         self._key = list(range(len(self._stays)))
         self._joins: defaultdict[int, list[tuple[int, Stay]]] = defaultdict(list)
@@ -104,30 +104,33 @@ class _Scheduler:
                 self._depart(number, stay)
         moments = [self._moment(place) for place in range(len(self._generations))]
         kept = [moment for moment in moments if keep_all or _has_reason(moment)]
-        self._found.moments = _in_time([*kept, *self._elsewhere])
+        self._found.moments = sorted([*kept, *self._elsewhere], key=self._in_time)
         return self._found
+
+    def _in_time(self, moment: Moment) -> tuple[int, bool, int]:
+        at_ms = self._times[moment.place] if moment.recorded else moment.at_ms
+        return at_ms or 0, moment.recorded, moment.place
 
     def _restarts(self) -> dict[int, int]:
         """Stay -> the stay of the same static process that takes it up, by number."""
-        ended: defaultdict[str, list[int]] = defaultdict(list)
+        waited_for: defaultdict[str, list[int]] = defaultdict(list)
         resumed: dict[int, int] = {}
         for number, stay in enumerate(self._stays):
-            for earlier in ended[stay.process]:
-                end = self._stays[earlier].end
-                if end is None or end > stay.first or not self._is_in_time(self._stays[earlier], stay):
-                    continue
-                ended[stay.process].remove(earlier)
-                resumed[earlier] = number
-                self._key[number] = self._key[earlier]
-                break
-            ended[stay.process].append(number)
+            possible = [n for n in waited_for[stay.process] if self._may_come_back(self._stays[n], stay)]
+            back_from = next((n for n in possible if (self._stays[n].end or 0) <= stay.first), None)
+            if back_from is not None:
+                possible.remove(back_from)
+                resumed[back_from] = number
+                self._key[number] = self._key[back_from]
+            waited_for[stay.process] = possible
+            if stay.end is not None and self._waits_for(stay):
+                waited_for[stay.process].append(number)
         return resumed
 
-    def _is_in_time(self, earlier: Stay, later: Stay) -> bool:
-        gone_ms, back_ms = self._gone_ms(earlier), self._generations[later.first].roster.at_ms
-        if not self._waits_for(earlier) or gone_ms is None or back_ms is None:
-            return False
-        return back_ms - gone_ms < self._session_ms(earlier)
+    def _may_come_back(self, earlier: Stay, later: Stay) -> bool:
+        """Whether the session of one is not over when the other joins; it may not even have gone by then."""
+        gone_ms, back_ms = self._gone_ms(earlier), self._times[later.first]
+        return gone_ms is not None and back_ms is not None and back_ms < gone_ms + self._session_ms(earlier)
 
     def _waits_for(self, stay: Stay) -> bool:
         """Whether the group waits for it to come back: it is static, and nobody took it out."""
@@ -138,10 +141,10 @@ class _Scheduler:
     def _gone_ms(self, stay: Stay) -> int | None:
         """When it was there last, as far as that is known."""
         assert stay.end is not None
-        noticed_ms = self._generations[stay.end].roster.at_ms
+        noticed_ms, joined_ms = self._times[stay.end], self._times[stay.first]
         if noticed_ms is None or stay.departure is not CauseKind.SESSION_EXPIRED:
             return noticed_ms
-        return noticed_ms - self._recorded_session_ms(stay)
+        return max(noticed_ms - self._recorded_session_ms(stay), joined_ms or 0)
 
     def _recorded_session_ms(self, stay: Stay) -> int:
         said = stay.seen[-1].session_timeout_ms
@@ -153,7 +156,7 @@ class _Scheduler:
 
     def _resume(self, number: int, successor: int) -> None:
         stay, back = self._stays[number], self._stays[successor]
-        gone_ms, back_ms = self._gone_ms(stay), self._generations[back.first].roster.at_ms
+        gone_ms, back_ms = self._gone_ms(stay), self._times[back.first]
         assert gone_ms is not None and back_ms is not None
         self._found.restarts += 1
         absence = Absence(self._key[number], back, back_ms - gone_ms)
@@ -167,17 +170,18 @@ class _Scheduler:
         expired = kind is CauseKind.SESSION_EXPIRED
         self._found.unknown_departures += kind is CauseKind.MEMBER_GONE
         self._found.defaulted_sessions += expired and stay.seen[-1].session_timeout_ms is None
-        waits = expired or self._waits_for(stay)
-        gone_ms, noticed_ms = self._gone_ms(stay), self._generations[stay.end].roster.at_ms
-        if waits and (gone_ms is None or noticed_ms is None):
-            self._found.untimed += 1
-        session_ms = self._session_ms(stay) if waits else 0
-        if gone_ms is None or noticed_ms is None or gone_ms + session_ms == noticed_ms:
-            self._departures[stay.end].append(Departure(key, kind, session_ms))
-            return
-        self._elsewhere.append(self._expiry(key, stay.first, gone_ms, session_ms))
+        gone_ms, noticed_ms = self._gone_ms(stay), self._times[stay.end]
+        if gone_ms is None or noticed_ms is None:
+            self._found.untimed += expired or self._waits_for(stay)
+            self._departures[stay.end].append(Departure(key, kind, 0))
+        elif not (expired or self._waits_for(stay)):
+            self._departures[stay.end].append(Departure(key, kind, 0))
+        elif expired and self._session_ms(stay) == self._recorded_session_ms(stay):
+            self._departures[stay.end].append(Departure(key, kind, noticed_ms - gone_ms))
+        else:
+            self._elsewhere.append(self._expiry(key, gone_ms, self._session_ms(stay)))
 
-    def _expiry(self, key: int, first: int, gone_ms: int, session_ms: int) -> Moment:
+    def _expiry(self, key: int, gone_ms: int, session_ms: int) -> Moment:
         if gone_ms + session_ms > self._end_ms:
             still_gone = Absence(key, None, max(self._end_ms - gone_ms, 0))
             place = len(self._generations) - 1
@@ -185,14 +189,7 @@ class _Scheduler:
                 place=place, at_ms=self._end_ms, absences=(still_gone,), rebalances=False, recorded=False
             )
         at_ms = gone_ms + session_ms
-        place = max(
-            (
-                number
-                for number, generation in enumerate(self._generations)
-                if generation.roster.at_ms is not None and generation.roster.at_ms <= at_ms
-            ),
-            default=first,
-        )
+        place = bisect_right(self._times, at_ms, key=lambda time: time or 0) - 1
         departure = Departure(key, CauseKind.SESSION_EXPIRED, session_ms)
         return Moment(place=place, at_ms=at_ms, departures=(departure,), recorded=False)
 
@@ -201,7 +198,7 @@ class _Scheduler:
         ignored = set(_MEMBERSHIP)
         if self._changes.assignor or self._changes.protocol:
             ignored |= _CHOICE_OF_ASSIGNOR
-        if self._changes.protocol is Protocol.SERVER:
+        if self._changes.named_protocol is Protocol.SERVER:
             ignored |= _LEADERS
         kinds = dict.fromkeys(cause.kind for cause in generation.causes if cause.kind not in ignored)
         return Moment(
@@ -217,17 +214,10 @@ def _has_reason(moment: Moment) -> bool:
     return bool(moment.joins or moment.departures or moment.others)
 
 
-def _in_time(moments: Sequence[Moment]) -> list[Moment]:
-    """By time, generations in their order; one without a time belongs to that of the generation before."""
-    begun: list[int] = []
-    times: dict[int, int] = {}
-    for moment in moments:
-        if moment.recorded:
-            begun.append(max(moment.at_ms or 0, *begun[-1:], 0))
-            times[moment.place] = begun[-1]
-
-    def key(moment: Moment) -> tuple[int, bool, int]:
-        at_ms = times[moment.place] if moment.recorded else moment.at_ms
-        return at_ms or 0, moment.recorded, moment.place
-
-    return sorted(moments, key=key)
+def _times(generations: Sequence[Generation]) -> Iterator[int | None]:
+    """When each generation began, or the one before where no time was logged; never going back."""
+    time: int | None = None
+    for generation in generations:
+        at_ms = generation.roster.at_ms
+        time = at_ms if time is None or (at_ms is not None and at_ms > time) else time
+        yield time

@@ -173,8 +173,9 @@ def test_how_long_a_rebalance_stops_anybody_is_what_commits_tell():
 
 def test_without_commits_nobody_knows_how_long_and_that_is_said():
     compared = what_if(one_joins_two(), Changes(static=True))
-    assert compared.recorded.unread_ms is None or compared.recorded.rounds[1].unread_ms is None
-    assert any("--pause" in assumption for assumption in compared.assumptions)
+    assert [played.unread_ms for played in compared.recorded.rounds] == [0, None]
+    assert compared.recorded.unread_ms is None
+    assert any("not known, as no commits tell: say --pause" in said for said in compared.assumptions)
 
 
 def test_both_sides_begin_with_the_first_generation_of_a_log_that_is_cut():
