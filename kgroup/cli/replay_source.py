@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline import replay
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
+_REMEMBERED_NAMES = 10_000  # of other groups, for a misspelt one
 _PATTERN_CHARACTERS = frozenset("*?[")
 
 Item = LoggedEntry | OffsetGap
@@ -53,6 +54,7 @@ class GroupReader:
     patterns: Sequence[str]
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
     cluster: "Cluster | None" = None
+    _unwanted: set[str] = field(default_factory=set)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
@@ -68,7 +70,8 @@ class GroupReader:
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
-        raise SourceError(f"{why}; kgroup lag-report lists the groups of a log")
+        hint = did_you_mean(self.patterns[0], sorted(self._unwanted))
+        raise SourceError(f"{why}{hint or '; kgroup lag-report lists the groups of a log'}")
 
     def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:
         """What the coordinator of each classic group says of it now, if there is one to ask.
@@ -92,7 +95,11 @@ class GroupReader:
 
     def wanted(self, group: str) -> bool:
         """Whether a group is asked for."""
-        return any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns)
+        if any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns):
+            return True
+        if len(self._unwanted) < _REMEMBERED_NAMES:
+            self._unwanted.add(group)
+        return False
 
     def _places(self) -> Iterator[Sources]:
         """First the one partition that keeps a group by Kafka's rule, then everything.

@@ -3,11 +3,11 @@
 import re
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
 from kgroup.cli.options import (
     BootstrapServer,
@@ -23,7 +23,7 @@ from kgroup.cli.options import (
 )
 from kgroup.cli.progress import byte_progress
 from kgroup.cli.times import parse_duration
-from kgroup.errors import FindingsError, InputError
+from kgroup.errors import FindingsError, InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def what_if(
         typer.Option(
             "--group",
             metavar="NAME",
+            autocompletion=complete_groups,
             help="The group, or all that match a pattern; repeatable.",
             show_default=False,
         ),
@@ -252,9 +253,8 @@ def _protocol(name: str) -> "Protocol":
     from kgroup.assignors.registry import Protocol
 
     if name not in _PROTOCOLS:
-        nearest = get_close_matches(name.lower(), _PROTOCOLS, n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(_PROTOCOLS)}"
-        raise InputError(f"unknown protocol '{name}': {hint}")
+        hint = did_you_mean(name, _PROTOCOLS)
+        raise InputError(f"--protocol {name!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
     return Protocol(_PROTOCOLS[name])
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli import man
+from kgroup.cli import man, roff
 from kgroup.cli.app import COMMANDS, EXIT_STATUS, load_command
 
 MAN = Path(__file__).parents[2] / "man"
 
 
 def test_the_pages_in_man_are_what_the_live_help_says_now():
-    written = {path.name: path.read_text(encoding="utf-8") for path in MAN.glob("*.1")}
+    written = {path.name: path.read_text(encoding="utf-8") for path in MAN.glob("*.[1-9]")}
     assert written == man.pages(), "run python -m kgroup.cli.man"
 
 
@@ -32,7 +32,7 @@ def test_every_page_has_examples_and_every_exit_status(name):
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc, which checks man pages, is not installed")
 def test_mandoc_finds_nothing_to_warn_of():
     lint = subprocess.run(
-        ["mandoc", "-T", "lint", "-W", "warning", *sorted(MAN.glob("*.1"))],
+        ["mandoc", "-T", "lint", "-W", "warning", *sorted(MAN.glob("*.[1-9]"))],
         capture_output=True,
         text=True,
         check=False,
@@ -41,7 +41,7 @@ def test_mandoc_finds_nothing_to_warn_of():
 
 
 def test_what_roff_would_obey_is_shown_as_it_is():
-    assert man._text(".TH is a macro, 'so, too, \\fB") == "\\&.TH is a macro, 'so, too, \\efB"
+    assert roff.text(".TH is a macro, 'so, too, \\fB") == "\\&.TH is a macro, 'so, too, \\efB"
 
 
 def test_writing_the_pages_removes_those_of_commands_that_are_gone(tmp_path, monkeypatch):

@@ -92,8 +92,11 @@ def test_a_pattern_leaves_out_what_cannot_be_played_and_says_so(kgroup):
         (["--pause", "3s"], "nothing to change"),
         (["--assignor", "stiky"], "unknown assignor 'stiky': did you mean sticky?"),
         (["--assignor", "simple"], "--assignor simple is for share groups"),
-        (["--protocol", "coperative"], "unknown protocol 'coperative': did you mean cooperative?"),
-        (["--protocol", "848"], "unknown protocol '848': there are eager, cooperative, consumer"),
+        (
+            ["--protocol", "coperative"],
+            "--protocol 'coperative' is not one of eager, cooperative, consumer; did you mean cooperative?",
+        ),
+        (["--protocol", "848"], "--protocol '848' is not one of eager, cooperative, consumer\n"),
         (
             ["--assignor", "sticky", "--protocol", "cooperative"],
             "--assignor sticky is not of --protocol cooperative: there is cooperative-sticky",
@@ -129,10 +132,10 @@ def test_where_the_group_is_must_be_said_in_one_way(kgroup):
     assert "no PATH given" in kgroup("what-if", "--group", "g", "--static").err
     both = kgroup("what-if", LIVES, "-b", "127.0.0.1:1", "--group", "g", "--static")
     assert "give PATHs or --bootstrap-server, not both" in both.err
-    missing = kgroup("what-if", LIVES, "--group", "nope", "--static")
+    missing = kgroup("what-if", LIVES, "--group", "orders-ap", "--static")
     assert (missing.status, missing.err) == (
         1,
-        "kgroup: no group here matches nope; kgroup lag-report lists the groups of a log\n",
+        "kgroup: no group here matches orders-ap; did you mean orders-app?\n",
     )
 
 
