@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "replay": "Say why a group rebalanced.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
+    "what-if": "Say what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 

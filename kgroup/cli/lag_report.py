@@ -95,6 +95,7 @@ EXAMPLES: Final = (
         "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
     ),
     Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
+    Example(
         "How far a group was behind in each quarter of an hour that the log tells of",
         "kgroup lag-report /var/lib/kafka/data --group orders-app --windows 15m",
     ),
