@@ -16,7 +16,7 @@ class FaultKind(StrEnum):
     """What can be done to a member, a node or a topic; the values are the words of a scenario file."""
 
     START = "start"
-    """A member or node that is not running starts; a member with a new process, and so without a member id."""
+    """A member or node that is not running starts, a member as a new process without a member id."""
     LEAVE = "leave"
     """A member closes in order: it commits, and leaves unless it is static."""
     KILL = "kill"
