@@ -16,6 +16,8 @@ from kgroup.sim.scenario import Fault, FaultKind
 RESTART_MS: Final = 1_000
 """How long a restart takes that does not say."""
 DURATION_MAX_MS: Final = 366 * 24 * 3_600_000
+LOSS_PERCENT_MAX: Final = 50
+"""Beyond that TCP hardly gets anything through: a cut says so more clearly."""
 _AMOUNT_MAX: Final = 1_000_000
 
 
@@ -235,7 +237,7 @@ def _amount(text: str, unit: Unit) -> int:
         case Unit.SIGNED_DURATION:
             return -_duration(text[1:]) if text.startswith("-") else _duration(text.removeprefix("+"))
         case Unit.PERCENT:
-            return _number(text.removesuffix("%"), 100, "percent")
+            return _number(text.removesuffix("%"), LOSS_PERCENT_MAX, "percent")
         case Unit.FACTOR:
             return _number(text.removesuffix("x"), _AMOUNT_MAX, "times")
         case Unit.PARTITIONS:

@@ -77,6 +77,8 @@ class SimMember:
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
     max_poll_records: int = 500
+    poll_timeout_ms: int = 1_000
+    fetch_max_wait_ms: int = 500
     processing_ms: float = 1.0
     commit_mode: CommitMode = CommitMode.AUTO
     auto_commit_interval_ms: int = 5_000
@@ -127,12 +129,11 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperSettings:
-    """What the consumers of Kafka 0.8 obey when they play the scenario, with their defaults."""
+    """What the consumers of Kafka 0.8 obey beside `SimMember` when they play it, with their defaults."""
 
     session_timeout_ms: int = 6_000
     rebalance_max_retries: int = 4
     rebalance_backoff_ms: int = 2_000
-    auto_commit_interval_ms: int = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.durations import parse_duration
 from kgroup.errors import InputError
-from kgroup.sim.actions import DURATION_MAX_MS
+from kgroup.sim.actions import DURATION_MAX_MS, LOSS_PERCENT_MAX
 from kgroup.sim.scenario import CommitMode, FaultKind
 
 NEVER: Final = "never"
@@ -208,6 +208,18 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
     "max_poll_records": Key(
         field="max_poll_records", read=whole(1, 100_000), form="N", explained="max.poll.records (500)."
     ),
+    "poll_timeout": Key(
+        field="poll_timeout_ms",
+        read=positive_duration,
+        form="DURATION",
+        explained="How long a poll waits for records (1s).",
+    ),
+    "fetch_max_wait": Key(
+        field="fetch_max_wait_ms",
+        read=positive_duration,
+        form="DURATION",
+        explained="fetch.max.wait.ms (500ms).",
+    ),
     "processing_ms": Key(
         field="processing_ms",
         read=number(0, 3_600_000),
@@ -274,7 +286,10 @@ NETWORK_KEYS: Final[Mapping[str, Key]] = {
         explained="The shortest and the longest way of a packet (1ms, 5ms).",
     ),
     "loss_percent": Key(
-        field="loss_percent", read=number(0, 50), form="NUMBER", explained="Packets that get lost (0)."
+        field="loss_percent",
+        read=number(0, LOSS_PERCENT_MAX),
+        form="NUMBER",
+        explained="Packets that get lost (0).",
     ),
     "duplicate_percent": Key(
         field="duplicate_percent",
@@ -301,11 +316,5 @@ ZOOKEEPER_KEYS: Final[Mapping[str, Key]] = {
         read=duration,
         form="DURATION",
         explained="rebalance.backoff.ms (2s).",
-    ),
-    "auto_commit_interval": Key(
-        field="auto_commit_interval_ms",
-        read=positive_duration,
-        form="DURATION",
-        explained="auto.commit.interval.ms (60s).",
     ),
 }
