@@ -165,14 +165,23 @@ class ClassicMember:
         return self._finish(turn, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `expire`, at the latest."""
+        """When to call `expire`, at the latest; what the last turn could do is done and does not count."""
         if self._is_closed:
             return None
         deadlines = [] if self._close_until_ms is None else [self._close_until_ms]
         if self._error is None:
             for part in (self._view, self._coordinator, self._rounds, self._committer, self._fetcher):
-                deadlines.extend(part.deadlines())
+                deadlines.extend(part.deadlines(self._outbox.turn.now_ms))
         return min(deadlines, default=None)
+
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a Poll would do more than show that the user is alive: for one who waits in `poll`."""
+        return (
+            self._error is not None
+            or self._rounds.wants_poll(now_ms)
+            or self._committer.wants_poll(now_ms)
+            or self._fetcher.has_records
+        )
 
     def _usable(self) -> None:
         if self._is_closed:

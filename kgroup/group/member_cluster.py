@@ -130,7 +130,7 @@ class ClusterView:
         # KIP-899: brokers that have all moved are found again where the first ones were.
         self._nodes = ()
 
-    def deadlines(self) -> Iterator[int]:
+    def deadlines(self, now_ms: int) -> Iterator[int]:
         """When `progress` has something to do."""
         if self._request is not None:
             return
@@ -187,7 +187,7 @@ class CoordinatorLink:
         self._backoff.failed(now_ms)
         self._view.refresh()
 
-    def deadlines(self) -> Iterator[int]:
+    def deadlines(self, now_ms: int) -> Iterator[int]:
         """When `progress` may search again."""
         if self.node is None and self._request is None and self._outbox.settings.group_id is not None:
             yield self._backoff.ready_ms

@@ -75,6 +75,12 @@ class Committer:
             if self.is_idle:
                 self.add(None, None, now_ms)
 
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a poll would commit by itself."""
+        if not self._outbox.settings.enable_auto_commit or self._next_auto_ms is None:
+            return False
+        return now_ms >= self._next_auto_ms and bool(self._subscriptions.positions)
+
     def progress(self, now_ms: int) -> None:
         """Send the oldest commit, or give it up."""
         while self._waiting and self._waiting[0].request_id is None and now_ms >= self._waiting[0].give_up_ms:
@@ -150,7 +156,7 @@ class Committer:
             self._end(commit, ErrorCode.REBALANCE_IN_PROGRESS)
         self._waiting = []
 
-    def deadlines(self) -> Iterator[int]:
+    def deadlines(self, now_ms: int) -> Iterator[int]:
         """When a commit may be sent again or is given up."""
         if self._waiting and self._waiting[0].request_id is None:
             yield self._waiting[0].give_up_ms

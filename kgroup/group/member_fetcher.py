@@ -64,10 +64,15 @@ class Fetcher:
         self._list_offsets()
         self._fetch()
 
-    def deadlines(self) -> Iterator[int]:
-        """When a failed request may be tried again."""
-        if self._backoff.ready_ms and self._subscriptions.positions:
+    def deadlines(self, now_ms: int) -> Iterator[int]:
+        """When a failed request may be tried again; after that, what is missing is not time."""
+        if self._backoff.ready_ms > now_ms and self._subscriptions.positions:
             yield self._backoff.ready_ms
+
+    @property
+    def has_records(self) -> bool:
+        """Whether a poll would hand out records."""
+        return any(position.buffered for position in self._subscriptions.positions.values())
 
     def hand_out(self) -> None:
         """Up to max.poll.records records, partition after partition; the emptied ones come last next time."""

@@ -419,12 +419,26 @@ class Rounds:
         self._subscriptions.replace_partitions(())
         self._fetcher.ask_again()
 
-    def deadlines(self) -> Iterator[int]:
-        """When `expire`, `progress` or a poll has something to do."""
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a poll would end a round or begin one."""
+        if self._assignment is not None:
+            return True
+        waits = self._rejoin_reason is not None and self._request is None and self._leading is None
+        if not waits or self._coordinator.node is None or not self._subscriptions.in_group:
+            return False
+        if self._prepare_until_ms is not None and not self._committer.is_idle:
+            return now_ms >= self._prepare_until_ms
+        return self._backoff.is_ready(now_ms) or not self._is_prepared
+
+    def deadlines(self, now_ms: int) -> Iterator[int]:
+        """When `expire`, `progress` or a poll has something to do.
+
+        What a poll alone can settle counts only before its time: after it, it is up to the user.
+        """
         waits = self._rejoin_reason is not None and self._request is None
-        if waits and self._coordinator.node is not None and self._backoff.ready_ms:
+        if waits and self._coordinator.node is not None and self._backoff.ready_ms > now_ms:
             yield self._backoff.ready_ms
-        if self._prepare_until_ms is not None:
+        if self._prepare_until_ms is not None and self._prepare_until_ms > now_ms:
             yield self._prepare_until_ms
         if not self._beats:
             return

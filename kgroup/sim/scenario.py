@@ -31,6 +31,10 @@ class FaultKind(StrEnum):
     """No packet passes between the target and the others (or only `other`), for the duration."""
     LOSE = "lose"
     """The network loses `amount` percent of all packets, for the duration. No target."""
+    DELAY = "delay"
+    """Every packet takes `amount` ms longer, for the duration. No target."""
+    DUPLICATE = "duplicate"
+    """`amount` percent of all requests are sent twice, for the duration. No target."""
     SLOW_DISK = "slow-disk"
     """Each append on a node takes `amount` ms, for the duration."""
     SKEW = "skew"
@@ -52,11 +56,12 @@ class CommitMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimTopic:
-    """`records_per_s` come in evenly over the topic's partitions."""
+    """`records_per_s` come in evenly over the topic's partitions; producers send them every `linger_ms`."""
 
     name: str
     partitions: int
     records_per_s: float = 0.0
+    linger_ms: int = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +91,7 @@ class SimMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something done at `at_ms`. `target` is a member, a node, COORDINATOR, a topic, or empty (LOSE).
+    """Something done at `at_ms`. `target` is a member, a node, COORDINATOR, a topic, or empty (the network).
 
     `amount` is what the kind says: a factor, percent, ms or partitions. `other` is only for CUT: the
     other end of the cut. `duration_ms` None: once and for all.

@@ -171,6 +171,12 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = {
         form="NUMBER",
         explained="Records that come in per second, evenly over the partitions (0).",
     ),
+    "linger": Key(
+        field="linger_ms",
+        read=positive_duration,
+        form="DURATION",
+        explained="How often producers send what has come in (1s).",
+    ),
 }
 MEMBER_KEYS: Final[Mapping[str, Key]] = {
     "group": Key(field="group", read=text, form="GROUP", explained="The group (g)."),

@@ -1,6 +1,7 @@
 """Measuring a run: who reads what, since when, and what was done twice. Fed with facts, on any design."""
 
 from kgroup.assignors.model import TopicPartition
+from kgroup.group.events import GenerationFormed, GroupEvent, RebalanceStarted
 from kgroup.sim.result import Tally
 
 Place = tuple[str, TopicPartition]
@@ -28,6 +29,13 @@ class Measures:
         self._unread_ms = 0
         self._shared_ms = 0
         self._stopped_ms = 0
+
+    def group_event(self, event: GroupEvent) -> None:
+        """What a coordinator says of itself."""
+        if isinstance(event, RebalanceStarted):
+            self.rebalances += 1
+        elif isinstance(event, GenerationFormed) and event.members:
+            self.generations += 1
 
     # ---- partitions -------------------------------------------------------------------------------
 

@@ -159,10 +159,10 @@ class NodeStopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorMoved:
-    """Another node (None: no node) leads the offsets partition in which these groups live."""
+    """Another node (None: no node) leads the offsets partition in which a group lives."""
 
     at_ms: int
-    groups: tuple[str, ...]
+    group: str
     partition: int
     node: str | None
 

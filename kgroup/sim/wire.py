@@ -1,0 +1,73 @@
+"""Requests and answers between a member and a node of the world: as values, or through the codec of the wire."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kgroup.broker.api_table import APIS
+from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
+from kgroup.broker.direct import GroupRequest
+from kgroup.group.member_calls import MemberRequest, MemberResponse
+from kgroup.group.requests import ReplyBody
+from kgroup.sim.network import Stream
+
+_LENGTH_BYTES: Final = 4
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Exchange:
+    """A request on its way and what its answer needs; `frame` is None if it travels as a value."""
+
+    request_id: int
+    body: MemberRequest
+    deadline_ms: int
+    version: int = 0
+    frame: bytes | None = None
+    response_class: Any = None
+
+
+def exchange(
+    request_id: int, body: MemberRequest, client_id: str, deadline_ms: int, *, codec: bool
+) -> Exchange:
+    """A request to send. Only group requests can travel as values; with `codec` none does."""
+    if not codec and isinstance(body, GroupRequest):
+        return Exchange(request_id=request_id, body=body, deadline_ms=deadline_ms)
+    api = APIS[API_KEYS[api_of(body)]]
+    version = choose_version(api.name, api.lowest, api.highest)
+    request = write_request(body, version)
+    request.with_header(request_id, client_id)
+    return Exchange(
+        request_id=request_id,
+        body=body,
+        deadline_ms=deadline_ms,
+        version=version,
+        frame=bytes(request.encode(header=True, framed=True))[_LENGTH_BYTES:],
+        response_class=request.header.get_response_class(),
+    )
+
+
+def read_answer(asked: Exchange, answer: ReplyBody | bytes) -> MemberResponse:
+    """The answer as a value."""
+    if not isinstance(answer, bytes):
+        assert isinstance(answer, MemberResponse)
+        return answer
+    body = asked.response_class.decode(answer[_LENGTH_BYTES:], version=asked.version, header=True)
+    return read_response(asked.body, asked.version, body)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Connection:
+    """One client's connection to one node, with what each end knows of it.
+
+    The client: `waiting` requests in their order, and whether it `is_open` for it. The node: the `queue` of
+    requests behind the one in hand (`busy`), and for which of its processes the connection was made.
+    """
+
+    token: int
+    up: Stream
+    down: Stream
+    is_open: bool = True
+    waiting: dict[int, Exchange] = field(default_factory=dict)
+    process: int | None = None
+    queue: deque[Exchange] = field(default_factory=deque)
+    busy: Exchange | None = None
