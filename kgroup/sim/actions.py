@@ -146,6 +146,22 @@ FORMS: Final = {
         unit=Unit.PERCENT,
         explained="sends that part of all requests twice",
     ),
+    "delay": Form(
+        kind=FaultKind.DELAY,
+        target=Target.NONE,
+        duration=Need.MUST,
+        word="by",
+        unit=Unit.DURATION,
+        explained="makes every packet take that much longer",
+    ),
+    "duplicate": Form(
+        kind=FaultKind.DUPLICATE,
+        target=Target.NONE,
+        duration=Need.MUST,
+        word="by",
+        unit=Unit.PERCENT,
+        explained="sends that part of all requests twice",
+    ),
     "slow-disk": Form(
         kind=FaultKind.SLOW_DISK,
         target=Target.NODE,
@@ -157,9 +173,10 @@ FORMS: Final = {
     "skew": Form(
         kind=FaultKind.SKEW,
         target=Target.PROCESS,
+        duration=Need.MAY,
         word="by",
         unit=Unit.SIGNED_DURATION,
-        explained="makes its clock jump, back with a minus",
+        explained="makes its clock jump, back with a minus, and back again after the duration",
     ),
     "grow": Form(
         kind=FaultKind.GROW,

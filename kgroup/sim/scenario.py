@@ -32,13 +32,17 @@ class FaultKind(StrEnum):
     LOSE = "lose"
     """The network loses `amount` percent of all packets, for the duration. No target."""
     DELAY = "delay"
+    """Each packet takes `amount` ms longer, for the duration. No target."""
+    DUPLICATE = "duplicate"
+    """`amount` percent of all requests are sent twice, for the duration. No target."""
+    DELAY = "delay"
     """Every packet takes `amount` ms longer, for the duration. No target."""
     DUPLICATE = "duplicate"
     """`amount` percent of all requests are sent twice, for the duration. No target."""
     SLOW_DISK = "slow-disk"
     """Each append on a node takes `amount` ms, for the duration."""
     SKEW = "skew"
-    """The clock of a node or member jumps by `amount` ms (negative: back)."""
+    """The clock of a node or member jumps by `amount` ms (negative: back); back again after the duration."""
     GROW = "grow"
     """A topic gets partitions, up to `amount`."""
     MOVE = "move"
@@ -118,13 +122,16 @@ class Chaos:
         FaultKind.SLOW,
         FaultKind.CUT,
         FaultKind.LOSE,
+        FaultKind.DELAY,
+        FaultKind.DUPLICATE,
         FaultKind.SLOW_DISK,
+        FaultKind.MOVE,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """Each packet takes `latency_min_ms` to `latency_max_ms`; losses and duplicates in percent of packets."""
+    """Each packet takes `latency_min_ms` to `latency_max_ms`; loses and repeats that many percent of them."""
 
     latency_min_ms: int = 1
     latency_max_ms: int = 5

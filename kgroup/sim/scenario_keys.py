@@ -122,11 +122,11 @@ def commit_mode(value: object) -> CommitMode:
 
 
 def fault_kinds(value: object) -> tuple[FaultKind, ...]:
-    """Kinds of faults that chance can draw."""
+    """Kinds of faults."""
     names = texts(value)
     for name in names:
-        if name not in CHAOS_KINDS:
-            raise InputError(f"'{name}' is none of {', '.join(CHAOS_KINDS)}")
+        if name not in tuple(FaultKind):
+            raise InputError(f"'{name}' is none of {', '.join(FaultKind)}")
     return tuple(FaultKind(name) for name in names)
 
 
@@ -135,13 +135,6 @@ def shown(value: object) -> str:
     as_text = repr(value)
     return as_text if len(as_text) <= 60 else as_text[:57] + "..."
 
-
-CHAOS_KINDS: Final = tuple(
-    kind.value
-    for kind in FaultKind
-    if kind not in (FaultKind.START, FaultKind.LEAVE, FaultKind.SKEW, FaultKind.GROW)
-)
-"""What can come and go at random; a member that left, or a topic that grew, would not come back."""
 
 SCENARIO_KEYS: Final[Mapping[str, Key]] = {
     "about": Key(field="about", read=text, form="TEXT", explained="What it shows, in a sentence."),
@@ -281,7 +274,7 @@ CHAOS_KEYS: Final[Mapping[str, Key]] = {
         explained="How long they last on average (20s).",
     ),
     "kinds": Key(
-        field="kinds", read=fault_kinds, form="[KIND, ...]", explained=f"Any of {', '.join(CHAOS_KINDS)}."
+        field="kinds", read=fault_kinds, form="[KIND, ...]", explained=f"Any of {', '.join(FaultKind)}."
     ),
 }
 NETWORK_KEYS: Final[Mapping[str, Key]] = {

@@ -6,10 +6,12 @@ does nothing: there is no coordinator to move, and neither disks nor clocks matt
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 
 from kgroup.assignors.model import TopicPartition
+from kgroup.sim.faults import draw
 from kgroup.sim.network import Network
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scenario, SimMember
@@ -34,15 +36,23 @@ def run_zookeeper(
     scenario: Scenario,
     seed: int,
     *,
-    chaos: Sequence[Fault] = (),
     on_event: Callable[[ZookeeperEvent], None] | None = None,
 ) -> Run:
-    """Play the scenario. `chaos` are the random faults that its seed makes in `world`.
+    """Play the scenario, with the same random faults as `world.run` has under this seed.
 
     There are no violations: the old design promises little.
     """
-    world = _World(scenario, seed, on_event)
-    return world.play(sorted([*scenario.faults, *chaos], key=lambda fault: fault.at_ms))
+    faults = list(scenario.faults)
+    if scenario.chaos is not None:
+        faults += draw(scenario, scenario.chaos, Random(f"{seed}/faults"))
+    return _World(scenario, seed, on_event).play([_clipped(fault, scenario.duration_ms) for fault in faults])
+
+
+def _clipped(fault: Fault, duration_ms: int) -> Fault:
+    """No fault lasts longer than the scenario plays."""
+    if fault.duration_ms is None:
+        return fault
+    return replace(fault, duration_ms=min(fault.duration_ms, duration_ms - fault.at_ms))
 
 
 class _World:
@@ -187,12 +197,15 @@ class _World:
             case FaultKind.CUT:
                 return self._cut(target, other)
             case FaultKind.LOSE:
-                self._lose((fault.amount or 0) / 100)
-                return partial(self._lose, -(fault.amount or 0) / 100)
+                self._network.loss += (fault.amount or 0) / 100
+                return partial(self._lose_less, (fault.amount or 0) / 100)
+            case FaultKind.DELAY:
+                self._network.more_latency_ms += fault.amount or 0
+                return partial(self._delay_less, fault.amount or 0)
             case FaultKind.GROW:
                 self._grow(target, fault.amount or 0)
                 return None
-            case FaultKind.MOVE | FaultKind.SKEW | FaultKind.SLOW_DISK:
+            case FaultKind.MOVE | FaultKind.SKEW | FaultKind.SLOW_DISK | FaultKind.DUPLICATE:
                 return None
             case _:
                 if target.startswith(NODE_PREFIX):
@@ -242,8 +255,11 @@ class _World:
         for node in self._brokers.names:
             self._brokers.cut(node, self._network.is_cut(node, ZOOKEEPER))
 
-    def _lose(self, more: float) -> None:
-        self._network.loss += more
+    def _lose_less(self, part: float) -> None:
+        self._network.loss -= part
+
+    def _delay_less(self, by_ms: int) -> None:
+        self._network.more_latency_ms -= by_ms
 
     def _grow(self, topic: str, partitions: int) -> None:
         if partitions <= self._brokers.partitions(topic):
