@@ -146,22 +146,6 @@ FORMS: Final = {
         unit=Unit.PERCENT,
         explained="sends that part of all requests twice",
     ),
-    "delay": Form(
-        kind=FaultKind.DELAY,
-        target=Target.NONE,
-        duration=Need.MUST,
-        word="by",
-        unit=Unit.DURATION,
-        explained="makes every packet take that much longer",
-    ),
-    "duplicate": Form(
-        kind=FaultKind.DUPLICATE,
-        target=Target.NONE,
-        duration=Need.MUST,
-        word="by",
-        unit=Unit.PERCENT,
-        explained="sends that part of all requests twice",
-    ),
     "slow-disk": Form(
         kind=FaultKind.SLOW_DISK,
         target=Target.NODE,
