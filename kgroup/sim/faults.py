@@ -60,9 +60,10 @@ class Faults:
         if fault.duration_ms is not None:
             fault = replace(fault, duration_ms=min(fault.duration_ms, left_ms))
         target = self._target(fault.target)
-        if target is None:
+        other = self._target(fault.other) if fault.other is not None else None
+        if target is None or (other is None) != (fault.other is None) or target == other:
             return
-        fault = replace(fault, target=target)
+        fault = replace(fault, target=target, other=other)
         if self._tell is not None:
             self._tell(
                 FaultBegan(

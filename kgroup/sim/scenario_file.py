@@ -46,9 +46,13 @@ def shipped_names() -> list[str]:
 
 
 def load_scenario(name_or_path: str) -> Scenario:
-    """A shipped scenario by its name, or a file by its path. Raises SourceError or InputError."""
-    if name_or_path in shipped_names():
-        return load_shipped(name_or_path)
+    """A shipped scenario by its name, or a file by its path. Raises SourceError or InputError.
+
+    `C1 leaves under sticky` is as good as `c1-leaves-under-sticky`.
+    """
+    name = name_or_path.lower().replace(" ", "-")
+    if name in shipped_names():
+        return load_shipped(name)
     path = Path(name_or_path)
     if not path.exists() and path.suffix != _SUFFIX and path.name == name_or_path:
         nearest = get_close_matches(name_or_path.lower(), shipped_names(), n=1, cutoff=0.5)

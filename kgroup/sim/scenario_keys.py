@@ -225,6 +225,12 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
         form="NUMBER",
         explained="Milliseconds that each record takes before the member polls again (1).",
     ),
+    "metadata_max_age": Key(
+        field="metadata_max_age_ms",
+        read=positive_duration,
+        form="DURATION",
+        explained="metadata.max.age.ms: how soon it sees that a topic has grown (5m).",
+    ),
     "commit": Key(
         field="commit_mode",
         read=commit_mode,
