@@ -1,4 +1,4 @@
-"""A member's group requests as values, for members in the same process: no frames, the same rules.
+"""A member's requests as values, for members in the same process: no frames, the same rules.
 
 What the wire would bring is what the newest versions say, as between `client_wire.py` and a node of today.
 """
@@ -7,25 +7,34 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kgroup.broker.client_wire import read_fetched_records
 from kgroup.broker.coordination import ask_coordinator
+from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
+from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.offset_apis import commit_known
 from kgroup.broker.wire import Call
+from kgroup.group.member_calls import Fetch, FetchedPartition, FetchResponse
 from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, ReplyBody, SyncGroup
+from kgroup.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kgroup.broker.node import BrokerNode
 
-GroupRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit
+DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
+DirectAnswer = ReplyBody | FetchResponse
 
 
 def ask(
-    node: "BrokerNode", call: Call, body: GroupRequest, now_ms: int, answer: Callable[[ReplyBody], None]
+    node: "BrokerNode", call: Call, body: DirectRequest, now_ms: int, answer: Callable[[DirectAnswer], None]
 ) -> None:
-    """Hand a request to its coordinator on this node; `answer` is called when the flush brings its answer.
+    """Hand a request to this node; `answer` is called at once, or when a flush or an append brings it.
 
-    Of `call` only the client's id and host count.
+    Of `call` only the token and the client's id and host count.
     """
     match body:
+        case Fetch():
+            _fetch(node, call, body, now_ms, answer)
+            return
         case JoinGroup():
             body = replace(body, needs_known_id=True, can_skip_assignment=True)
         case OffsetCommit():
@@ -35,3 +44,47 @@ def ask(
         case SyncGroup() | Heartbeat() | LeaveGroup():
             pass
     ask_coordinator(node, call, body.group_id, body, now_ms, answer)
+
+
+def _fetch(
+    node: "BrokerNode", call: Call, body: Fetch, now_ms: int, answer: Callable[[DirectAnswer], None]
+) -> None:
+    if body.session_id:
+        answer(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+        return
+    waiting = WaitingFetch(
+        call=call,
+        parts=tuple(
+            FetchPart(
+                topic=topic,
+                topic_id=None,
+                partition_index=index,
+                partition=node.cluster.partition(topic, index),
+                offset=offset,
+                max_bytes=body.partition_max_bytes,
+                leader_epoch=-1,
+            )
+            for (topic, index), offset in body.offsets
+        ),
+        read_committed=False,
+        min_bytes=body.min_bytes,
+        max_bytes=body.max_bytes,
+        finish=lambda fetch: answer(
+            FetchResponse(partitions=tuple(map(_fetched, read_parts(node, fetch, by_id=False))))
+        ),
+    )
+    finish_or_park(node, waiting, body.max_wait_ms, now_ms)
+
+
+def _fetched(read: ReadPart) -> FetchedPartition:
+    part = read.part
+    name = f"{part.topic}-{part.partition_index} from offset {part.offset}"
+    records, next_offset = read_fetched_records(read.records, name)
+    return FetchedPartition(
+        partition=(part.topic, part.partition_index),
+        error_code=read.error_code,
+        high_watermark=read.high_watermark,
+        log_start_offset=read.log_start_offset,
+        records=records,
+        next_offset=next_offset,
+    )

@@ -33,6 +33,7 @@ class WaitingFetch:
     parts: tuple[FetchPart, ...]
     read_committed: bool
     min_bytes: int
+    max_bytes: int
     finish: Callable[["WaitingFetch"], None]
 
     def available_bytes(self) -> int:

@@ -28,6 +28,7 @@ class ClusterView:
         self._bootstrap = tuple(bootstrap)
         self._nodes: tuple[Node, ...] = ()
         self._topics: dict[str, TopicMetadata] = {}
+        self._leaders: dict[str, dict[int, Node]] = {}  # by topic, made when it is first asked
         self._group_topics: frozenset[str] = frozenset()
         self._fetched_ms: int | None = None
         self._is_stale = True
@@ -74,12 +75,17 @@ class ClusterView:
 
     def leader(self, partition: TopicPartition) -> Node | None:
         """The broker that leads a partition, if that is known."""
-        topic = self._topics.get(partition[0])
-        if topic is None:
-            return None
-        leaders = {each.partition: each.leader for each in topic.partitions}
-        node_id = leaders.get(partition[1], -1)
-        return next((node for node in self._nodes if node.node_id == node_id), None)
+        topic, number = partition
+        leaders = self._leaders.get(topic)
+        if leaders is None:
+            leaders = self._leaders[topic] = self._leaders_of(topic)
+        return leaders.get(number)
+
+    def _leaders_of(self, topic: str) -> dict[int, Node]:
+        known = self._topics.get(topic)
+        nodes = {node.node_id: node for node in self._nodes}
+        partitions = known.partitions if known is not None else ()
+        return {each.partition: nodes[each.leader] for each in partitions if each.leader in nodes}
 
     def progress(self, now_ms: int) -> None:
         """Ask for metadata when it is due."""
@@ -101,6 +107,7 @@ class ClusterView:
         self._fetched_ms = now_ms
         self._nodes = answer.nodes or self._nodes
         self._topics = {topic.name: topic for topic in answer.topics}
+        self._leaders = {}
         for topic in answer.topics:
             if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
                 self._outbox.turn.error = MemberError(f"Metadata of {topic.name}", topic.error_code)
@@ -129,6 +136,7 @@ class ClusterView:
         self._backoff.failed(now_ms)
         # KIP-899: brokers that have all moved are found again where the first ones were.
         self._nodes = ()
+        self._leaders = {}
 
     def deadlines(self, now_ms: int) -> Iterator[int]:
         """When `progress` has something to do."""

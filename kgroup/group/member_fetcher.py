@@ -60,9 +60,14 @@ class Fetcher:
         """Send what the positions need next."""
         if not self._backoff.is_ready(now_ms):
             return
-        self._fetch_committed()
-        self._list_offsets()
-        self._fetch()
+        positions = self._subscriptions.positions
+        states = {position.state for position in positions.values()}
+        if PositionState.INITIALIZING in states:
+            self._fetch_committed()
+        if PositionState.AWAIT_RESET in states:
+            self._list_offsets()
+        if PositionState.FETCHING in states:
+            self._fetch()
 
     def deadlines(self, now_ms: int) -> Iterator[int]:
         """When a failed request may be tried again; after that, what is missing is not time."""

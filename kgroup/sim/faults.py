@@ -6,7 +6,6 @@ from functools import partial
 from random import Random
 from typing import assert_never
 
-from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
 from kgroup.sim.node_host import ClusterHost, NodeHost
@@ -209,7 +208,7 @@ class Faults:
 
     def _grow(self, topic: str, partitions: int) -> None:
         now_ms = self._schedule.now_ms
-        if self._cluster.cluster.create_partitions(topic, partitions, now_ms) is not ErrorCode.NONE:
+        if not self._cluster.create_partitions(topic, partitions):
             return
         for member in self._members.values():
             if member.number and topic in member.spec.topics:

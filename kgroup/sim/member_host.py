@@ -12,6 +12,7 @@ from random import Random
 from typing import Final
 
 from kgroup.assignors.model import TopicPartition
+from kgroup.broker.direct import DirectAnswer
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import MemberResponse, Node
 from kgroup.group.member_identity import MemberState
@@ -30,7 +31,7 @@ from kgroup.group.member_step import (
     Send,
     Subscribe,
 )
-from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, ReplyBody, SyncGroupResponse
+from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.network import Network, Stream
@@ -146,6 +147,7 @@ class MemberHost(Process, Client):
             enable_auto_commit=spec.commit_mode is CommitMode.AUTO,
             auto_commit_interval_ms=spec.auto_commit_interval_ms,
             fetch_max_wait_ms=spec.fetch_max_wait_ms,
+            metadata_max_age_ms=spec.metadata_max_age_ms,
         )
 
     def kill(self) -> None:
@@ -409,12 +411,16 @@ class MemberHost(Process, Client):
                 )
             )
 
-    def answered(self, connection: Connection, asked: Exchange, answer: ReplyBody | bytes) -> None:
+    def answered(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
         """An answer has come."""
         if connection.is_open:
             self.deliver(partial(self._answered, connection, asked, answer))
 
-    def _answered(self, connection: Connection, asked: Exchange, answer: ReplyBody | bytes) -> None:
+    def _answered(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
         if not connection.is_open or connection.waiting.pop(asked.request_id, None) is None:
             return
         body = read_answer(asked, answer)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kgroup.broker import direct
 from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
+from kgroup.broker.direct import DirectAnswer
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.hosting import HostedCoordinator
 from kgroup.broker.node import BrokerNode
@@ -16,8 +17,10 @@ from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import Storage
 from kgroup.broker.wire import Call
 from kgroup.group.events import GroupEvent
+from kgroup.group.member_calls import MemberResponse, Metadata
 from kgroup.group.offsets import FetchTopic
 from kgroup.group.requests import OffsetCommit, OffsetCommitResponse, ReplyBody, RequestBody
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.network import Network
 from kgroup.sim.process import Process
@@ -25,7 +28,7 @@ from kgroup.sim.scenario import node_name
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.tallies import Measures
 from kgroup.sim.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped, TraceEvent
-from kgroup.sim.wire import Connection, Exchange
+from kgroup.sim.wire import Connection, Exchange, read_answer, write
 
 PORT: Final = 9092
 NODE_SESSION_MS: Final = 9_000
@@ -124,6 +127,13 @@ class NodeHost(Process):
             return
         connection.busy = asked = connection.queue.popleft()
         client_id, address, _ = self._addresses[connection.token]
+        if asked.frame is None and isinstance(asked.body, Metadata):
+            known = self._host.metadata.get(asked.body)
+            if known is not None:
+                self.answer(connection, asked, known)
+                self._host.schedule_flush(self)
+                return
+            write(asked, client_id)
         if asked.frame is not None:
             self.node.handle(self.node.read(asked.frame, connection.token, address), self.now_ms())
         else:
@@ -136,18 +146,25 @@ class NodeHost(Process):
                 client_host=address,
                 body=None,
             )
-            assert isinstance(asked.body, direct.GroupRequest)
+            assert isinstance(asked.body, direct.DirectRequest)
             direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
-        self._host.schedule_flush()
+        self._host.schedule_flush(self)
 
     def take_answers(self) -> None:
         """Send what the node has to say through the wire's codec."""
         for answer in self.node.take_answers():
             connection = self._connections.get(answer.token)
-            if connection is not None and connection.busy is not None and answer.frame is not None:
-                self.answer(connection, connection.busy, answer.frame)
+            if connection is None or connection.busy is None or answer.frame is None:
+                continue
+            asked = connection.busy
+            if isinstance(asked.body, Metadata):
+                # The same for everybody until something changes; decoding it once is enough.
+                self._host.metadata[asked.body] = read_answer(asked, answer.frame)
+            self.answer(connection, asked, answer.frame)
 
-    def answer(self, connection: Connection, asked: Exchange, answer: ReplyBody | bytes) -> None:
+    def answer(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
         """Send an answer, once the disk has what it rests on, and have the next request handled."""
         if connection.process != self.number or connection.busy is not asked:
             return
@@ -222,7 +239,7 @@ class NodeHost(Process):
     def _on_timer(self, due_ms: int) -> None:
         if self._timer_ms == due_ms:
             self._timer_ms = None
-        self._host.schedule_flush()
+        self._host.schedule_flush(self)
 
     # ---- life -------------------------------------------------------------------------------------
 
@@ -247,7 +264,9 @@ class Client:
     client_id: str
     address: str
 
-    def answered(self, connection: Connection, asked: Exchange, answer: ReplyBody | bytes) -> None:
+    def answered(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
         """An answer has come."""
         raise NotImplementedError
 
@@ -279,7 +298,10 @@ class ClusterHost:
         self._checkers = checkers
         self._measures = measures
         self._tell = tell
+        self.metadata: dict[Metadata, MemberResponse] = {}
+        """Answers that are true until leaders or topics change."""
         self._flush_is_due = False
+        self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
         self._leaders: dict[str, int] = {}
         members = [Member(number, node_name(number), PORT) for number in range(1, nodes + 1)]
@@ -299,8 +321,9 @@ class ClusterHost:
         }
         self.by_name = {node.name: node for node in self.nodes.values()}
 
-    def schedule_flush(self) -> None:
-        """Flush once everything of this moment has been taken in."""
+    def schedule_flush(self, *nodes: NodeHost) -> None:
+        """Flush these nodes, or all, once everything of this moment has been taken in."""
+        self._to_flush.update(dict.fromkeys(nodes or self.nodes.values()))
         if not self._flush_is_due:
             self._flush_is_due = True
             self.schedule.at(self.schedule.now_ms, self.flush)
@@ -308,35 +331,39 @@ class ClusterHost:
     def flush(self) -> None:
         """Bring decisions to the log, then answers to the clients; their next requests follow at once."""
         self._flush_is_due = False
-        active = [node for node in self.nodes.values() if node.may_tick]
-        for node in active:
-            node.tick()
+        touched: dict[NodeHost, None] = {}
         for _ in range(_ROUNDS_MAX):
+            for node in self._to_flush:
+                if node not in touched and node.may_tick:
+                    node.tick()
+            touched |= self._to_flush
+            self._to_flush = {}
             self.cluster.flush(self.schedule.now_ms)
-            for node in active:
-                node.node.waits.wake(node.now_ms())
-                node.take_answers()
+            touched |= self._to_flush  # whose partitions were appended to
+            self._to_flush = {}
+            for node in touched:
+                if node.may_tick:
+                    node.node.waits.wake(node.now_ms())
+                    node.take_answers()
             if not self.answered:
                 break
             answered, self.answered = self.answered, []
             for node, connection in answered:
-                if not node.is_still:
-                    node.pump(connection)
-                else:
-                    node.deliver(partial(node.pump, connection))
+                node.deliver(partial(node.pump, connection))
         else:
             self.schedule_flush()
-        for node in self.nodes.values():
+        self._flush_is_due = False
+        for node in touched:
             if node.is_running:
                 node.arm_timer()
 
     def _appended(self, partition: Partition) -> None:
-        for node in self.nodes.values():
-            node.node.waits.appended(partition)
         leader = self.nodes.get(partition.leader)
-        if leader is not None:
-            leader.appended(partition)
-        self.schedule_flush()
+        if leader is None:
+            return
+        leader.node.waits.appended(partition)
+        leader.appended(partition)
+        self.schedule_flush(leader)
 
     def _on_group_event(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         self._checkers.group_event(event)
@@ -427,7 +454,14 @@ class ClusterHost:
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         return self.nodes.get(topic.partitions[partition].leader) if topic else None
 
+    def create_partitions(self, topic: str, partitions: int) -> bool:
+        """Grow a topic; False if it is as large already."""
+        self.metadata.clear()
+        error = self.cluster.create_partitions(topic, partitions, self.schedule.now_ms)
+        return error is ErrorCode.NONE
+
     def _leaders_changed(self) -> None:
+        self.metadata.clear()
         for node in self.nodes.values():
             if node.is_running:
                 node.node.waits.wake_all()

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from kgroup.broker.api_table import APIS
 from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
-from kgroup.broker.direct import GroupRequest
-from kgroup.group.member_calls import MemberRequest, MemberResponse
-from kgroup.group.requests import ReplyBody
+from kgroup.broker.direct import DirectAnswer, DirectRequest
+from kgroup.group.member_calls import MemberRequest, MemberResponse, Metadata
 from kgroup.sim.network import Stream
 
 _LENGTH_BYTES: Final = 4
@@ -29,24 +28,24 @@ class Exchange:
 def exchange(
     request_id: int, body: MemberRequest, client_id: str, deadline_ms: int, *, codec: bool
 ) -> Exchange:
-    """A request to send. Only group requests can travel as values; with `codec` none does."""
-    if not codec and isinstance(body, GroupRequest):
-        return Exchange(request_id=request_id, body=body, deadline_ms=deadline_ms)
-    api = APIS[API_KEYS[api_of(body)]]
-    version = choose_version(api.name, api.lowest, api.highest)
-    request = write_request(body, version)
-    request.with_header(request_id, client_id)
-    return Exchange(
-        request_id=request_id,
-        body=body,
-        deadline_ms=deadline_ms,
-        version=version,
-        frame=bytes(request.encode(header=True, framed=True))[_LENGTH_BYTES:],
-        response_class=request.header.get_response_class(),
-    )
+    """A request to send. Only some requests can travel as values; with `codec` none does."""
+    asked = Exchange(request_id=request_id, body=body, deadline_ms=deadline_ms)
+    if codec or not isinstance(body, DirectRequest | Metadata):
+        write(asked, client_id)
+    return asked
 
 
-def read_answer(asked: Exchange, answer: ReplyBody | bytes) -> MemberResponse:
+def write(asked: Exchange, client_id: str) -> None:
+    """Give a request its frame."""
+    api = APIS[API_KEYS[api_of(asked.body)]]
+    asked.version = choose_version(api.name, api.lowest, api.highest)
+    request = write_request(asked.body, asked.version)
+    request.with_header(asked.request_id, client_id)
+    asked.frame = bytes(request.encode(header=True, framed=True))[_LENGTH_BYTES:]
+    asked.response_class = request.header.get_response_class()
+
+
+def read_answer(asked: Exchange, answer: DirectAnswer | MemberResponse | bytes) -> MemberResponse:
     """The answer as a value."""
     if not isinstance(answer, bytes):
         assert isinstance(answer, MemberResponse)
