@@ -136,7 +136,7 @@ class Cluster:
         self.fence(node_id, now_ms)
 
     def fence(self, node_id: int, now_ms: int) -> None:
-        """A node that the others have lost sight of leads nothing any more; its clients hear NOT_COORDINATOR."""
+        """The others lost sight of a node: it leads nothing now, and its clients hear NOT_COORDINATOR."""
         self.members[node_id].alive = False
         for partition in self._partitions():
             if partition.leader == node_id:
@@ -327,17 +327,19 @@ class Cluster:
         self._reply_to[request_id] = reply_to
         request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
         hosted.handle(request, now_ms)
-        deadline_ms = hosted.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
-            hosted.expire(now_ms)  # an initial delay of 0 is over at once
         self._busy[hosted.partition.index] = hosted
-        self._watch_deadline(hosted)
+        if self._watch_deadline(hosted) <= now_ms:
+            hosted.expire(now_ms)  # an initial delay of 0 is over at once
+            self._watch_deadline(hosted)
         return request_id
 
-    def _watch_deadline(self, hosted: HostedCoordinator) -> None:
+    def _watch_deadline(self, hosted: HostedCoordinator) -> int:
         deadline_ms = hosted.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms < self._deadlines.get(hosted.node_id, _NEVER_MS):
+        if deadline_ms is None:
+            return _NEVER_MS
+        if deadline_ms < self._deadlines.get(hosted.node_id, _NEVER_MS):
             self._deadlines[hosted.node_id] = deadline_ms
+        return deadline_ms
 
     # ---- time and answers ---------------------------------------------------------------------
 
@@ -373,7 +375,7 @@ class Cluster:
 
     def next_deadline_ms(self, node_id: int | None = None) -> int | None:
         """When `tick` is next due, for one node or for all; 0 while coordinators load."""
-        if any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
+        if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
             return 0
         times = [time for id_, time in self._deadlines.items() if node_id in (None, id_)]
         end_of_transaction_ms = self.transactions.next_deadline_ms()

@@ -1,6 +1,6 @@
 """The cluster as a member knows it: brokers, topics, and the group's coordinator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kgroup.assignors.model import Topic, TopicPartition
 from kgroup.group import member_errors
@@ -13,7 +13,7 @@ from kgroup.group.member_calls import (
     TopicMetadata,
 )
 from kgroup.group.member_errors import Reaction, reaction
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import SubscriptionKind, Subscriptions
 from kgroup.group.member_step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
@@ -91,15 +91,12 @@ class ClusterView:
         """Ask for metadata when it is due."""
         if self._request is not None or not self._backoff.is_ready(now_ms):
             return
-        wanted = self._wanted()
-        if self._fetched_ms is not None:
-            age_ms = now_ms - self._fetched_ms
-            unknown = wanted is not None and not frozenset(wanted) <= self._topics.keys()
-            if not (self._is_stale or unknown or age_ms >= self._outbox.settings.metadata_max_age_ms):
-                return
-        self._asked = wanted
+        if not self._is_due(now_ms):
+            return
+        self._asked = self._wanted()
         self._is_stale = False
-        self._request = self._outbox.send(Metadata(topics=wanted), self._outbox.least_loaded(self.nodes))
+        node = self._outbox.least_loaded(self.nodes)
+        self._request = self._outbox.send(Metadata(topics=self._asked), node)
 
     def take(self, answer: MetadataResponse, now_ms: int) -> None:
         """New metadata: replaces what is known, also with less."""
@@ -138,14 +135,27 @@ class ClusterView:
         self._nodes = ()
         self._leaders = {}
 
-    def deadlines(self, now_ms: int) -> Iterator[int]:
+    def deadline_ms(self) -> int:
         """When `progress` has something to do."""
         if self._request is not None:
-            return
+            return NEVER_MS
         if self._is_stale or self._fetched_ms is None:
-            yield self._backoff.ready_ms
-        else:
-            yield self._fetched_ms + self._outbox.settings.metadata_max_age_ms
+            return self._backoff.ready_ms
+        return self._fetched_ms + self._outbox.settings.metadata_max_age_ms
+
+    def _is_due(self, now_ms: int) -> bool:
+        if self._is_stale or self._fetched_ms is None:
+            return True
+        if now_ms >= self._fetched_ms + self._outbox.settings.metadata_max_age_ms:
+            return True
+        if self._subscriptions.kind is SubscriptionKind.PATTERN:
+            return False
+        known = self._topics
+        return (
+            any(topic not in known for topic in self._subscriptions.topics)
+            or any(topic not in known for topic in self._group_topics)
+            or any(topic not in known for topic, _ in self._subscriptions.positions)
+        )
 
     def _wanted(self) -> tuple[str, ...] | None:
         if self._subscriptions.kind is SubscriptionKind.PATTERN:
@@ -195,7 +205,8 @@ class CoordinatorLink:
         self._backoff.failed(now_ms)
         self._view.refresh()
 
-    def deadlines(self, now_ms: int) -> Iterator[int]:
+    def deadline_ms(self) -> int:
         """When `progress` may search again."""
         if self.node is None and self._request is None and self._outbox.settings.group_id is not None:
-            yield self._backoff.ready_ms
+            return self._backoff.ready_ms
+        return NEVER_MS

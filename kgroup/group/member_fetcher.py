@@ -1,6 +1,6 @@
 """Where to read: committed offsets and resets; and reading, ahead of the user, partition by partition."""
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kgroup.assignors.java_order import hash_order, partition_hash
@@ -20,7 +20,7 @@ from kgroup.group.member_calls import (
 )
 from kgroup.group.member_cluster import ClusterView, CoordinatorLink
 from kgroup.group.member_errors import Reaction, reaction
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Position, PositionState, Subscriptions
 from kgroup.group.member_settings import OffsetReset
 from kgroup.group.member_step import MemberError
@@ -60,8 +60,7 @@ class Fetcher:
         """Send what the positions need next."""
         if not self._backoff.is_ready(now_ms):
             return
-        positions = self._subscriptions.positions
-        states = {position.state for position in positions.values()}
+        states = {position.state for position in self._subscriptions.positions.values()}
         if PositionState.INITIALIZING in states:
             self._fetch_committed()
         if PositionState.AWAIT_RESET in states:
@@ -69,10 +68,10 @@ class Fetcher:
         if PositionState.FETCHING in states:
             self._fetch()
 
-    def deadlines(self, now_ms: int) -> Iterator[int]:
+    def deadline_ms(self, now_ms: int) -> int:
         """When a failed request may be tried again; after that, what is missing is not time."""
-        if self._backoff.ready_ms > now_ms and self._subscriptions.positions:
-            yield self._backoff.ready_ms
+        waits = self._backoff.ready_ms > now_ms and self._subscriptions.positions
+        return self._backoff.ready_ms if waits else NEVER_MS
 
     @property
     def has_records(self) -> bool:
@@ -209,12 +208,10 @@ class Fetcher:
         positions = self._subscriptions.positions
         ready = [
             partition
-            for partition in self._in_state(PositionState.FETCHING)
-            if not positions[partition].buffered
+            for partition, position in positions.items()
+            if position.state is PositionState.FETCHING and not position.buffered
         ]
-        for node, partitions in self._by_leader(ready):
-            if node.node_id in self._fetching_from:
-                continue
+        for node, partitions in self._by_leader(ready, but=self._fetching_from):
             session = self._sessions.setdefault(node.node_id, _Session())
             forgotten = session.partitions - set(partitions)
             session.partitions = set(partitions)
@@ -290,11 +287,14 @@ class Fetcher:
     def _in_state(self, state: PositionState) -> list[TopicPartition]:
         return [each for each, position in self._subscriptions.positions.items() if position.state is state]
 
-    def _by_leader(self, partitions: list[TopicPartition]) -> list[tuple[Node, list[TopicPartition]]]:
+    def _by_leader(
+        self, partitions: list[TopicPartition], but: Collection[int] = ()
+    ) -> list[tuple[Node, list[TopicPartition]]]:
+        """By node, in the order of the node ids; `but` are nodes to leave out."""
         by_node: dict[int, tuple[Node, list[TopicPartition]]] = {}
         for partition in partitions:
             leader = self._view.leader(partition)
-            if leader is not None:
+            if leader is not None and leader.node_id not in but:
                 by_node.setdefault(leader.node_id, (leader, []))[1].append(partition)
         return [by_node[node_id] for node_id in sorted(by_node)]
 

@@ -1,7 +1,5 @@
 """A member's rounds: join, lead or follow, sync, own; heartbeats in between; the end."""
 
-from collections.abc import Iterator
-
 from kgroup.assignors.model import AssignorError, GroupMember
 from kgroup.assignors.registry import Protocol
 from kgroup.errors import DecodeError
@@ -20,7 +18,7 @@ from kgroup.group.member_leading import (
     rebalance_protocol,
     subscription_of,
 )
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
 from kgroup.group.member_step import CallbackKind, MemberError
 from kgroup.group.requests import (
@@ -430,21 +428,24 @@ class Rounds:
             return now_ms >= self._prepare_until_ms
         return self._backoff.is_ready(now_ms) or not self._is_prepared
 
-    def deadlines(self, now_ms: int) -> Iterator[int]:
+    def deadline_ms(self, now_ms: int) -> int:
         """When `expire`, `progress` or a poll has something to do.
 
         What a poll alone can settle counts only before its time: after it, it is up to the user.
         """
+        due_ms = NEVER_MS
         waits = self._rejoin_reason is not None and self._request is None
         if waits and self._coordinator.node is not None and self._backoff.ready_ms > now_ms:
-            yield self._backoff.ready_ms
+            due_ms = self._backoff.ready_ms
         if self._prepare_until_ms is not None and self._prepare_until_ms > now_ms:
-            yield self._prepare_until_ms
+            due_ms = min(due_ms, self._prepare_until_ms)
         if not self._beats:
-            return
+            return due_ms
         if self._polled_ms is not None:
-            yield self._polled_ms + self._settings.max_poll_interval_ms
-        if self._coordinator.node is not None:
-            yield self._heard_ms + self._settings.session_timeout_ms
-            if self._heartbeat is None:
-                yield self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms
+            due_ms = min(due_ms, self._polled_ms + self._settings.max_poll_interval_ms)
+        if self._coordinator.node is None:
+            return due_ms
+        due_ms = min(due_ms, self._heard_ms + self._settings.session_timeout_ms)
+        if self._heartbeat is None:
+            due_ms = min(due_ms, self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms)
+        return due_ms

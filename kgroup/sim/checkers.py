@@ -1,12 +1,12 @@
 """The promises that every run is held to; `result.CHECKERS` says them in words.
 
-- one-owner: what members take over at the end of a generation's rounds is disjoint. It counts per generation: a
-  member that has not heard yet of a newer one still reads what it had, and no protocol can prevent that.
-- commits-survive: in the order of the coordinator's own answers. A commit that was not answered, or with an error
-  that leaves it open, may or may not be in the log.
-- generations-grow: of the generations that a group stores. One that was formed but never got its assignment dies
-  with its coordinator, and its number is given out again; Kafka's coordinator does the same, and nobody owns
-  anything by such a generation.
+- one-owner: what members take over at the end of a generation's rounds is disjoint. It counts per generation:
+  a member that has not heard yet of a newer one still reads what it had, and no protocol can prevent that.
+- commits-survive: in the order of the coordinator's own answers. A commit that was not answered, or with an
+  error that leaves it open, may or may not be in the log.
+- generations-grow: of the generations that a group stores. One that was formed but never got its assignment
+  dies with its coordinator, and its number is given out again; Kafka's coordinator does the same, and nobody
+  owns anything by such a generation.
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
 """
 
@@ -106,7 +106,7 @@ class Checkers:
         if first > done_to:
             self.broken(
                 NO_SKIP,
-                f"{place[0]}: {_name(place[1])}: {member} reads on at {first}, and {done_to} is not processed",
+                f"{place[0]}: {_name(place[1])}: {member} reads on at {first}, {done_to} is not processed",
             )
 
     # ---- commits ----------------------------------------------------------------------------------

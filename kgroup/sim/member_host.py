@@ -34,8 +34,8 @@ from kgroup.group.member_step import (
 from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
-from kgroup.sim.network import Network, Stream
-from kgroup.sim.node_host import Client, NodeHost
+from kgroup.sim.network import Network
+from kgroup.sim.node_host import NodeHost
 from kgroup.sim.process import Process
 from kgroup.sim.scenario import CommitMode, SimMember
 from kgroup.sim.schedule import Schedule
@@ -52,7 +52,7 @@ from kgroup.sim.trace import (
     ResponseReceived,
     TraceEvent,
 )
-from kgroup.sim.wire import Connection, Exchange, exchange, read_answer
+from kgroup.sim.wire import Connection, Exchange, connect, exchange, read_answer
 
 _TO_OPEN: Final = 2
 """Round trips before a new connection carries the first request: TCP's handshake and ApiVersions."""
@@ -70,7 +70,7 @@ class Doing(StrEnum):
     CLOSING = "closing"
 
 
-class MemberHost(Process, Client):
+class MemberHost(Process):
     """One consumer of the scenario, through all the processes that it has had."""
 
     def __init__(
@@ -90,8 +90,7 @@ class MemberHost(Process, Client):
     ) -> None:
         super().__init__(spec.name, schedule)
         self.spec = spec
-        self.client_id = spec.name
-        self.address = f"/10.0.{number // 250}.{number % 250 + 1}"
+        self._address = f"/10.0.{number // 250}.{number % 250 + 1}"
         self.slow = 1
         """How many times as long its processing takes."""
         self.machine: ClassicMember | None = None
@@ -108,6 +107,7 @@ class MemberHost(Process, Client):
         self._connections: dict[int, Connection] = {}
         self._request_timer_ms: int | None = None
         self._timer_ms: int | None = None
+        self._due_ms: int | None = None  # by the machine's clock
         self._doing = Doing.POLLING
         self._poll_until_ms = 0
         self._done_ms = 0
@@ -136,7 +136,7 @@ class MemberHost(Process, Client):
         spec = self.spec
         return MemberSettings(
             group_id=spec.group,
-            client_id=self.client_id,
+            client_id=self.spec.name,
             group_instance_id=spec.instance_id,
             partition_assignment_strategy=spec.assignors,
             session_timeout_ms=spec.session_timeout_ms,
@@ -347,7 +347,7 @@ class MemberHost(Process, Client):
 
     def _arm_timer(self) -> None:
         assert self.machine is not None
-        due_ms = self.machine.next_deadline_ms()
+        due_ms = self._due_ms = self.machine.next_deadline_ms()
         if self._doing is Doing.POLLING and (due_ms is None or self._poll_until_ms < due_ms):
             due_ms = self._poll_until_ms
         if due_ms is None:
@@ -366,16 +366,15 @@ class MemberHost(Process, Client):
         assert self.machine is not None
         self._timer_ms = None
         now_ms = self.now_ms()
-        deadline_ms = self.machine.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
+        is_due = self._due_ms is not None and self._due_ms <= now_ms
+        if is_due:
             self._carry_out(self.machine.expire(now_ms))
         if self.machine is None:
             return
-        if self._doing is Doing.POLLING and (
-            now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)
-        ):
+        time_to_poll = now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)
+        if self._doing is Doing.POLLING and time_to_poll:
             self._poll()
-        else:
+        elif not is_due:
             self._arm_timer()
 
     # ---- requests ---------------------------------------------------------------------------------
@@ -386,15 +385,14 @@ class MemberHost(Process, Client):
         is_new = connection is None or not connection.is_open
         if connection is None or not connection.is_open:
             self._next_token += 1
-            connection = Connection(
-                token=self._next_token, up=Stream(self.name, send.host), down=Stream(send.host, self.name)
-            )
+            ends = (self.name, send.host)
+            connection = connect(self, ends, self._next_token, self.spec.name, self._address)
             self._connections[send.connection_id] = connection
         deadline_ms = self.schedule.now_ms + send.timeout_ms
-        asked = exchange(send.request_id, send.body, self.client_id, deadline_ms, codec=self._codec)
+        asked = exchange(send.request_id, send.body, self.spec.name, deadline_ms, codec=self._codec)
         connection.waiting[send.request_id] = asked
         node = self._nodes[send.host]
-        arrive = partial(node.receive, connection, self, asked)
+        arrive = partial(node.receive, connection, asked)
         self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)
         if self._network.is_repeated():
             self._network.send(connection.up, arrive)

@@ -1,9 +1,10 @@
 """Packets between processes: latency, loss, cuts; and connections on top, which behave like TCP's.
 
-A message on a connection is never lost or overtaken while the connection lives. A lost packet shows as the delay
-of TCP's retransmission, a cut as silence until the first retransmission after it; the ends notice nothing but their
-own timeouts. A connection breaks only when the process at one end dies or hangs up. So what clients really see of
-a duplicate is a request that its sender repeated, and so it is here: the same request twice, one after the other.
+A message on a connection is never lost or overtaken while the connection lives. A lost packet shows as the
+delay of TCP's retransmission, a cut as silence until the first retransmission after it; the ends notice
+nothing but their own timeouts. A connection breaks only when the process at one end dies or hangs up. So what
+nodes really see of a duplicate is a request that its sender repeated, and so it is here: the same request
+twice, one after the other.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ _RETRIES_MAX: Final = 15  # Linux: net.ipv4.tcp_retries2
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """One direction of a connection. `clear_ms`: nothing may arrive earlier, as something before it arrives then."""
+    """One direction of a connection. `clear_ms` is the arrival that nothing sent later may overtake."""
 
     source: str
     target: str
@@ -30,7 +31,7 @@ class Stream:
 
 
 class Network:
-    """The ways between all processes. `latency_ms`, `loss` and `duplicates` are what faults add to the settings."""
+    """The ways between all processes. Faults add to `more_latency_ms`, `loss` and `duplicates` (0 to 1)."""
 
     def __init__(self, schedule: Schedule, random: Random, settings: NetworkSettings) -> None:
         self._schedule = schedule
@@ -45,7 +46,7 @@ class Network:
         self.duplicates = settings.duplicate_percent / 100
 
     def send(self, stream: Stream, arrive: Action, round_trips: int = 0) -> None:
-        """`arrive` happens when the message is there, after as many round trips as it takes to open the way."""
+        """`arrive` happens when the message is there, after the round trips that it takes to open the way."""
         now_ms = self._schedule.now_ms
         if stream.held or self.is_cut(stream.source, stream.target):
             stream.held.append((now_ms, arrive))
@@ -111,7 +112,7 @@ class Network:
 
 
 def _next_retry_ms(waited_ms: int) -> int:
-    """When TCP sends a packet again that is not acknowledged: after 0.2 s, 0.6 s, 1.4 s, ... at least `waited_ms`."""
+    """When TCP sends a lost packet again: after 0.2 s, 0.6 s, 1.4 s, ...; the first that is not over."""
     retry_ms, pause_ms = _FIRST_RETRY_MS, _FIRST_RETRY_MS
     while retry_ms < waited_ms:
         pause_ms = min(2 * pause_ms, _RETRY_MAX_MS)

@@ -15,7 +15,6 @@ from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import Storage
-from kgroup.broker.wire import Call
 from kgroup.group.events import GroupEvent
 from kgroup.group.member_calls import MemberResponse, Metadata
 from kgroup.group.offsets import FetchTopic
@@ -101,20 +100,20 @@ class NodeHost(Process):
         self.is_fenced = False
         self._host = host
         self._connections: dict[int, Connection] = {}
-        self._addresses: dict[int, tuple[str, str, Client]] = {}
         self._disk_until_ms = 0
         self._timer_ms: int | None = None
 
     # ---- requests ---------------------------------------------------------------------------------
 
-    def receive(self, connection: Connection, client: "Client", asked: Exchange) -> None:
+    def receive(self, connection: Connection, asked: Exchange) -> None:
         """A request has come; one for a process that is gone is answered with a reset, as by the machine."""
-        if not self.is_running or connection.process not in (None, self.number):
-            self._host.network.send(connection.down, partial(client.reset, connection))
-            return
-        connection.process = self.number
-        self._connections[connection.token] = connection
-        self._addresses[connection.token] = (client.client_id, client.address, client)
+        if connection.process != self.number or not self.is_running:
+            if connection.process is not None or not self.is_running:
+                arrive = partial(connection.client.reset, connection)
+                self._host.network.send(connection.down, arrive)
+                return
+            connection.process = self.number
+            self._connections[connection.call.token] = connection
         self.deliver(partial(self._take, connection, asked))
 
     def _take(self, connection: Connection, asked: Exchange) -> None:
@@ -126,29 +125,19 @@ class NodeHost(Process):
         if connection.busy is not None or not connection.queue or connection.process != self.number:
             return
         connection.busy = asked = connection.queue.popleft()
-        client_id, address, _ = self._addresses[connection.token]
+        self._host.schedule_flush(self)
+        call = connection.call
         if asked.frame is None and isinstance(asked.body, Metadata):
             known = self._host.metadata.get(asked.body)
             if known is not None:
                 self.answer(connection, asked, known)
-                self._host.schedule_flush(self)
                 return
-            write(asked, client_id)
+            write(asked, call.client_id)
         if asked.frame is not None:
-            self.node.handle(self.node.read(asked.frame, connection.token, address), self.now_ms())
-        else:
-            call = Call(
-                token=connection.token,
-                api_key=-1,
-                version=-1,
-                correlation_id=-1,
-                client_id=client_id,
-                client_host=address,
-                body=None,
-            )
-            assert isinstance(asked.body, direct.DirectRequest)
-            direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
-        self._host.schedule_flush(self)
+            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            return
+        assert isinstance(asked.body, direct.DirectRequest)
+        direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
 
     def take_answers(self) -> None:
         """Send what the node has to say through the wire's codec."""
@@ -172,8 +161,7 @@ class NodeHost(Process):
             self.deliver(partial(self.answer, connection, asked, answer))
             return
         connection.busy = None
-        _, _, client = self._addresses[connection.token]
-        arrive = partial(client.answered, connection, asked, answer)
+        arrive = partial(connection.client.answered, connection, asked, answer)
         if self.schedule.now_ms < self._disk_until_ms:
             send = partial(self._send_later, self.number, connection, arrive)
             self.schedule.at(self._disk_until_ms, send)
@@ -193,9 +181,8 @@ class NodeHost(Process):
     def _forget(self, connection: Connection) -> None:
         connection.queue.clear()
         connection.process = -1
-        self._connections.pop(connection.token, None)
-        self._addresses.pop(connection.token, None)
-        self.node.waits.forget(connection.token)
+        self._connections.pop(connection.call.token, None)
+        self.node.waits.forget(connection.call.token)
 
     def appended(self, partition: Partition) -> None:
         """A slow disk keeps the whole node waiting."""
@@ -250,29 +237,10 @@ class NodeHost(Process):
         self.stir()
         self._disk_until_ms = 0
         for connection in self._connections.values():
-            client = self._addresses[connection.token][2]
-            self.node.waits.forget(connection.token)
-            self._host.network.send(connection.down, partial(client.reset, connection))
+            self.node.waits.forget(connection.call.token)
+            self._host.network.send(connection.down, partial(connection.client.reset, connection))
         self._connections.clear()
-        self._addresses.clear()
         self.node.take_answers()
-
-
-class Client:
-    """Who has connections to nodes: a member's process."""
-
-    client_id: str
-    address: str
-
-    def answered(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
-    ) -> None:
-        """An answer has come."""
-        raise NotImplementedError
-
-    def reset(self, connection: Connection) -> None:
-        """There is nobody at the other end."""
-        raise NotImplementedError
 
 
 class ClusterHost:

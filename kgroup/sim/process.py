@@ -13,7 +13,7 @@ class Process:
         self.schedule = schedule
         self.is_running = False
         self.number = 0
-        """Counts the processes that have had this name: what is meant for an earlier one must not reach this one."""
+        """Counts the processes of this name: what is meant for an earlier one must not reach this one."""
         self._still_until_ms = 0
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
@@ -23,7 +23,8 @@ class Process:
 
     def now_ms(self) -> int:
         """What its clock shows. It never goes back: set back, it stands until the time has caught up."""
-        self._clock_ms = max(self._clock_ms, self.schedule.now_ms + self._skew_ms)
+        now_ms = self.schedule.now_ms + self._skew_ms
+        self._clock_ms = max(self._clock_ms, now_ms)
         return self._clock_ms
 
     def world_ms(self, clock_ms: int) -> int:
@@ -59,7 +60,7 @@ class Process:
 
     def deliver(self, action: Action) -> None:
         """Something came in."""
-        if self.is_still or self._inbox:
+        if self._still_until_ms > self.schedule.now_ms or self._inbox:
             self._inbox.append(action)
         else:
             action()

@@ -12,7 +12,7 @@ _VALUE: Final = b"a record of the world"
 
 
 class Producers:
-    """All producers of one topic: each `linger_ms` they send what its rate has brought, partition after partition."""
+    """All producers of one topic: each `linger_ms` they send what its rate has brought, in turn."""
 
     def __init__(self, topic: SimTopic, cluster: Cluster, schedule: Schedule) -> None:
         self._topic = topic

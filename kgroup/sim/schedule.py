@@ -1,4 +1,4 @@
-"""The virtual clock: actions in the order of their times, and at the same time in the order of their arrival."""
+"""The virtual clock: actions in the order of their times, those of the same time as they were planned."""
 
 import heapq
 from collections.abc import Callable
@@ -7,7 +7,7 @@ Action = Callable[[], None]
 
 
 class Schedule:
-    """What will happen and when, in epoch ms. Nothing is ever taken out: an action whose reason is gone does nothing."""
+    """What will happen and when, in epoch ms. Nothing is taken out: what has lost its reason does nothing."""
 
     def __init__(self, start_ms: int) -> None:
         self.now_ms = start_ms

@@ -213,7 +213,7 @@ TraceEvent = (
 )
 
 
-def to_json(event: TraceEvent) -> dict[str, object]:
+def to_json(event: object) -> dict[str, object]:
     """`{"event": "MemberStarted", "atMs": ...}`: field names in camel case, bytes in hex, enums by value."""
     return {"event": type(event).__name__} | _fields(event)
 

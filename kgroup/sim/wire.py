@@ -1,12 +1,13 @@
-"""Requests and answers between a member and a node of the world: as values, or through the codec of the wire."""
+"""Requests and answers between a member and a node of the world: as values, or through the wire's codec."""
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kgroup.broker.api_table import APIS
 from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
 from kgroup.broker.direct import DirectAnswer, DirectRequest
+from kgroup.broker.wire import Call
 from kgroup.group.member_calls import MemberRequest, MemberResponse, Metadata
 from kgroup.sim.network import Stream
 
@@ -54,15 +55,28 @@ def read_answer(asked: Exchange, answer: DirectAnswer | MemberResponse | bytes) 
     return read_response(asked.body, asked.version, body)
 
 
+class Client(Protocol):
+    """Who has connections to nodes: a member's process."""
+
+    def answered(
+        self, connection: "Connection", asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
+        """An answer has come."""
+
+    def reset(self, connection: "Connection") -> None:
+        """There is nobody at the other end."""
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class Connection:
-    """One client's connection to one node, with what each end knows of it.
+    """One client's connection to one node, with what each end knows of it; `call` says who the client is.
 
     The client: `waiting` requests in their order, and whether it `is_open` for it. The node: the `queue` of
     requests behind the one in hand (`busy`), and for which of its processes the connection was made.
     """
 
-    token: int
+    client: "Client"
+    call: Call
     up: Stream
     down: Stream
     is_open: bool = True
@@ -70,3 +84,18 @@ class Connection:
     process: int | None = None
     queue: deque[Exchange] = field(default_factory=deque)
     busy: Exchange | None = None
+
+
+def connect(client: Client, names: tuple[str, str], token: int, client_id: str, address: str) -> Connection:
+    """A new connection; `names` are the client's and the node's on the network."""
+    mine, theirs = names
+    call = Call(
+        token=token,
+        api_key=-1,
+        version=-1,
+        correlation_id=-1,
+        client_id=client_id,
+        client_host=address,
+        body=None,
+    )
+    return Connection(client=client, call=call, up=Stream(mine, theirs), down=Stream(theirs, mine))

@@ -41,10 +41,10 @@ def run(
 ) -> Run:
     """Play a scenario. The same seed gives the same run, event for event.
 
-    `storage`: where the logs go, None: nowhere. `on_event` is told what happens, as it happens. Without `codec`
-    group requests travel as values, which is quicker and changes nothing. `until_settled`: end as soon as
-    everything has settled, not when the scenario's time is over. Raises InputError for a topic that cannot be
-    made, SourceError if the storage fails.
+    `storage`: where the logs go, None: nowhere. `on_event` is told what happens, as it happens. Without
+    `codec` most requests travel as values, which is quicker and changes nothing. `until_settled`: end as soon
+    as everything has settled, not when the scenario's time is over. Raises InputError for a topic that cannot
+    be made, SourceError if the storage fails.
     """
     return World(scenario, seed, storage or MemoryStorage(), on_event, codec=codec).play(until_settled)
 
