@@ -60,15 +60,15 @@ def _command_page(name: str) -> str:
             *section("OPTIONS", definitions(options)),
             *section("EXAMPLES", _examples(examples)),
             *_exit_status(),
-            *section(
-                "SEE ALSO", [", ".join(f"{bold(other)}({chapter})" for other, chapter in _related(name))]
-            ),
+            *section("SEE ALSO", [", ".join(_related(name))]),
         ]
     )
 
 
-def _related(name: str) -> list[tuple[str, int]]:
-    return [("kgroup", 1), *([("kgroup-scenario", 5)] if name == "simulate" else [])]
+def _related(name: str) -> Iterator[str]:
+    yield f"{bold('kgroup')}(1)"
+    if name == "simulate":
+        yield f"{bold('kgroup-scenario')}(5)"
 
 
 def _exit_status() -> Iterator[str]:
