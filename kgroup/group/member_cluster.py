@@ -35,6 +35,7 @@ class ClusterView:
         self._request: int | None = None
         self._asked: tuple[str, ...] | None = ()
         self._backoff = outbox.backoff()
+        self._checked: tuple[object, ...] = (None, None, None)  # what the topics are known to cover
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -105,6 +106,7 @@ class ClusterView:
         self._nodes = answer.nodes or self._nodes
         self._topics = {topic.name: topic for topic in answer.topics}
         self._leaders = {}
+        self._checked = (None, None, None)
         for topic in answer.topics:
             if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
                 self._outbox.turn.error = MemberError(f"Metadata of {topic.name}", topic.error_code)
@@ -150,12 +152,13 @@ class ClusterView:
             return True
         if self._subscriptions.kind is SubscriptionKind.PATTERN:
             return False
-        known = self._topics
-        return (
-            any(topic not in known for topic in self._subscriptions.topics)
-            or any(topic not in known for topic in self._group_topics)
-            or any(topic not in known for topic, _ in self._subscriptions.positions)
-        )
+        topics, positions = self._subscriptions.topics, self._subscriptions.positions
+        checked = self._checked
+        if topics is checked[0] and self._group_topics is checked[1] and positions is checked[2]:
+            return False
+        self._checked = (topics, self._group_topics, positions)
+        wanted = topics | self._group_topics | {topic for topic, _ in positions}
+        return not wanted <= self._topics.keys()
 
     def _wanted(self) -> tuple[str, ...] | None:
         if self._subscriptions.kind is SubscriptionKind.PATTERN:

@@ -60,13 +60,17 @@ class Fetcher:
         """Send what the positions need next."""
         if not self._backoff.is_ready(now_ms):
             return
-        states = {position.state for position in self._subscriptions.positions.values()}
+        states, ready = set(), []
+        for partition, position in self._subscriptions.positions.items():
+            states.add(position.state)
+            if position.state is PositionState.FETCHING and not position.buffered:
+                ready.append(partition)
         if PositionState.INITIALIZING in states:
             self._fetch_committed()
         if PositionState.AWAIT_RESET in states:
             self._list_offsets()
-        if PositionState.FETCHING in states:
-            self._fetch()
+        if ready:
+            self._fetch(ready)
 
     def deadline_ms(self, now_ms: int) -> int:
         """When a failed request may be tried again; after that, what is missing is not time."""
@@ -203,14 +207,9 @@ class Fetcher:
 
     # ---- records ----------------------------------------------------------------------------------
 
-    def _fetch(self) -> None:
+    def _fetch(self, ready: list[TopicPartition]) -> None:
         settings = self._outbox.settings
         positions = self._subscriptions.positions
-        ready = [
-            partition
-            for partition, position in positions.items()
-            if position.state is PositionState.FETCHING and not position.buffered
-        ]
         for node, partitions in self._by_leader(ready, but=self._fetching_from):
             session = self._sessions.setdefault(node.node_id, _Session())
             forgotten = session.partitions - set(partitions)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.errors import KgroupError
@@ -157,6 +158,9 @@ class MemberStep:
     closed: bool = False
 
 
+_NOTHING: Final = MemberStep()
+
+
 @dataclass(slots=True)
 class MemberTurn:
     """A step in the making."""
@@ -175,6 +179,8 @@ class MemberTurn:
 
     def finish(self) -> MemberStep:
         """The step."""
+        if not (self.requests or self.callbacks or self.records or self.commits or self.error or self.closed):
+            return _NOTHING
         return MemberStep(
             callbacks=tuple(self.callbacks),
             requests=tuple(self.requests),

@@ -14,7 +14,7 @@ from typing import Final
 from kgroup.assignors.model import TopicPartition
 from kgroup.broker.direct import DirectAnswer
 from kgroup.group.member import ClassicMember
-from kgroup.group.member_calls import MemberResponse, Node
+from kgroup.group.member_calls import FetchResponse, MemberResponse, Node
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_positions import PositionState
 from kgroup.group.member_settings import MemberSettings, OffsetReset
@@ -148,6 +148,7 @@ class MemberHost(Process):
             auto_commit_interval_ms=spec.auto_commit_interval_ms,
             fetch_max_wait_ms=spec.fetch_max_wait_ms,
             metadata_max_age_ms=spec.metadata_max_age_ms,
+            request_timeout_ms=spec.request_timeout_ms,
         )
 
     def kill(self) -> None:
@@ -434,10 +435,10 @@ class MemberHost(Process):
             )
         if _tells_of_rebalance(body):
             self._measures.notifications += 1
-        step = self._handle(Answered(request_id=asked.request_id, body=body))
+        self._handle(Answered(request_id=asked.request_id, body=body))
         if self._doing is not Doing.POLLING or self.machine is None:
             return
-        is_quiet = isinstance(body, HeartbeatResponse) and not step.requests
+        is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
         if not is_quiet or self.machine.wants_poll(self.now_ms()):
             self._poll()
 

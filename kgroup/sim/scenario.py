@@ -85,6 +85,7 @@ class SimMember:
     poll_timeout_ms: int = 1_000
     fetch_max_wait_ms: int = 500
     metadata_max_age_ms: int = 300_000
+    request_timeout_ms: int = 30_000
     processing_ms: float = 1.0
     commit_mode: CommitMode = CommitMode.AUTO
     auto_commit_interval_ms: int = 5_000

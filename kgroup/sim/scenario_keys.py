@@ -231,6 +231,12 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
         form="DURATION",
         explained="metadata.max.age.ms: how soon it sees that a topic has grown (5m).",
     ),
+    "request_timeout": Key(
+        field="request_timeout_ms",
+        read=positive_duration,
+        form="DURATION",
+        explained="request.timeout.ms: longer than fetch_max_wait (30s).",
+    ),
     "commit": Key(
         field="commit_mode",
         read=commit_mode,

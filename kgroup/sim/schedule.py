@@ -17,7 +17,9 @@ class Schedule:
     def at(self, time_ms: int, action: Action) -> None:
         """Do it then; at once, after all that is due at once already, if then is over."""
         self._next_number += 1
-        heapq.heappush(self._heap, (max(time_ms, self.now_ms), self._next_number, action))
+        heapq.heappush(
+            self._heap, (time_ms if time_ms > self.now_ms else self.now_ms, self._next_number, action)
+        )
 
     def run(self, until_ms: int) -> None:
         """Let everything happen that is due by `until_ms`; the clock shows that time afterwards."""
