@@ -74,6 +74,8 @@ def _faults(at: Sequence[str]) -> list[Fault]:
     faults = []
     for given in at:
         time, _, action = given.strip().partition(" ")
+        if not action:
+            raise InputError(f"--at {given}: when, and then what? --at 10s 'kill c1'")
         try:
             faults.append(parse_fault(time, action))
         except InputError as error:

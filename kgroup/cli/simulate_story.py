@@ -36,6 +36,7 @@ class Story:
         self._said_once: set[tuple[str, str]] = set()
         self._names: dict[str, str] = {}
         self._last: dict[str, str] = {}
+        self._of_old: set[str] = set()  # consumers of the old design, whose steps have words of their own
         self._static = {member.name for member in scenario.members if member.instance_id is not None}
         partitions = from_properties(scenario.properties).offsets_topic_partitions
         group = scenario.members[0].group
@@ -124,7 +125,9 @@ class Story:
         if event.member_id:
             self._names[event.member_id] = event.member
         key = f"{event.state} {event.generation}"
-        if event.state is MemberState.UNJOINED or self._last.get(f"state of {event.member}") == key:
+        if event.state is MemberState.UNJOINED or event.member in self._of_old:
+            return
+        if self._last.get(f"state of {event.member}") == key:
             return
         self._last[f"state of {event.member}"] = key
         subject = f"state-{event.state.value}"
@@ -176,6 +179,7 @@ class Story:
     def _of_zookeeper(self, event: zk.ZookeeperEvent) -> Iterator[Told]:
         match event:
             case zk.ConsumerRegistered(member=member, consumer_id=consumer_id):
+                self._of_old.add(member)
                 yield f"{member} registers as {consumer_id}", "zk-registered"
             case zk.WatchFired(member=member, path=path):
                 yield f"{member} is told that {path} changed", "zk-watch"
