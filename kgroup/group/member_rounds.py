@@ -441,11 +441,12 @@ class Rounds:
             due_ms = min(due_ms, self._prepare_until_ms)
         if not self._beats:
             return due_ms
+        settings = self._settings
         if self._polled_ms is not None:
-            due_ms = min(due_ms, self._polled_ms + self._settings.max_poll_interval_ms)
+            due_ms = min(due_ms, self._polled_ms + settings.max_poll_interval_ms)
         if self._coordinator.node is None:
             return due_ms
-        due_ms = min(due_ms, self._heard_ms + self._settings.session_timeout_ms)
-        if self._heartbeat is None:
-            due_ms = min(due_ms, self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms)
-        return due_ms
+        session_end_ms = self._heard_ms + settings.session_timeout_ms
+        if self._heartbeat is not None:
+            return min(due_ms, session_end_ms)
+        return min(due_ms, session_end_ms, self._heartbeat_sent_ms + settings.heartbeat_interval_ms)

@@ -144,6 +144,11 @@ class Checkers:
                 f"{place[0]}: {_name(place[1])}: {offset} is committed, and {done_to} is not processed",
             )
 
+    def acknowledged(self, place: Place) -> int:
+        """The last acknowledged offset of a partition; -1: none."""
+        known = self._commits.get(place)
+        return known[0][1] if known else _NONE
+
     def acknowledged_places(self) -> list[Place]:
         """Where something was ever committed, in a fixed order."""
         return sorted(self._commits)

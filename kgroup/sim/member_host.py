@@ -414,7 +414,11 @@ class MemberHost(Process):
         self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
         """An answer has come."""
-        if connection.is_open:
+        if not connection.is_open:
+            return
+        if self.is_free:
+            self._answered(connection, asked, answer)
+        else:
             self.deliver(partial(self._answered, connection, asked, answer))
 
     def _answered(

@@ -62,8 +62,7 @@ class Network:
         return self.duplicates > 0 and self._random.random() < self.duplicates
 
     def _arrive(self, stream: Stream, arrive: Action, time_ms: int) -> None:
-        if time_ms > stream.clear_ms:
-            stream.clear_ms = time_ms
+        stream.clear_ms = max(stream.clear_ms, time_ms)
         self._schedule.at(stream.clear_ms, arrive)
 
     def _latency_ms(self) -> int:

@@ -114,7 +114,10 @@ class NodeHost(Process):
                 return
             connection.process = self.number
             self._connections[connection.call.token] = connection
-        self.deliver(partial(self._take, connection, asked))
+        if self.is_free:
+            self._take(connection, asked)
+        else:
+            self.deliver(partial(self._take, connection, asked))
 
     def _take(self, connection: Connection, asked: Exchange) -> None:
         connection.queue.append(asked)
@@ -289,9 +292,12 @@ class ClusterHost:
         }
         self.by_name = {node.name: node for node in self.nodes.values()}
 
-    def schedule_flush(self, *nodes: NodeHost) -> None:
-        """Flush these nodes, or all, once everything of this moment has been taken in."""
-        self._to_flush.update(dict.fromkeys(nodes or self.nodes.values()))
+    def schedule_flush(self, node: NodeHost | None = None) -> None:
+        """Flush this node, or all, once everything of this moment has been taken in."""
+        if node is None:
+            self._to_flush.update(dict.fromkeys(self.nodes.values()))
+        else:
+            self._to_flush[node] = None
         if not self._flush_is_due:
             self._flush_is_due = True
             self.schedule.at(self.schedule.now_ms, self.flush)

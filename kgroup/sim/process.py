@@ -58,12 +58,17 @@ class Process:
         self._still_until_ms = 0
         self._inbox.clear()
 
+    @property
+    def is_free(self) -> bool:
+        """What comes in is taken at once."""
+        return self._still_until_ms <= self.schedule.now_ms and not self._inbox
+
     def deliver(self, action: Action) -> None:
         """Something came in."""
-        if self._still_until_ms > self.schedule.now_ms or self._inbox:
-            self._inbox.append(action)
-        else:
+        if self.is_free:
             action()
+        else:
+            self._inbox.append(action)
 
     def _go_on(self) -> None:
         while self._inbox and not self.is_still:

@@ -14,6 +14,7 @@ from kgroup.group.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.faults import Faults
+from kgroup.sim.housekeeping import Housekeeping
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
 from kgroup.sim.node_host import PORT, ClusterHost
@@ -129,6 +130,13 @@ class World:
         for spec in self.scenario.members:
             if spec.start_ms is not None:
                 self.schedule.at(start_ms + spec.start_ms, partial(self._start, self.members[spec.name]))
+        readers = {
+            topic.name: sorted(
+                {member.group for member in self.scenario.members if topic.name in member.topics}
+            )
+            for topic in self.scenario.topics
+        }
+        Housekeeping(self.cluster.cluster, self.checkers, readers, self.schedule).start()
         healed_ms = start_ms + self.scenario.duration_ms
         self.schedule.run(healed_ms)
         self.faults.end_all()
