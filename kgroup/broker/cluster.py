@@ -377,11 +377,14 @@ class Cluster:
         """When `tick` is next due, for one node or for all; 0 while coordinators load."""
         if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
             return 0
-        times = [time for id_, time in self._deadlines.items() if node_id in (None, id_)]
+        if node_id is None:
+            own_ms = min(self._deadlines.values(), default=_NEVER_MS)
+        else:
+            own_ms = self._deadlines.get(node_id, _NEVER_MS)
         end_of_transaction_ms = self.transactions.next_deadline_ms()
-        if end_of_transaction_ms is not None:
-            times.append(end_of_transaction_ms)
-        return min(times, default=None)
+        if end_of_transaction_ms is not None and end_of_transaction_ms < own_ms:
+            return end_of_transaction_ms
+        return None if own_ms == _NEVER_MS else own_ms
 
     def flush(self, now_ms: int) -> None:
         """Write what coordinators decided, then give their answers to whoever asked."""

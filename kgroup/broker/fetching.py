@@ -78,6 +78,8 @@ class FetchWaits:
 
     def wake(self, now_ms: int) -> None:
         """Answer every fetch that has enough by now, or has waited long enough."""
+        if not self._waiting:
+            return
         touched, self._touched = self._touched, {}
         for token in touched:
             fetch = self._waiting.get(token)

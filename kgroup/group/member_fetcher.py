@@ -1,6 +1,5 @@
 """Where to read: committed offsets and resets; and reading, ahead of the user, partition by partition."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kgroup.assignors.java_order import hash_order, partition_hash
@@ -64,7 +63,9 @@ class Fetcher:
         for partition, position in self._subscriptions.positions.items():
             states.add(position.state)
             if position.state is PositionState.FETCHING and not position.buffered:
-                ready.append(partition)
+                leader = self._view.leader(partition)
+                if leader is not None and leader.node_id not in self._fetching_from:
+                    ready.append(partition)
         if PositionState.INITIALIZING in states:
             self._fetch_committed()
         if PositionState.AWAIT_RESET in states:
@@ -210,7 +211,7 @@ class Fetcher:
     def _fetch(self, ready: list[TopicPartition]) -> None:
         settings = self._outbox.settings
         positions = self._subscriptions.positions
-        for node, partitions in self._by_leader(ready, but=self._fetching_from):
+        for node, partitions in self._by_leader(ready):
             session = self._sessions.setdefault(node.node_id, _Session())
             forgotten = session.partitions - set(partitions)
             session.partitions = set(partitions)
@@ -286,14 +287,12 @@ class Fetcher:
     def _in_state(self, state: PositionState) -> list[TopicPartition]:
         return [each for each, position in self._subscriptions.positions.items() if position.state is state]
 
-    def _by_leader(
-        self, partitions: list[TopicPartition], but: Collection[int] = ()
-    ) -> list[tuple[Node, list[TopicPartition]]]:
-        """By node, in the order of the node ids; `but` are nodes to leave out."""
+    def _by_leader(self, partitions: list[TopicPartition]) -> list[tuple[Node, list[TopicPartition]]]:
+        """By node, in the order of the node ids."""
         by_node: dict[int, tuple[Node, list[TopicPartition]]] = {}
         for partition in partitions:
             leader = self._view.leader(partition)
-            if leader is not None and leader.node_id not in but:
+            if leader is not None:
                 by_node.setdefault(leader.node_id, (leader, []))[1].append(partition)
         return [by_node[node_id] for node_id in sorted(by_node)]
 

@@ -198,7 +198,9 @@ class NodeHost(Process):
     @property
     def may_tick(self) -> bool:
         """Its timers run: a slow disk does not stop them, a pause does."""
-        return self.is_running and not (self.is_still and self.still_until_ms > self._disk_until_ms)
+        if self.schedule.now_ms >= self.still_until_ms:
+            return self.is_running
+        return self.is_running and self.still_until_ms <= self._disk_until_ms
 
     def tick(self) -> None:
         """Everything that is due by its clock."""
@@ -210,14 +212,15 @@ class NodeHost(Process):
 
     def arm_timer(self) -> None:
         """Be woken for the next deadline."""
-        deadlines = (
-            self._host.cluster.next_deadline_ms(self.node.node_id),
-            self.node.waits.next_deadline_ms(),
-        )
-        known = [deadline for deadline in deadlines if deadline is not None]
-        if not known:
+        clock_ms = self._host.cluster.next_deadline_ms(self.node.node_id)
+        fetch_ms = self.node.waits.next_deadline_ms()
+        if clock_ms is None or (fetch_ms is not None and fetch_ms < clock_ms):
+            clock_ms = fetch_ms
+        if clock_ms is None:
             return
-        due_ms = self.world_ms(min(known))
+        due_ms = self.world_ms(clock_ms)
+        if self._timer_ms is not None and self._timer_ms <= due_ms:
+            return
         if due_ms <= self.schedule.now_ms:
             due_ms = self.schedule.now_ms + _LOADING_STEP_MS
         if not self.may_tick:

@@ -14,7 +14,8 @@ class Process:
         self.is_running = False
         self.number = 0
         """Counts the processes of this name: what is meant for an earlier one must not reach this one."""
-        self._still_until_ms = 0
+        self.still_until_ms = 0
+        """When it goes on; a time that has passed if it does not stand still."""
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
         self._clock_ms = 0
@@ -40,28 +41,23 @@ class Process:
     @property
     def is_still(self) -> bool:
         """It is paused, or waits for its disk."""
-        return self.schedule.now_ms < self._still_until_ms
-
-    @property
-    def still_until_ms(self) -> int:
-        """When it goes on; a time that has passed if it does not stand still."""
-        return self._still_until_ms
+        return self.schedule.now_ms < self.still_until_ms
 
     def stand_still(self, until_ms: int) -> None:
         """Do nothing before then."""
-        if until_ms > self._still_until_ms:
-            self._still_until_ms = until_ms
+        if until_ms > self.still_until_ms:
+            self.still_until_ms = until_ms
             self.schedule.at(until_ms, self._go_on)
 
     def stir(self) -> None:
         """Stand still no longer: the process is a new one."""
-        self._still_until_ms = 0
+        self.still_until_ms = 0
         self._inbox.clear()
 
     @property
     def is_free(self) -> bool:
         """What comes in is taken at once."""
-        return self._still_until_ms <= self.schedule.now_ms and not self._inbox
+        return self.still_until_ms <= self.schedule.now_ms and not self._inbox
 
     def deliver(self, action: Action) -> None:
         """Something came in."""

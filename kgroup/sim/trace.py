@@ -7,6 +7,7 @@ name of the scenario (`c1`), `member_id` what the coordinator calls one process 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from uuid import UUID
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GroupEvent
@@ -231,6 +232,8 @@ def _plain(value: object) -> object:
         return value
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, Sequence):
