@@ -119,7 +119,7 @@ def _write_events(playing: Playing, design: str, storage: Storage | None, write:
         if write is not None:
             hearers.append(write)
         run = _play(playing, design, storage, _each_of(hearers))
-        print(to_json({"event": "RunEnded", **run_row(run, design), **_counts(playing, 1, [run])}))
+        print(to_json({"type": "RunEnded", **run_row(run, design), **_counts(playing, 1, [run])}))
     return run
 
 

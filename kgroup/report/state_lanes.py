@@ -96,4 +96,5 @@ def _cells(changes: Sequence[tuple[int, str]], edges: Sequence[int], calm: str) 
             lasted.setdefault(current, 0)
             place += 1
         lasted[current] += end_ms - at_ms
-        yield max(lasted, key=lambda letter: (letter not in calm, lasted[letter]))
+        seen = [letter for letter, ms in lasted.items() if ms] or [current]
+        yield max(seen, key=lambda letter: (letter not in calm, lasted[letter]))

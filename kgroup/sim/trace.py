@@ -215,8 +215,8 @@ TraceEvent = (
 
 
 def to_json(event: object) -> dict[str, object]:
-    """`{"event": "MemberStarted", "atMs": ...}`: field names in camel case, bytes in hex, enums by value."""
-    return {"event": type(event).__name__} | _fields(event)
+    """`{"type": "MemberStarted", "atMs": ...}`: field names in camel case, bytes in hex, enums by value."""
+    return {"type": type(event).__name__} | _fields(event)
 
 
 def _fields(value: object) -> dict[str, object]:
