@@ -15,6 +15,7 @@ from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import Storage
+from kgroup.broker.wire import Call
 from kgroup.group.events import GroupEvent
 from kgroup.group.member_calls import MemberResponse, Metadata
 from kgroup.group.offsets import FetchTopic
@@ -131,16 +132,25 @@ class NodeHost(Process):
         self._host.schedule_flush(self)
         call = connection.call
         if asked.frame is None and isinstance(asked.body, Metadata):
-            known = self._host.metadata.get(asked.body)
-            if known is not None:
-                self.answer(connection, asked, known)
-                return
-            write(asked, call.client_id)
-        if asked.frame is not None:
+            self.answer(connection, asked, self._metadata(call, asked))
+        elif asked.frame is not None:
             self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
-            return
-        assert isinstance(asked.body, direct.DirectRequest)
-        direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
+        else:
+            assert isinstance(asked.body, direct.DirectRequest)
+            direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
+
+    def _metadata(self, call: Call, asked: Exchange) -> MemberResponse:
+        """The same for everybody until something changes: going through the wire once is enough."""
+        assert isinstance(asked.body, Metadata)
+        known = self._host.metadata.get(asked.body)
+        if known is None:
+            write(asked, call.client_id)
+            assert asked.frame is not None
+            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            frame = self.node.answers.pop().frame
+            assert frame is not None
+            known = self._host.metadata[asked.body] = read_answer(asked, frame)
+        return known
 
     def take_answers(self) -> None:
         """Send what the node has to say through the wire's codec."""
@@ -148,11 +158,7 @@ class NodeHost(Process):
             connection = self._connections.get(answer.token)
             if connection is None or connection.busy is None or answer.frame is None:
                 continue
-            asked = connection.busy
-            if isinstance(asked.body, Metadata):
-                # The same for everybody until something changes; decoding it once is enough.
-                self._host.metadata[asked.body] = read_answer(asked, answer.frame)
-            self.answer(connection, asked, answer.frame)
+            self.answer(connection, connection.busy, answer.frame)
 
     def answer(
         self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
