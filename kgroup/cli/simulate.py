@@ -23,7 +23,7 @@ EXAMPLES: Final = (
         "What the same faults cost under three designs",
         "kgroup simulate herd-effect --compare eager,cooperative,zookeeper",
     ),
-    Example("Ten seeds of random faults, with every promise checked", "kgroup simulate chaos --seeds 10"),
+    Example("Ten worlds full of trouble, with every promise checked", "kgroup simulate --seeds 10"),
     Example(
         "Real log files of what happened, for decode, replay and lag-report",
         'kgroup simulate gc-pause --log-dir "$(mktemp -d)"',
@@ -138,7 +138,8 @@ def simulate(
             metavar="N",
             min=1,
             max=_SEEDS_MAX,
-            help="Play N seeds, from --seed on, and only check them.",
+            help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
+            " another small world for each seed.",
             show_default=False,
         ),
     ] = None,
@@ -218,7 +219,7 @@ def simulate(
             f"--explain is text: leave out -o {output_format.value}; --trace FILE has the events"
         )
     from kgroup.cli.simulate_play import Playing, play_designs, play_once, play_seeds
-    from kgroup.cli.simulate_scenario import Flags, chosen_scenario, compared_designs
+    from kgroup.cli.simulate_scenario import SWARM, Flags, chosen_scenario, compared_designs
 
     flags = Flags(
         members=members,
@@ -229,15 +230,19 @@ def simulate(
         at=at or (),
         duration=duration,
     )
+    if scenario is None and seeds is not None and flags == Flags():
+        scenario = SWARM
+    chosen = chosen_scenario(scenario, flags, seed)
     playing = Playing(
-        scenario=chosen_scenario(scenario, flags),
+        name=SWARM if scenario == SWARM else chosen.name,
+        scenario=chosen,
         seed=seed,
         output=OutputOptions(format=output_format, path=output, headers=not no_headers),
         quiet=quiet,
         explain=explain,
     )
     if seeds is not None:
-        play_seeds(playing, seeds)
+        play_seeds(playing, seeds, lambda seed: chosen_scenario(scenario, flags, seed))
     elif compare is not None:
         play_designs(playing, compared_designs(compare))
     else:
@@ -245,7 +250,9 @@ def simulate(
 
 
 def _list(output: OutputOptions) -> None:
+    from kgroup.cli.simulate_scenario import SWARM, SWARM_ABOUT
     from kgroup.sim.scenario_file import load_shipped, shipped_names
 
-    rows = ({"scenario": name, "about": load_shipped(name).about} for name in shipped_names())
+    abouts = {SWARM: SWARM_ABOUT, **{name: load_shipped(name).about for name in shipped_names()}}
+    rows = ({"scenario": name, "about": about} for name, about in sorted(abouts.items()))
     emit(rows, (Column(name="scenario"), Column(name="about")), output)

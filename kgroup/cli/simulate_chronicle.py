@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kgroup.assignors.model import TopicPartition
+from kgroup.cli.simulate_names import MemberNames
 from kgroup.group.events import GenerationFormed, GroupStable, MemberAdded, MemberRemoved, RebalanceStarted
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
@@ -66,7 +67,7 @@ class Chronicle:
         self.fault_times: list[int] = []
         self._reads: dict[str, set[TopicPartition]] = {member.name: set() for member in scenario.members}
         self._generation_of: dict[str, int] = {}
-        self._names: dict[str, str] = {}  # by member id
+        self._names = MemberNames(scenario)
         self._groups: dict[str, _Group] = {}
         self._group_of = {member.name: member.group for member in scenario.members}
 
@@ -84,8 +85,6 @@ class Chronicle:
             case MemberMoved():
                 self._state(at_ms, event.member, LETTERS[event.state])
                 self._generation_of[event.member] = event.generation
-                if event.member_id:
-                    self._names[event.member_id] = event.member
             case PartitionsChanged():
                 self._change_reads(event)
             case ResponseReceived(body=SyncGroupResponse(error_code=ErrorCode.NONE) as body):
@@ -103,10 +102,6 @@ class Chronicle:
     def last_reads(self) -> dict[str, tuple[TopicPartition, ...]]:
         """What each member reads now."""
         return {member: tuple(sorted(partitions)) for member, partitions in self._reads.items()}
-
-    def name(self, member_id: str) -> str:
-        """The scenario's name of a member."""
-        return self._names.get(member_id, member_id)
 
     def _state(self, at_ms: int, member: str, letter: str) -> None:
         if self.states[member][-1][1] != letter:
@@ -146,16 +141,13 @@ class Chronicle:
         """Who came and who went since the last generation, or else why it was started."""
         parts = []
         if group.added:
-            parts.append("joined " + ", ".join(sorted(map(self.name, group.added), key=self._place)))
+            parts.append("joined " + ", ".join(sorted(map(self._names.of, group.added), key=self._place)))
         for why in dict.fromkeys(why for _, why in group.removed):
-            gone = [self.name(member_id) for member_id, each in group.removed if each == why]
+            gone = [self._names.of(member_id) for member_id, each in group.removed if each == why]
             parts.append(f"gone {', '.join(sorted(gone, key=self._place))} ({why})")
         if not parts:
-            parts = [self._with_names(why) for why in group.whys[:1]]
+            parts = [self._names.in_text(why) for why in group.whys[:1]]
         return "; ".join(parts) or "-"
-
-    def _with_names(self, why: str) -> str:
-        return " ".join(self.name(word) for word in why.split(" "))
 
     def _place(self, name: str) -> tuple[int, str]:
         names = list(self.states)

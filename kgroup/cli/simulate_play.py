@@ -36,6 +36,7 @@ _SHOWN_MAX = 20
 class Playing:
     """What is played, and where its result goes. `explain`: tell every step, too."""
 
+    name: str
     scenario: Scenario
     seed: int
     output: OutputOptions
@@ -166,21 +167,22 @@ def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
 # ---- many seeds -----------------------------------------------------------------------------------
 
 
-def play_seeds(playing: Playing, seeds: int) -> None:
+def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenario]) -> None:
     """Play many seeds for the checkers alone. Raises FindingsError if one found something."""
-    design = own_design(playing.scenario)
     failed: list[Run] = []
 
-    def runs() -> Iterator[Run]:
-        with count_progress(f"playing {playing.scenario.name}", seeds, quiet=playing.quiet) as advance:
+    def played() -> Iterator[Row]:
+        with count_progress(f"playing {playing.name}", seeds, quiet=playing.quiet) as advance:
             for seed in range(playing.seed, playing.seed + seeds):
-                run = play(playing.scenario, design, seed)
+                scenario = scenario_of(seed)
+                design = own_design(scenario)
+                run = play(scenario, design, seed, until_settled=True)
                 if run.violations:
                     failed.append(run)
-                yield run
+                yield run_row(run, design)
                 advance(1)
 
-    rows = (run_row(run, design) for run in runs())
+    rows = played()
     match playing.output.format:
         case OutputFormat.TABLE:
             for _ in rows:
@@ -206,7 +208,7 @@ def _counts(playing: Playing, seeds: int, runs: Sequence[Run]) -> Row:
     """How many seeds passed, and which did not. `runs`: at least those that failed."""
     failing = sorted({run.seed for run in runs if run.violations})
     return {
-        "scenario": playing.scenario.name,
+        "scenario": playing.name,
         "seeds": seeds,
         "passed": seeds - len(failing),
         "failed": len(failing),
@@ -231,8 +233,7 @@ def _judge(playing: Playing, runs: Sequence[Run]) -> None:
     if len(violations) > _SHOWN_MAX:
         print(f"kgroup: and {len(violations) - _SHOWN_MAX} more", file=sys.stderr)
     seeds = sorted({run.seed for run in failed})
-    name = playing.scenario.name
     which = ", ".join(map(str, seeds[:_SHOWN_MAX]))
     raise FindingsError(
-        f"{name}: promises broken under seed {which}; --seed {seeds[0]} --explain tells how it came about"
+        f"{playing.name}: promises broken under seed {which}; --seed {seeds[0]} --explain tells the story"
     )

@@ -15,6 +15,7 @@ from kgroup.sim.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
 from kgroup.sim.scenario_check import check_scenario
 from kgroup.sim.scenario_file import load_scenario
 from kgroup.sim.scenario_keys import MEMBERS_MAX
+from kgroup.sim.swarm import draw_scenario
 from kgroup.sim.world import run
 from kgroup.sim.zookeeper_trace import ZookeeperEvent
 from kgroup.sim.zookeeper_world import run_zookeeper
@@ -24,6 +25,8 @@ QUICK_PARTITIONS: Final = 12
 QUICK_RATE: Final = 10.0
 QUICK_TOPIC: Final = "t"
 _AFTER_LAST_FAULT_MS: Final = 60_000
+SWARM: Final = "swarm"
+SWARM_ABOUT: Final = "A small world full of trouble, another one for each seed."
 ZOOKEEPER: Final = "zookeeper"
 _ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 
@@ -41,8 +44,11 @@ class Flags:
     duration: str | None = None
 
 
-def chosen_scenario(name: str | None, flags: Flags) -> Scenario:
-    """Raises InputError or SourceError that says what makes no sense."""
+def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
+    """The scenario for this seed; only SWARM has another one for each.
+
+    Raises InputError or SourceError that says what makes no sense.
+    """
     faults = tuple(_faults(flags.at))
     if name is None:
         scenario = _from_flags(flags, faults)
@@ -54,7 +60,7 @@ def chosen_scenario(name: str | None, flags: Flags) -> Scenario:
         ):
             if given is not None:
                 raise InputError(f"{flag}: the scenario '{name}' says that already")
-        scenario = load_scenario(name)
+        scenario = draw_scenario(seed) if name == SWARM else load_scenario(name)
         scenario = replace(scenario, faults=(*scenario.faults, *faults))
         if flags.nodes is not None:
             scenario = replace(scenario, nodes=flags.nodes)
@@ -160,11 +166,15 @@ def play(
     *,
     storage: Storage | None = None,
     on_event: Callable[[ZookeeperEvent], None] | None = None,
+    until_settled: bool = False,
 ) -> Run:
-    """Play a scenario as one of `compared_designs`, or as its `own_design`."""
+    """Play a scenario as one of `compared_designs`, or as its `own_design`.
+
+    `until_settled`: not to the end of its time, if the checkers have seen all before.
+    """
     if design == ZOOKEEPER:
         return run_zookeeper(scenario, seed, on_event=on_event)
     assignor = _ALIASES.get(design, design)
     if assignor in CLIENT_ASSIGNORS and design != own_design(scenario):
         scenario = _with_assignors(scenario, (assignor,))
-    return run(scenario, seed, storage=storage, on_event=on_event, codec=False)
+    return run(scenario, seed, storage=storage, on_event=on_event, codec=False, until_settled=until_settled)

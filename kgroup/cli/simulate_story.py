@@ -9,6 +9,7 @@ from kgroup.broker.settings import from_properties
 from kgroup.cli.assign_report import runs_by_topic
 from kgroup.cli.simulate_exchange import request_text, response_text
 from kgroup.cli.simulate_lectures import LECTURES
+from kgroup.cli.simulate_names import MemberNames
 from kgroup.group import events as decided
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
@@ -34,7 +35,7 @@ class Story:
         self._scenario = scenario
         self._explained: set[str] = set()
         self._said_once: set[tuple[str, str]] = set()
-        self._names: dict[str, str] = {}
+        self._names = MemberNames(scenario)
         self._last: dict[str, str] = {}
         self._of_old: set[str] = set()  # consumers of the old design, whose steps have words of their own
         self._static = {member.name for member in scenario.members if member.instance_id is not None}
@@ -86,7 +87,7 @@ class Story:
                 told = response_text(body)
                 if told is not None:
                     self._last.pop(member, None)
-                    yield f"{member} <- {node}  {self._with_names(told.text)}", told.subject
+                    yield f"{member} <- {node}  {self._names.in_text(told.text)}", told.subject
             case trace.RequestFailed(member=member, node=node, why=why):
                 if self._last.get(member) != why:
                     self._last[member] = why
@@ -122,8 +123,6 @@ class Story:
         yield f"!! {what}{other}{amount}{lasts}", "pause" if event.kind is FaultKind.PAUSE else None
 
     def _moved(self, event: trace.MemberMoved) -> Iterator[Told]:
-        if event.member_id:
-            self._names[event.member_id] = event.member
         key = f"{event.state} {event.generation}"
         if event.state is MemberState.UNJOINED or event.member in self._of_old:
             return
@@ -154,18 +153,18 @@ class Story:
             case decided.GroupCreated():
                 yield f"{node}: there is a group {group} now", "new-group"
             case decided.MemberAdded(member_id=member_id):
-                yield f"{node}: {self._name(member_id)} is a member of {group}", None
+                yield f"{node}: {self._names.of(member_id)} is a member of {group}", None
             case decided.MemberRemoved(member_id=member_id, why=why):
                 subject = "session-expired" if why == "session expired" else None
-                yield f"{node}: {self._name(member_id)} is out of {group}: {why}", subject
+                yield f"{node}: {self._names.of(member_id)} is out of {group}: {why}", subject
             case decided.RebalanceStarted(generation_id=generation, why=why):
                 subject = "preparing" if generation > 0 else "initial-delay"
-                yield f"{node}: {group} rebalances: {self._with_names(why)}", subject
+                yield f"{node}: {group} rebalances: {self._names.in_text(why)}", subject
             case decided.GenerationFormed(members=0):
                 yield f"{node}: {group} is empty", "empty"
             case decided.GenerationFormed() as formed:
                 members = f"{formed.members} member{'' if formed.members == 1 else 's'}"
-                leader = self._name(formed.leader or "-")
+                leader = self._names.of(formed.leader or "-")
                 yield (
                     f"{node}: generation {formed.generation_id} of {group}: {members},"
                     f" {formed.protocol}, led by {leader}",
@@ -204,9 +203,3 @@ class Story:
             return False
         self._said_once.add((member, routine))
         return True
-
-    def _name(self, member_id: str) -> str:
-        return self._names.get(member_id, member_id)
-
-    def _with_names(self, text: str) -> str:
-        return " ".join(self._name(word) for word in text.split(" "))

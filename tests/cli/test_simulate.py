@@ -227,7 +227,7 @@ class TestSeeds:
             {"checker": "one-owner", "at_ms": 1500, "what": "t-0 is owned by c1 and c2"}
         ]
         assert "seed 3, 1.500s: one-owner" in ended.err
-        assert "--seed 3 --explain tells how" in ended.err
+        assert "--seed 3 --explain tells the story" in ended.err
 
     def test_as_a_table_and_as_json_lines(self, kgroup, broken):
         table = kgroup("simulate", *QUICK, "--seeds", "4")
