@@ -58,7 +58,7 @@ def run_row(run: Run, design: str) -> Row:
         "seed": run.seed,
         "end_ms": run.end_ms - start_ms,
         "settled_ms": run.settled_ms,
-        **asdict(run.tally),
+        **_measures(run),
         "violations": [
             {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what}
             for each in run.violations
@@ -159,19 +159,25 @@ def print_measures(runs: Sequence[tuple[str, Run]], *, headers: bool) -> None:
         *(Column(name=design, kind=Kind.INTEGER) for design, _ in runs),
     ]
     rows = [
-        {"measure": text, **{design: _number(getattr(run.tally, name)) for design, run in runs}}
+        {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
         for name, text in MEASURES.items()
     ]
     settled = {design: _settled(run) for design, run in runs}
     emit(
-        [*rows, {"measure": "settled after the last fault", **settled}],
+        [*rows, {"measure": "settled after the faults", **settled}],
         columns,
         OutputOptions(headers=headers),
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+def _measures(run: Run) -> dict[str, float | None]:
+    """The tally; a run without any generation has none to count, as the old design."""
+    measures = asdict(run.tally)
+    return {**measures, "generations": measures["generations"] or None}
+
+
+def _number(value: float | None) -> str | None:
+    return f"{value:.1f}" if isinstance(value, float) else None if value is None else str(value)
 
 
 def _settled(run: Run) -> str:

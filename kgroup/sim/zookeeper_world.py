@@ -97,8 +97,7 @@ class _World:
         for process in self._processes.values():
             if process.alive:
                 self._measures.requests += process.requests()
-        last_ms = max((fault.at_ms + (fault.duration_ms or 0) for fault in faults), default=0)
-        healed_ms = scenario.epoch_ms + last_ms
+        healed_ms = scenario.epoch_ms + scenario.duration_ms
         settled_ms = max(0, self._last_change_ms - healed_ms) if self._is_settled() else None
         return Run(
             scenario=scenario,

@@ -107,7 +107,7 @@ def test_designs_side_by_side(kgroup):
     assert [line[:33].strip() for line in table[1:4]] == ["notifications sent", "rebalances", "generations"]
     rows = as_json(kgroup("simulate", *QUICK, "--compare", "range,zookeeper", "-o", "json"))["runs"]
     assert [row["design"] for row in rows] == ["range", "zookeeper"]
-    assert [row["generations"] > 0 for row in rows] == [True, False]
+    assert [row["generations"] for row in rows] == [1, None]
 
 
 def test_csv_has_a_line_for_each_run(kgroup):
