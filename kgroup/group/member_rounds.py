@@ -20,7 +20,7 @@ from kgroup.group.member_leading import (
 )
 from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
-from kgroup.group.member_step import CallbackKind, MemberError
+from kgroup.group.member_step import ASSIGNMENT, CallbackKind, MemberError
 from kgroup.group.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -212,7 +212,7 @@ class Rounds:
         try:
             members = group_members(answer)
         except DecodeError as error:
-            self._fail_leading(str(error))
+            self._fail("JoinGroup", str(error))
             return
         topics = frozenset(topic for member in members for topic in member.topics)
         self._leading = (answer, members, topics)
@@ -248,10 +248,10 @@ class Rounds:
         try:
             self._sync(make_assignment(self._chosen, members, self._view.assignable(topics)))
         except AssignorError as error:
-            self._fail_leading(str(error))
+            self._fail(ASSIGNMENT, str(error))
 
-    def _fail_leading(self, why: str) -> None:
-        self._outbox.turn.error = MemberError("assignment", ErrorCode.UNKNOWN_SERVER_ERROR, why)
+    def _fail(self, api: str, why: str) -> None:
+        self._outbox.turn.error = MemberError(api, ErrorCode.UNKNOWN_SERVER_ERROR, why)
 
     def _sync(self, assignments: tuple[tuple[str, bytes], ...]) -> None:
         node, group = self._coordinator.node, self._settings.group_id
@@ -292,7 +292,7 @@ class Rounds:
         try:
             in_order = assigned_partitions(assignment)
         except DecodeError as error:
-            self._fail_leading(str(error))
+            self._fail("SyncGroup", str(error))
             return
         assigned, owned = frozenset(in_order), frozenset(self._subscriptions.positions)
         revoked = owned - assigned

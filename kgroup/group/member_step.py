@@ -9,12 +9,19 @@ from kgroup.errors import KgroupError
 from kgroup.group.member_calls import FetchedRecord, MemberRequest, MemberResponse
 from kgroup.protocol.error_codes import ErrorCode
 
+ASSIGNMENT: Final = "assignment"
+"""Where a member failed whose assignor did."""
+
 
 class MemberError(KgroupError):
-    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's."""
+    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's.
+
+    `api` is what was asked, ASSIGNMENT when it was the member's own assignor.
+    """
 
     def __init__(self, api: str, error_code: ErrorCode, why: str = "") -> None:
         super().__init__(f"{api}: {error_code.name}{f' ({why})' if why else ''}")
+        self.api = api
         self.error_code = error_code
 
 

@@ -311,7 +311,7 @@ class MemberHost(Process):
         if self._tell is not None:
             self._say_moved(machine)
         if step.error is not None:
-            self._checkers.member_failed(self.name, step.error.error_code, str(step.error))
+            self._checkers.member_failed(self.name, step.error)
             self._end(str(step.error))
         elif step.closed:
             self._end("closed")

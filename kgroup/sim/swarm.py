@@ -19,6 +19,10 @@ _ASSIGNORS: Final = (
 )
 _KINDS: Final = tuple(kind for kind in FaultKind if kind not in (FaultKind.START, FaultKind.LEAVE))
 """Not what would leave a member out for good."""
+_UNSEEN_BY_STATIC_LEADERS: Final = FaultKind.GROW
+"""A static leader that was away does not notice what grew meanwhile (KIP-814: it takes the topics that it
+finds for those that were assigned), and nobody reads the new partitions until something else happens. Kafka's
+gap, not a bug to look for: no topic grows in a world with static members."""
 
 
 def run_seed(seed: int) -> Run:
@@ -44,13 +48,14 @@ def draw_scenario(seed: int) -> Scenario:
         for name in ("orders", "payments")[: chance.randint(1, 2)]
     )
     assignors = chance.choice(_ASSIGNORS)
+    with_static = chance.random() < 0.4
     members = tuple(
         SimMember(
             name=f"c{number}",
             topics=tuple(topic.name for topic in topics),
             start_ms=chance.choice((0, 0, 1_000, 20_000)),
             assignors=assignors,
-            instance_id=f"static-{number}" if chance.random() < 0.25 else None,
+            instance_id=f"static-{number}" if with_static and chance.random() < 0.5 else None,
             session_timeout_ms=10_000,
             heartbeat_interval_ms=3_000,
             max_poll_interval_ms=20_000,
@@ -63,6 +68,7 @@ def draw_scenario(seed: int) -> Scenario:
         )
         for number in range(1, chance.randint(2, 5) + 1)
     )
+    is_static = any(member.instance_id for member in members)
     return Scenario(
         name=f"swarm-{seed}",
         duration_ms=120_000,
@@ -72,7 +78,7 @@ def draw_scenario(seed: int) -> Scenario:
         chaos=Chaos(
             mean_interval_ms=chance.choice((3_000, 8_000, 20_000)),
             mean_duration_ms=chance.choice((2_000, 10_000, 20_000)),
-            kinds=_KINDS,
+            kinds=tuple(kind for kind in _KINDS if not is_static or kind is not _UNSEEN_BY_STATIC_LEADERS),
         ),
         network=NetworkSettings(latency_max_ms=chance.choice((2, 20, 200))),
         properties={
