@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import assert_never
+from typing import Final, assert_never
 
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
@@ -16,6 +16,7 @@ from kgroup.sim.trace import FaultBegan, FaultEnded, TopicGrown, TraceEvent
 
 Undo = Callable[[], None]
 K = FaultKind
+_ASK_AGAIN_MS: Final = 1_000
 
 
 class Faults:
@@ -208,6 +209,9 @@ class Faults:
 
     def _grow(self, topic: str, partitions: int) -> None:
         now_ms = self._schedule.now_ms
+        if not self._cluster.cluster.alive:  # nobody to ask: whoever wants it tries again
+            self._schedule.at(now_ms + _ASK_AGAIN_MS, partial(self._grow, topic, partitions))
+            return
         if not self._cluster.create_partitions(topic, partitions):
             return
         for member in self._members.values():
