@@ -86,7 +86,7 @@ class HostedCoordinator:
     @property
     def is_idle(self) -> bool:
         """There is nothing to flush."""
-        return not (self._records or self._replies)
+        return not (self._records or self._replies or self._events)
 
     def flush(self) -> list[Reply]:
         """Write the records of all steps since the last flush, then give out their answers and events.
