@@ -324,7 +324,10 @@ def read_response(asked: MemberRequest, version: int, body: Any) -> MemberRespon
             )
         case SyncGroup():
             return SyncGroupResponse(
-                error_code=_error(body.error_code), assignment=bytes(body.assignment or b"")
+                error_code=_error(body.error_code),
+                protocol_type=body.protocol_type if version >= 5 else None,
+                protocol_name=body.protocol_name if version >= 5 else None,
+                assignment=bytes(body.assignment or b""),
             )
         case Heartbeat():
             return HeartbeatResponse(error_code=_error(body.error_code))

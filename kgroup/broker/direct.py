@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kgroup.assignors.model import group_by_topic
 from kgroup.broker.client_wire import read_fetched_records
 from kgroup.broker.coordination import ask_coordinator
 from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
@@ -52,6 +53,8 @@ def _fetch(
     if body.session_id:
         answer(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
         return
+    offsets = dict(body.offsets)
+    by_topic = group_by_topic([partition for partition, _ in body.offsets])  # as a request lists them
     waiting = WaitingFetch(
         call=call,
         parts=tuple(
@@ -60,11 +63,12 @@ def _fetch(
                 topic_id=None,
                 partition_index=index,
                 partition=node.cluster.partition(topic, index),
-                offset=offset,
+                offset=offsets[topic, index],
                 max_bytes=body.partition_max_bytes,
                 leader_epoch=-1,
             )
-            for (topic, index), offset in body.offsets
+            for topic, indexes in by_topic.items()
+            for index in indexes
         ),
         read_committed=False,
         min_bytes=body.min_bytes,

@@ -101,6 +101,7 @@ class NodeHost(Process):
         self.is_fenced = False
         self._host = host
         self._connections: dict[int, Connection] = {}
+        self._ready: list[tuple[Connection, Exchange, DirectAnswer | MemberResponse | bytes]] = []
         self._disk_until_ms = 0
         self._timer_ms: int | None = None
 
@@ -135,6 +136,7 @@ class NodeHost(Process):
             self.answer(connection, asked, self._metadata(call, asked))
         elif asked.frame is not None:
             self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            self._collect()
         else:
             assert isinstance(asked.body, direct.DirectRequest)
             direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
@@ -152,25 +154,31 @@ class NodeHost(Process):
             known = self._host.metadata[asked.body] = read_answer(asked, frame)
         return known
 
-    def take_answers(self) -> None:
-        """Send what the node has to say through the wire's codec."""
-        for answer in self.node.take_answers():
-            connection = self._connections.get(answer.token)
-            if connection is None or connection.busy is None or answer.frame is None:
-                continue
-            self.answer(connection, connection.busy, answer.frame)
-
     def answer(
         self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
-        """Send an answer, once the disk has what it rests on, and have the next request handled."""
-        if connection.process != self.number or connection.busy is not asked:
+        """Take an answer that is to be sent; all go out in the order in which they were given."""
+        self._ready.append((connection, asked, answer))
+
+    def _collect(self) -> None:
+        for answer in self.node.take_answers():
+            connection = self._connections.get(answer.token)
+            if connection is not None and connection.busy is not None and answer.frame is not None:
+                self.answer(connection, connection.busy, answer.frame)
+
+    def send_answers(self) -> None:
+        """Send what has been answered, once the disk has what it rests on."""
+        self._collect()
+        if self._ready and not self.may_tick:
+            self.deliver(partial(self._host.schedule_flush, self))
             return
-        if not self.may_tick:
-            self.deliver(partial(self.answer, connection, asked, answer))
-            return
-        connection.busy = None
-        arrive = partial(connection.client.answered, connection, asked, answer)
+        ready, self._ready = self._ready, []
+        for connection, asked, answer in ready:
+            if connection.process == self.number and connection.busy is asked:
+                connection.busy = None
+                self._send(connection, partial(connection.client.answered, connection, asked, answer))
+
+    def _send(self, connection: Connection, arrive: Callable[[], None]) -> None:
         if self.schedule.now_ms < self._disk_until_ms:
             send = partial(self._send_later, self.number, connection, arrive)
             self.schedule.at(self._disk_until_ms, send)
@@ -252,6 +260,7 @@ class NodeHost(Process):
             self.node.waits.forget(connection.call.token)
             self._host.network.send(connection.down, partial(connection.client.reset, connection))
         self._connections.clear()
+        self._ready.clear()
         self.node.take_answers()
 
 
@@ -327,7 +336,7 @@ class ClusterHost:
             for node in touched:
                 if node.may_tick:
                     node.node.waits.wake(node.now_ms())
-                    node.take_answers()
+                node.send_answers()
             if not self.answered:
                 break
             answered, self.answered = self.answered, []
