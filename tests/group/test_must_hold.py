@@ -1,9 +1,14 @@
-"""What the literature says of joining, syncing and states, asked of a coordinator. See docs/must_hold.md."""
+"""What the literature says of joining, syncing and states, asked of a coordinator and a member. See docs/must_hold.md."""
 
 import pytest
 
+from kgroup.group.member_calls import Fetch
+from kgroup.group.member_step import CallbackKind, Poll
+from kgroup.group.requests import Heartbeat, HeartbeatResponse, JoinGroup
 from kgroup.group.settings import GroupSettings
 from kgroup.group.states import GroupState
+from kgroup.protocol.error_codes import ErrorCode
+from tests.group.member_world import MemberWorld
 from tests.group.script import ScriptWorld
 
 
@@ -210,3 +215,20 @@ def test_a_new_coordinator_knows_a_stable_group_and_lets_it_be():
     world.run("join m2")
     world.run("reload")
     assert world.run("describe")[0].startswith("Stable")
+
+
+# ---- the client ---------------------------------------------------------------------------------
+
+
+def test_a_poll_returns_early_when_a_rebalance_is_due():
+    """No records, though some are there: they belong to whoever has the partition next."""
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(Fetch)
+    world.answer_usually()  # the fetch brings records
+    world.advance(3_000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    step = world.do(Poll())
+    assert step.records == ()
+    assert [callback.kind for callback in step.callbacks] == [CallbackKind.REVOKED]
+    assert world.waiting(JoinGroup)
