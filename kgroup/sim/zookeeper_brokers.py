@@ -1,5 +1,6 @@
 """The brokers as old consumers see them: znodes under `/brokers`, leaders to fetch from, logs that grow."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -62,6 +63,7 @@ class Brokers:
             self._start(broker)
         for topic in self._counts:
             self._write_topic(topic)
+        self._write_leaders()
 
     @property
     def names(self) -> list[str]:
@@ -82,6 +84,7 @@ class Brokers:
         self._counts[topic] = partitions
         self._inflows[topic].grow(partitions, self._schedule.now_ms)
         self._write_topic(topic)
+        self._write_leaders()
 
     def log_end(self, partition: TopicPartition) -> int:
         """The log end offset."""
@@ -109,6 +112,14 @@ class Brokers:
 
     def _write_topic(self, topic: str) -> None:
         self._zookeeper.write(topic_path(topic), topic_data(self._counts[topic], self._replicas))
+
+    def _write_leaders(self) -> None:
+        """What the controller writes down when it has elected leaders; consumers ask brokers instead."""
+        for topic, count in self._counts.items():
+            for partition in range(count):
+                in_sync = [n for n in self._replicas(partition) if self._brokers[node_name(n)].leads]
+                state = {"version": 1, "leader": in_sync[0] if in_sync else -1, "isr": in_sync}
+                self._zookeeper.write(f"{topic_path(topic)}/partitions/{partition}/state", json.dumps(state))
 
     # ---- faults -------------------------------------------------------------------------------
 
@@ -179,6 +190,7 @@ class Brokers:
         path = f"{BROKER_IDS}/{broker.number}"
         self._zookeeper.answer(broker.session, CreateEphemeral(path, f"{node_name(broker.number)}:9092"))
         broker.leads = True
+        self._write_leaders()
 
     def _expire_later(self, broker: _Broker) -> None:
         broker.spoke += 1
@@ -195,3 +207,4 @@ class Brokers:
         broker.leads = False
         broker.spoke += 1
         self._zookeeper.expire(broker.session)
+        self._write_leaders()

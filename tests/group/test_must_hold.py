@@ -1,4 +1,4 @@
-"""What the literature says of joining, syncing and states, asked of a coordinator and a member. See docs/must_hold.md."""
+"""What the literature says of joining, syncing, states and the client. See docs/must_hold.md."""
 
 import pytest
 
