@@ -6,9 +6,10 @@ import pytest
 
 from kgroup.group.events import GenerationFormed, GroupStable, MemberRemoved, RebalanceStarted
 from kgroup.group.member_identity import MemberState
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.scenario import CommitMode, SimTopic
 from kgroup.sim.scenario_file import load_shipped
-from kgroup.sim.trace import CoordinatorEvent, MemberMoved, RecordsProcessed
+from kgroup.sim.trace import CommitEnded, CoordinatorEvent, MemberMoved, RecordsProcessed
 from kgroup.sim.world import run
 from kgroup.sim.zookeeper_world import run_zookeeper
 from tests.sim.must_hold import decided, played, since, with_late
@@ -150,3 +151,12 @@ def test_cooperative_moves_least(herd):
 
 def test_in_every_design_a_member_that_is_cut_off_reads_on_what_others_own(herd):
     assert all(tally.two_owner_partition_s > 0 for tally in herd.values())
+
+
+def test_a_member_that_was_cut_off_cannot_commit_for_its_old_generation():
+    seen = played(world(("20s", "cut c1 from coordinator for 20s")))
+    (removed,) = [each for each in since(seen, CoordinatorEvent, 20) if isinstance(each.event, MemberRemoved)]
+    back = next(each for each in since(seen, MemberMoved, 40) if each.state is MemberState.STABLE)
+    ended = [each for each in seen.of(CommitEnded, member="c1") if removed.at_ms < each.at_ms < back.at_ms]
+    assert ended
+    assert ErrorCode.NONE not in {each.error_code for each in ended}
