@@ -52,13 +52,12 @@ class Seen:
         """Names of the checkers that reported something."""
         return {violation.checker for violation in self.run.violations}
 
-    def of(self, kind: type[E], **fields: Any) -> list[E]:
+    def of(self, event: type[E], /, **fields: Any) -> list[E]:
         """Events of a kind whose fields have these values, in order."""
         return [
-            event
-            for event in self.events
-            if isinstance(event, kind)
-            and all(getattr(event, name) == value for name, value in fields.items())
+            each
+            for each in self.events
+            if isinstance(each, event) and all(getattr(each, name) == value for name, value in fields.items())
         ]
 
     def s(self, event: TraceEvent) -> float:
