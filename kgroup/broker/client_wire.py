@@ -430,26 +430,10 @@ def _read_fetched(asked: Fetch, body: Any) -> FetchResponse:
 def _read_partition(
     partition: TopicPartition, answer: Any, offsets: Mapping[TopicPartition, int]
 ) -> FetchedPartition:
-    name = f"{partition[0]}-{partition[1]} from offset {offsets.get(partition)}"
-    records, next_offset = read_fetched_records(bytes(answer.records or b""), name)
-    return FetchedPartition(
-        partition=partition,
-        error_code=_error(answer.error_code),
-        high_watermark=answer.high_watermark,
-        log_start_offset=-1 if answer.log_start_offset is None else answer.log_start_offset,
-        records=records,
-        next_offset=next_offset,
-    )
-
-
-def read_fetched_records(data: bytes, name: str) -> tuple[tuple[FetchedRecord, ...], int | None]:
-    """The records for a user, and the offset behind the last batch (None: there is no batch).
-
-    Raises DecodeError for damaged records.
-    """
     records: list[FetchedRecord] = []
     next_offset: int | None = None
-    for batch, decoded in _whole_batches(data, name):
+    name = f"{partition[0]}-{partition[1]} from offset {offsets.get(partition)}"
+    for batch, decoded in _whole_batches(bytes(answer.records or b""), name):
         next_offset = batch.last_offset + 1
         if not batch.control:
             records.extend(
@@ -458,7 +442,14 @@ def read_fetched_records(data: bytes, name: str) -> tuple[tuple[FetchedRecord, .
                 )
                 for each in decoded
             )
-    return tuple(records), next_offset
+    return FetchedPartition(
+        partition=partition,
+        error_code=_error(answer.error_code),
+        high_watermark=answer.high_watermark,
+        log_start_offset=-1 if answer.log_start_offset is None else answer.log_start_offset,
+        records=tuple(records),
+        next_offset=next_offset,
+    )
 
 
 def _whole_batches(data: bytes, name: str) -> Iterable[tuple[Any, Any]]:

@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgroup.assignors.model import group_by_topic
-from kgroup.broker.client_wire import read_fetched_records
 from kgroup.broker.coordination import ask_coordinator
 from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
 from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.offset_apis import commit_known
 from kgroup.broker.wire import Call
-from kgroup.group.member_calls import Fetch, FetchedPartition, FetchResponse
+from kgroup.group.member_calls import Fetch, FetchedPartition, FetchedRecord, FetchResponse
 from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, ReplyBody, SyncGroup
+from kgroup.log.batch import decode_batch
+from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -82,13 +83,26 @@ def _fetch(
 
 def _fetched(read: ReadPart) -> FetchedPartition:
     part = read.part
-    name = f"{part.topic}-{part.partition_index} from offset {part.offset}"
-    records, next_offset = read_fetched_records(read.records, name)
+    records: list[FetchedRecord] = []
+    next_offset: int | None = None
+    position = 0
+    while position < len(read.records):  # whole batches, as they lie in the log
+        end = position + read_header(read.records, position).size
+        batch = decode_batch(read.records[position:end])
+        position = end
+        next_offset = batch.last_offset + 1
+        if not batch.control:
+            records.extend(
+                FetchedRecord(
+                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
+                )
+                for each in batch.records()
+            )
     return FetchedPartition(
         partition=(part.topic, part.partition_index),
         error_code=read.error_code,
         high_watermark=read.high_watermark,
         log_start_offset=read.log_start_offset,
-        records=records,
+        records=tuple(records),
         next_offset=next_offset,
     )

@@ -42,8 +42,8 @@ def draw_scenario(seed: int) -> Scenario:
         SimTopic(
             name=name,
             partitions=chance.randint(4, 6),
-            records_per_s=chance.choice((1, 4, 10)),
-            linger_ms=2_000,
+            records_per_s=chance.choice((1, 4)),
+            linger_ms=5_000,
         )
         for name in ("orders", "payments")[: chance.randint(1, 2)]
     )
