@@ -1,6 +1,6 @@
 """A simulated day of a large group with a fault every minute, and how many seeds of the swarm a second plays.
 
-`python benchmarks/simulate.py [--hours 24] [--members 100] [--seeds 100] [--seed 1]`: CPU seconds of one core,
+`python benchmarks/simulate.py [--hours 24] [--members 100] [--seeds 100] [--seed 1]`: CPU seconds of a core,
 and the peak memory of the whole process.
 """
 
@@ -71,9 +71,7 @@ def main() -> None:
     before_s = time.process_time()
     broken = [seed for seed in range(arguments.seeds) if run_seed(seed).violations]
     took_s = time.process_time() - before_s
-    print(
-        f"{arguments.seeds} seeds of the swarm: {arguments.seeds / took_s:.1f} seeds/s of CPU, broken: {broken}"
-    )
+    print(f"{arguments.seeds} seeds of the swarm: {arguments.seeds / took_s:.1f} a second, broken: {broken}")
 
 
 if __name__ == "__main__":
