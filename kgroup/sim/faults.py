@@ -106,7 +106,9 @@ class Faults:
                 node = self._cluster.by_name.get(fault.target)
                 return self._do_to_node(fault, node) if node else self._do_to_member(fault)
             case K.SLOW:
-                return self._slow(self._members[fault.target], max(1, amount))
+                member = self._members[fault.target]
+                member.slow_down(max(1, amount))
+                return partial(member.slow_down, 1 / max(1, amount))
             case K.CUT:
                 return self._cut(fault.target, fault.other)
             case K.LOSE:
@@ -171,14 +173,6 @@ class Faults:
                 return self._cluster.silent(node)
             case _:
                 raise AssertionError(fault.kind)
-
-    def _slow(self, member: MemberHost, times: int) -> Undo:
-        member.slow *= times
-
-        def undo() -> None:
-            member.slow //= times
-
-        return undo
 
     def _slow_disk(self, node: NodeHost, by_ms: int) -> Undo:
         node.disk_ms += by_ms

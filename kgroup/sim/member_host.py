@@ -91,8 +91,6 @@ class MemberHost(Process):
         super().__init__(spec.name, schedule)
         self.spec = spec
         self._address = f"/10.0.{number // 250}.{number % 250 + 1}"
-        self.slow = 1
-        """How many times as long its processing takes."""
         self.machine: ClassicMember | None = None
         self.owned: set[TopicPartition] = set()
         self._network = network
@@ -110,7 +108,10 @@ class MemberHost(Process):
         self._due_ms: int | None = None  # by the machine's clock
         self._doing = Doing.POLLING
         self._poll_until_ms = 0
+        self._slow = 1.0  # how many times as long its processing takes
+        self._batches = 0
         self._done_ms = 0
+        self._at_end: Callable[[], None] | None = None  # of the batch in hand
         self._commit_id = 0
         self._wants_close = False
         self._starts_again = False
@@ -125,6 +126,7 @@ class MemberHost(Process):
         self.number += 1
         self.is_running = True
         self._doing, self._wants_close, self._told = Doing.POLLING, False, None
+        self._batches += 1
         self._timer_ms = self._request_timer_ms = None
         self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
         self._say_started()
@@ -243,19 +245,33 @@ class MemberHost(Process):
         self._doing = Doing.PROCESSING
         for partition, first, _ in batch:
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
-        time_ms = max(1, round(records * self.spec.processing_ms * self.slow))
-        self._done_ms = self.schedule.now_ms + time_ms
-        self.schedule.at(self._done_ms, partial(self._processed, self.number, batch))
+        self._batches += 1
+        self._done_ms = self.schedule.now_ms + max(1, round(records * self.spec.processing_ms * self._slow))
+        self._expect_end(partial(self._processed, self._batches, batch))
+
+    def slow_down(self, factor: float) -> None:
+        """What is left of its work takes `factor` times as long; below 1 it goes faster."""
+        self._slow *= factor
+        if self._doing is Doing.PROCESSING and self.is_running:
+            now_ms = self.schedule.now_ms
+            self._done_ms = now_ms + round(max(self._done_ms - now_ms, 0) * factor)
+            if self._at_end is not None:
+                self._expect_end(self._at_end)
+
+    def _expect_end(self, at_end: Callable[[], None]) -> None:
+        self._at_end = at_end
+        self.schedule.at(self._done_ms, at_end)
 
     def _processed(self, number: int, batch: Batch) -> None:
-        if number != self.number or not self.is_running:
+        if number != self._batches or self._at_end is None or not self.is_running:
             return
-        if self.schedule.now_ms < self._done_ms:  # the process stood still meanwhile
-            self.schedule.at(self._done_ms, partial(self._processed, number, batch))
+        if self.schedule.now_ms < self._done_ms:  # it stood still meanwhile, or was slower than expected
+            self._expect_end(self._at_end)
             return
         if self.is_still:
-            self.deliver(partial(self._processed, number, batch))
+            self.deliver(self._at_end)
             return
+        self._at_end = None
         for partition, first, last in batch:
             self._measures.process((self.spec.group, partition), first, last)
             if self._tell is not None:

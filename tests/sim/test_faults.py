@@ -96,7 +96,7 @@ def test_a_short_pause_costs_nothing() -> None:
 
 def test_a_member_too_slow_for_max_poll_interval_leaves_by_itself() -> None:
     slow = members(2, processing_ms=10, max_poll_interval_ms=15_000)
-    seen = play(world(("20s", "slow c1 by 1000 for 20s"), members=slow))
+    seen = play(world(("20s", "slow c1 by 5000 for 20s"), members=slow))
     assert [why for _, why in removals(seen)] == ["left: max.poll.interval.ms is over"]
     assert seen.run.tally.two_owner_partition_s > 0, "it still works on what others have got"
 
@@ -247,5 +247,5 @@ def test_records_are_processed_once_without_faults_and_again_after_a_crash(mode:
 
 def test_commits_of_a_member_that_was_thrown_out_are_refused() -> None:
     slow = members(2, processing_ms=10, max_poll_interval_ms=15_000, commit_mode=CommitMode.AFTER_PROCESSING)
-    seen = play(world(("20s", "slow c1 by 1000 for 20s"), members=slow))
+    seen = play(world(("20s", "slow c1 by 5000 for 20s"), members=slow))
     assert ErrorCode.UNKNOWN_MEMBER_ID in {event.error_code for event in seen.of(CommitEnded, member="c1")}
