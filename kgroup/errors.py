@@ -4,6 +4,9 @@ Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
 `protocol.entries.Undecodable`), not exceptions: a scan goes on past them.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class KgroupError(Exception):
     """kgroup could not do what was asked; the message says what, where, and what to try."""
@@ -42,3 +45,9 @@ class FindingsError(KgroupError):
     """
 
     exit_code = 3
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean orders-app?` for the end of an error, or nothing if no known name is like this one."""
+    nearest = get_close_matches(name.lower(), list(known), n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""

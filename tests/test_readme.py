@@ -1,4 +1,7 @@
-"""The README's `console` blocks are run as they stand, and must answer what they show."""
+"""The README's `console` blocks are run as they stand, and must answer what they show.
+
+They run the kgroup of this Python, or the one in the folder KGROUP_BIN, as of a venv with a wheel.
+"""
 
 import os
 import re
@@ -35,7 +38,7 @@ def shown_commands() -> list[Shown]:
 
 @pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"line {shown.line}")
 def test_an_example_answers_what_the_readme_shows(shown):
-    scripts = str(Path(sys.executable).parent)
+    scripts = os.environ.get("KGROUP_BIN", str(Path(sys.executable).parent))
     environment = {**os.environ, "PATH": scripts + os.pathsep + os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     environment.pop("COLUMNS", None)
     ended = subprocess.run(

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from kgroup import __version__
 from kgroup.cli.example import Example
+from kgroup.cli.usage_error import usage_error_line
 from kgroup.errors import KgroupError
 from kgroup.report.table import printable
 
@@ -54,7 +56,6 @@ def build_app() -> Callable[..., object]:
     app = typer.Typer(
         cls=CommandGroup,
         rich_markup_mode=None,
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -107,6 +108,23 @@ class CommandGroup(TyperGroup):
         """Put the real command in place of the placeholder that typer found (also for shell completion)."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name else None, rest
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Parse and run; a command line that makes no sense ends in one line too, not in typer's several."""
+        try:
+            status = super().main(*args, **extra | {"standalone_mode": False})
+        except TyperException as error:
+            print(f"kgroup: {printable(usage_error_line(error))}", file=sys.stderr)
+            status = getattr(error, "exit_code", 2)
+        sys.exit(status or 0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Without any word, show what there is."""
+        if not args and not ctx.resilient_parsing:  # which it is for shell completion and the man pages
+            print(ctx.get_help(), file=sys.stderr)
+            raise typer.Exit(2)
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; KgroupError and errors of the operating system end in `kgroup: why`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
 from kgroup.cli.options import (
     BootstrapServer,
@@ -98,6 +99,7 @@ def assign(
         typer.Option(
             "--group",
             metavar="NAME",
+            autocompletion=complete_groups,
             help="The group to take from --log-dir or --bootstrap-server.",
             show_default=False,
         ),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kgroup.assignors.model import NO_GENERATION, Topic, TopicPartition
 from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
-from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.newest import NewestEntries
 from kgroup.group.snapshot import logged_topic_names
@@ -60,7 +60,9 @@ def read_logged_group(
     found = _classic(own, group) or _modern(own, names)
     if found is None:
         where = "" if live is not None else f"{', '.join(paths)}: "
-        raise SourceError(f"{where}no group '{group}' with members is in this log")
+        others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
+        hint = did_you_mean(group, others)
+        raise SourceError(f"{where}no group '{group}' with members is in this log{hint}")
     topics = _topics(found.plan, listings, given)
     plan = replace(found.plan, topics=tuple(topics))
     return replace(found, plan=plan, notes=(*found.notes, *damage, *reader.problems))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.options import (
     BootstrapServer,
@@ -91,7 +92,10 @@ def decode(
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+            "--group",
+            metavar="NAME",
+            autocompletion=complete_groups,
+            help="Only this group, or all that match a pattern; repeatable.",
         ),
     ] = None,
     topics: Annotated[
@@ -99,6 +103,7 @@ def decode(
         typer.Option(
             "--topic",
             metavar="NAME[:N,...]",
+            autocompletion=complete_topics,
             help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
         ),
     ] = None,
@@ -233,7 +238,7 @@ def decode(
             with _progress(files, latest, is_watched and not follow) as advance:
                 source = LiveSource(files, live, follow=follow)
                 problems = _show(source, names, wanted, latest, options, advance)
-    problems.summarize(strict)
+    problems.summarize(strict=strict, quiet=quiet)
 
 
 def _progress(files: "FileSource", latest: bool, is_watched: bool) -> "AbstractContextManager[Advance]":

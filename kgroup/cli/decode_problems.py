@@ -24,6 +24,7 @@ class Problems:
     damaged: int = 0
     undecodable: int = 0
     odd: int = 0
+    shown: int = 0
 
     def add_damage(self, damage: Damage) -> None:
         """Name the place."""
@@ -45,12 +46,17 @@ class Problems:
             shown = [*reasons[:_REASONS_MAX], *([f"and {more} more"] if more > 0 else [])]
             _tell_of(read, "; ".join(shown))
 
-    def summarize(self, strict: bool) -> None:
-        """Say how many were not named. Raises FindingsError if there were any and `strict` asks for it."""
+    def summarize(self, *, strict: bool, quiet: bool) -> None:
+        """Say what the screen does not: how many were not named, that nothing matched.
+
+        Raises FindingsError if something was wrong and `strict` asks for it.
+        """
         for number, what in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
             if number > _NAMED_MAX:
                 unnamed = _count(number - _NAMED_MAX, "more record")
                 print(f"kgroup: {unnamed} {what}, not named here", file=sys.stderr)
+        if not self.shown + self.damaged + self.undecodable and not quiet:
+            print("kgroup: no record here is what was asked for", file=sys.stderr)
         if strict and self.damaged + self.undecodable + self.odd:
             raise FindingsError(
                 f"{_count(self.damaged, 'damaged place')}, "

@@ -38,6 +38,7 @@ def chosen(
         if wanted.wants(item) and (kept is None or _place(item) in kept):
             if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
                 problems.add_odd(item, odd)
+            problems.shown += 1
             yield item
 
 

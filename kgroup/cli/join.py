@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
 from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet, connection_options
@@ -59,7 +60,11 @@ def join(
     topics: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="TOPIC", help="Subscribe to this topic; may be repeated.", show_default=False
+            "--topic",
+            metavar="TOPIC",
+            autocompletion=complete_topics,
+            help="Subscribe to this topic; may be repeated.",
+            show_default=False,
         ),
     ] = None,
     pattern: Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.options import (
     BootstrapServer,
@@ -107,13 +108,19 @@ def lag_report(
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="NAME", help="Only this group, or all that match a pattern; repeatable."
+            "--group",
+            metavar="NAME",
+            autocompletion=complete_groups,
+            help="Only this group, or all that match a pattern; repeatable.",
         ),
     ] = None,
     topics: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="NAME", help="Only this topic, or all that match a pattern; repeatable."
+            "--topic",
+            metavar="NAME",
+            autocompletion=complete_topics,
+            help="Only this topic, or all that match a pattern; repeatable.",
         ),
     ] = None,
     log_ends: Annotated[

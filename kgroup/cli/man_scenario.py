@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kgroup.cli.roff import bold, definitions, escaped, filled, head, page, section, verbatim
+from kgroup.cli.roff import as_is, definitions, head, page, paragraphs, text, under
 from kgroup.sim.actions import FORMS
 from kgroup.sim.scenario_keys import (
     CHAOS_KEYS,
@@ -16,6 +16,7 @@ from kgroup.sim.scenario_keys import (
     Key,
 )
 
+NAME: Final = "kgroup-scenario.5"
 EXAMPLE: Final = """\
 about = "One of three members pauses for longer than its session."
 duration = "2m"
@@ -54,11 +55,13 @@ _FAULTS: Final = (
 
 def scenario_page() -> str:
     """The page in roff."""
-    faults = ((bold(form.pattern(verb)), f"This {form.explained}.") for verb, form in FORMS.items())
+    faults = (
+        (f"\\fB{text(form.pattern(verb))}\\fR", f"This {form.explained}.") for verb, form in FORMS.items()
+    )
     return page(
         [
-            *head("kgroup-scenario", 5, "what kgroup simulate plays"),
-            *section("DESCRIPTION", filled(_DESCRIPTION)),
+            *head("kgroup-scenario", "what kgroup simulate plays", section=5),
+            *under("DESCRIPTION", paragraphs(_DESCRIPTION)),
             *_keys("KEYS", None, SCENARIO_KEYS),
             *_keys(
                 "TOPICS",
@@ -70,7 +73,7 @@ def scenario_page() -> str:
                 "members is a list of tables, each for one member, or for several that are alike.",
                 {**MEMBERS_KEYS, **MEMBER_KEYS},
             ),
-            *section("FAULTS", [*filled(_FAULTS), *definitions(faults)]),
+            *under("FAULTS", [*paragraphs(_FAULTS), *definitions(faults)]),
             *_keys("CHAOS", "The table chaos adds faults that are drawn from the seed.", CHAOS_KEYS),
             *_keys("NETWORK", "The table network says how packets travel.", NETWORK_KEYS),
             *_keys(
@@ -78,17 +81,20 @@ def scenario_page() -> str:
                 "The table zookeeper is for --compare zookeeper: what Kafka 0.8's consumer obeys.",
                 ZOOKEEPER_KEYS,
             ),
-            *section(
+            *under(
                 "BROKERS",
-                filled(["The table brokers has broker properties, as kgroup serve --property takes them."]),
+                paragraphs(
+                    ["The table brokers has broker properties, as kgroup serve --property takes them."]
+                ),
             ),
-            *section("EXAMPLES", verbatim(EXAMPLE.splitlines())),
-            *section("SEE ALSO", [f"{bold('kgroup-simulate')}(1)"]),
-        ]
+            *under("EXAMPLES", as_is(EXAMPLE.splitlines())),
+            *under("SEE ALSO", ["\\fBkgroup\\-simulate\\fR(1)"]),
+        ],
+        "the keys that scenario files are read with",
     )
 
 
 def _keys(title: str, about: str | None, keys: Mapping[str, Key]) -> Iterator[str]:
-    entries = ((f"{bold(name)} = {escaped(key.form)}", key.explained) for name, key in keys.items())
-    intro = [] if about is None else list(filled([about]))
-    return section(title, [*intro, *definitions(entries)])
+    entries = ((f"\\fB{text(name)}\\fR = {text(key.form)}", key.explained) for name, key in keys.items())
+    intro = [] if about is None else list(paragraphs([about]))
+    return under(title, [*intro, *definitions(entries)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
 from kgroup.cli.options import (
     BootstrapServer,
@@ -57,6 +58,7 @@ def replay(
         typer.Option(
             "--group",
             metavar="NAME",
+            autocompletion=complete_groups,
             help="The group, or all that match a pattern; repeatable.",
             show_default=False,
         ),

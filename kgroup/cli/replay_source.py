@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from uuid import UUID
 
-from kgroup.errors import SourceError
+from kgroup.errors import SourceError, did_you_mean
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Timeline
 from kgroup.log.batch import Damage
@@ -20,6 +20,7 @@ from kgroup.protocol.keys import group_of
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
+_REMEMBERED_NAMES = 10_000  # of other groups, for a misspelt one
 _PATTERN_CHARACTERS = frozenset("*?[")
 
 Item = LoggedEntry | OffsetGap
@@ -43,6 +44,7 @@ class GroupReader:
     sources: Sources
     patterns: Sequence[str]
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
+    _unwanted: set[str] = field(default_factory=set)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
@@ -58,7 +60,8 @@ class GroupReader:
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
-        raise SourceError(f"{why}; kgroup lag-report lists the groups of a log")
+        hint = did_you_mean(self.patterns[0], sorted(self._unwanted))
+        raise SourceError(f"{why}{hint or '; kgroup lag-report lists the groups of a log'}")
 
     @property
     def total_bytes(self) -> int:
@@ -68,7 +71,11 @@ class GroupReader:
 
     def wanted(self, group: str) -> bool:
         """Whether a group is asked for."""
-        return any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns)
+        if any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns):
+            return True
+        if len(self._unwanted) < _REMEMBERED_NAMES:
+            self._unwanted.add(group)
+        return False
 
     def _places(self) -> Iterator[Sources]:
         """First the one partition that keeps a group by Kafka's rule, then everything.

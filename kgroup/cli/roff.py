@@ -1,27 +1,28 @@
-"""Pieces of man pages, in roff as `man(7)` describes it."""
+"""Pieces of man pages in roff, as `man(7)` describes it: lines in, lines out."""
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kgroup import __version__
 
-RELEASED = "2026-11-21"
+RELEASED: Final = "2026-11-21"
 """The date at the foot of the pages: that of the version."""
 
 
-def page(lines: Iterable[str]) -> str:
-    """A whole page, with a note where it comes from."""
-    return "\n".join(['.\\" Written by python -m kgroup.cli.man from the live help.', *lines]) + "\n"
+def page(lines: Iterable[str], source: str) -> str:
+    """A whole page; `source` says what it was written from."""
+    return "\n".join([f'.\\" Written by python -m kgroup.cli.man from {source}.', *lines]) + "\n"
 
 
-def head(title: str, chapter: int, summary: str) -> Iterator[str]:
-    """The title line and the section NAME."""
-    yield f'.TH {title.upper()} {chapter} {RELEASED} "kgroup {__version__}" "kgroup"'
-    yield from section("NAME", [f"{escaped(title)} \\- {escaped(summary.rstrip('.'))}"])
+def head(title: str, summary: str, *, section: int = 1) -> Iterator[str]:
+    """The title line and the NAME that `whatis` and `apropos` look for."""
+    yield f'.TH {title.upper()} {section} {RELEASED} "kgroup {__version__}" "kgroup"'
+    yield from under("NAME", [f"{text(title)} \\- {text(summary.rstrip('.'))}"])
 
 
-def section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """A section, or nothing where there are no lines."""
+def under(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A section, unless there is nothing in it."""
     body = list(lines)
     if body:
         yield f".SH {title}"
@@ -29,43 +30,28 @@ def section(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def definitions(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Terms (in roff already) and what they mean."""
+    """Terms, already roff, and what is to say of each."""
     for form, why in entries:
-        yield from (".TP", form, escaped(why))
+        yield from (".TP", form, text(why))
 
 
-def bold(text: str) -> str:
-    """Text to type as it is."""
-    return f"\\fB{escaped(text)}\\fR"
-
-
-def italic(text: str) -> str:
-    """Text to put something in the place of."""
-    return f"\\fI{escaped(text)}\\fR"
-
-
-def verbatim(lines: Iterable[str]) -> Iterator[str]:
-    """Lines that stay as they are."""
-    yield from (".nf", *map(escaped, lines), ".fi")
-
-
-def paragraphs(text: str) -> list[str]:
-    """The parts of `text` between empty lines."""
-    return [paragraph for paragraph in text.strip().split("\n\n") if paragraph.strip()]
-
-
-def filled(texts: Iterable[str]) -> Iterator[str]:
-    """Paragraphs; one that begins with click's mark stays as it is, line by line."""
+def paragraphs(texts: Iterable[str]) -> Iterator[str]:
+    """Paragraphs; one that begins with `\\b`, click's mark, keeps its lines as they are."""
     for number, paragraph in enumerate(texts):
         if number:
             yield ".PP"
         if paragraph.startswith("\b"):
-            yield from verbatim(paragraph.splitlines()[1:])
+            yield from as_is(paragraph.splitlines()[1:])
         else:
-            yield escaped(" ".join(paragraph.split()))
+            yield text(" ".join(paragraph.split()))
 
 
-def escaped(text: str) -> str:
-    """`text` with what roff would take for a command or a typographic sign as itself."""
-    plain = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"^(?=[.'])", r"\\&", plain)
+def as_is(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that nothing may fill or join."""
+    yield from (".nf", *map(text, lines), ".fi")
+
+
+def text(plain: str) -> str:
+    """`plain` with what roff would take for a command or a typographic sign as itself."""
+    escaped = plain.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^(?=[.'])", r"\\&", escaped)

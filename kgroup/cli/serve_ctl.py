@@ -62,7 +62,7 @@ def _named(action: Action, given: list[str]) -> dict[str, Any]:
     expected = _ARGUMENTS[action]
     if len(given) != len(expected):
         usage = " ".join([action, *(name.upper() for name, _ in expected)])
-        raise InputError(f"serve-ctl {action} takes {len(expected)} arguments: {usage}")
+        raise InputError(f"give serve-ctl {usage}")
     named = {}
     for (name, kind), text in zip(expected, given, strict=True):
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgroup.errors import SourceError
+from kgroup.log.batch import Batch
 from kgroup.log.partition import (
     OFFSETS_TOPIC,
     UNKNOWN_PARTITION,
@@ -18,6 +19,7 @@ from kgroup.log.partition import (
     parse_segment_name,
     read_partition_folder,
 )
+from kgroup.log.segment import read_segment
 
 STDIN = "-"
 
@@ -130,6 +132,8 @@ class _Found:
                 raise SourceError(f"{given}: a segment of topic {topic}, not of {self._topic}")
             topic, partition = None, UNKNOWN_PARTITION
         base_offset = parse_segment_name(path.name)
+        if base_offset is None and _is_something_else(path):
+            raise SourceError(f"{given}: not a log segment: no record batch in it")
         self._add_segment(SegmentFile(path=given, topic=topic, partition=partition, base_offset=base_offset))
         if beside_index:
             self._add_log_dir(folder.parent)
@@ -140,7 +144,8 @@ class _Found:
         if named is not None:
             self._add_log_dir(named.path.absolute().parent)
             if named.topic not in (None, self._topic):
-                raise SourceError(f"{given}: a partition of topic {named.topic}, not of {self._topic}")
+                why = f"a partition of topic {named.topic}, not of {self._topic}"
+                raise SourceError(f"{given}: {why}; give the log directory that it lies in")
             if not named.segments:
                 raise SourceError(f"{given}: there are no segments in it")
             self._add_segments_of(named)
@@ -240,6 +245,13 @@ def _is_folder(given: str) -> bool:
         return stat.S_ISDIR(Path(given).stat().st_mode)
     except (OSError, ValueError) as error:
         raise SourceError(f"{given}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _is_something_else(path: Path) -> bool:
+    """Whether a regular file has bytes, but nowhere a batch. Pipes can be read only once, so not for this."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    return not any(isinstance(found, Batch) for found in read_segment(path))
 
 
 def _check_replicas(sources: Sources, partition: int, by_folder: Iterable[Path]) -> None:

@@ -288,6 +288,8 @@ class _LoggedProblems(logging.Handler):
 def _hint(error: Exception, protocol: str) -> str:
     """What to look at, for failures whose own words do not say it."""
     why = str(error).lower()
+    if "saslhandshake" in why:
+        return f"; security.protocol is {protocol}: does this listener ask for SASL?"
     if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
         return "; is this the listener of a controller?"
     if "certificate" in why:

@@ -14,6 +14,9 @@ from kgroup.net.server import Clock, ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
 
 LOOPBACK: Final = "127.0.0.1"
+_REFUSED: Final = {
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has 1 to 249 letters, digits, dots, underscores and hyphens",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ async def start_cluster(
             topic.name, topic.partitions, topic.replication_factor, dict(topic.configs), clock.now_ms()
         )
         if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            raise InputError(f"topic {topic.name!r}: {error.name}")
+            raise InputError(f"topic {topic.name!r}: {_REFUSED.get(error, error.name)}")
     server = ClusterServer(cluster, clock, warn, note, fsync=fsync)
     await server.start()
     return server

@@ -10,8 +10,10 @@ from tests.net.broker_with_files import LIVES, BrokerWithFiles
 @pytest.fixture
 def broker(monkeypatch):
     broker = BrokerWithFiles()
+    monkeypatch.setattr(
+        "kgroup.cli.live.Cluster", lambda connection: broker
+    )  # first: it takes the real one from the other
     monkeypatch.setattr("kgroup.net.admin.Cluster", lambda connection: broker)
-    monkeypatch.setattr("kgroup.cli.live.Cluster", lambda connection: broker)
     return broker
 
 

@@ -142,7 +142,7 @@ def test_a_port_in_use_is_one_line_of_error() -> None:
         (["--property", "group.max.size=0"], "0 is not between 1 and 2147483647"),
         (["--property", "nonsense"], "--property:1: 'nonsense' is not name=value"),
         (["--topic", "orders:none"], "is not NAME or NAME:PARTITIONS"),
-        (["--topic", "a/b", "--listen", "127.0.0.1:0"], "topic 'a/b': INVALID_TOPIC_EXCEPTION"),
+        (["--topic", "a/b", "--listen", "127.0.0.1:0"], "topic 'a/b': a name has 1 to 249 letters"),
     ],
 )
 def test_options_that_make_no_sense_are_usage_errors(options: list[str], why: str) -> None:

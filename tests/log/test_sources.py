@@ -234,3 +234,25 @@ def test_the_same_partition_of_two_clusters_is_no_replica(first: str, second: st
     sources = open_sources([FIXTURES / first, FIXTURES / second])
     with pytest.raises(SourceError, match=f"of different clusters .{kind} .*give one cluster at a time"):
         one_replica_each(sources)
+
+
+def test_a_file_without_any_batch_is_no_segment(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("what else was in the folder\n" * 100)
+    with pytest.raises(SourceError, match=r"notes.txt: not a log segment: no record batch in it"):
+        open_sources([notes])
+
+
+def test_a_segment_of_any_name_is_one_even_if_its_first_batch_is_damaged(tmp_path: Path) -> None:
+    damaged = tmp_path / "copy.bin"
+    content = bytearray((LIVES / "__consumer_offsets-5" / SEGMENT).read_bytes())
+    content[16] = 99  # the magic of the first batch
+    damaged.write_bytes(content)
+    (segment,) = open_sources([damaged])
+    assert segment.base_offset is None
+
+
+def test_a_segment_s_own_name_is_believed_whatever_is_in_it(tmp_path: Path) -> None:
+    ruined = tmp_path / SEGMENT
+    ruined.write_bytes(b"\xff" * 1000)
+    assert len(open_sources([ruined])) == 1

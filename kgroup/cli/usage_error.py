@@ -1,0 +1,42 @@
+"""What typer found wrong with a command line, in one line like every other error of kgroup."""
+
+import re
+from typing import Any, Final
+
+import typer
+from typer.exceptions import TyperException
+
+from kgroup.errors import did_you_mean
+
+_CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of (?P<known>.*?)\.?$", re.DOTALL)
+
+
+def usage_error_line(error: TyperException) -> str:
+    """The place and the cause, the nearest right word if there is one, and whose help to read."""
+    context: Any = getattr(error, "ctx", None)
+    see = f"{context.command_path} --help" if context is not None else "kgroup --help"
+    return f"{_cause(error)} (see {see})"
+
+
+def _cause(error: TyperException) -> str:
+    parameter: Any = getattr(error, "param", None)
+    alike = getattr(error, "possibilities", None)
+    if alike:
+        return (
+            f"no such option: {getattr(error, 'option_name', '')}; did you mean {' or '.join(sorted(alike))}?"
+        )
+    if not isinstance(error, typer.BadParameter) or parameter is None or not error.message:
+        said = " ".join(error.format_message().rstrip(".").split())
+        return said[:1].lower() + said[1:]
+    form = "/".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
+    return f"{form}: {_reason(error.message)}"
+
+
+def _reason(message: str) -> str:
+    """The words of typer's validation, less those that speak of its own workings."""
+    plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
+    choice = _CHOICE.match(plain)
+    if choice is None:
+        return plain[:1].lower() + plain[1:]
+    known = re.findall(r"'([^']*)'", choice["known"])
+    return f"{choice['given']!r} is not one of {', '.join(known)}{did_you_mean(choice['given'], known)}"

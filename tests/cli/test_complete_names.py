@@ -1,0 +1,40 @@
+"""What a shell is offered after `--group` and `--topic`: it asks kgroup through an environment variable."""
+
+import pytest
+
+from tests.cli.test_live import broker  # noqa: F401  a fixture
+
+
+@pytest.fixture
+def offered(kgroup, monkeypatch):
+    """The words offered for the last word of a command line."""
+
+    def complete(line):
+        monkeypatch.setenv("_KGROUP_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+        ended = kgroup()
+        assert ended.err == ""
+        return ended.out.split()
+
+    return complete
+
+
+@pytest.mark.parametrize("command", ["lag-report", "decode", "replay", "assign"])
+def test_the_groups_of_the_cluster(offered, broker, command):  # noqa: F811
+    assert offered(f"kgroup {command} -b test:9092 --group te") == ["test-group"]
+
+
+@pytest.mark.parametrize("command", ["lag-report", "decode", "join"])
+def test_the_topics_of_the_cluster(offered, broker, command):  # noqa: F811
+    assert offered(f"kgroup {command} -b test:9092 --topic __c") == ["__consumer_offsets"]
+
+
+@pytest.mark.parametrize("line", ["kgroup replay --group o", "kgroup replay -b 127.0.0.1:1 --group o"])
+def test_nothing_without_a_cluster_that_answers(offered, line):
+    assert offered(line) == []
+
+
+def test_commands_and_options(offered):
+    assert offered("kgroup find") == ["find-coordinator"]
+    assert offered("kgroup decode --fol") == ["--follow"]
