@@ -20,10 +20,23 @@ def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Calla
 
     Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
     """
+    with _progress(what, total_bytes, in_bytes=True, quiet=quiet) as advance:
+        yield advance
+
+
+@contextmanager
+def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """The same for things that are counted."""
+    with _progress(what, total, in_bytes=False, quiet=quiet) as advance:
+        yield advance
+
+
+@contextmanager
+def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
-    bar = _Bar(what, total_bytes)
+    bar = _Bar(what, total, in_bytes=in_bytes)
     try:
         yield bar.advance
     finally:
@@ -76,9 +89,10 @@ def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bo
 class _Bar:
     """Brings rich in only when the first second is over."""
 
-    def __init__(self, what: str, total_bytes: int) -> None:
+    def __init__(self, what: str, total: int, *, in_bytes: bool) -> None:
         self._what = what
-        self._total = total_bytes
+        self._total = total
+        self._in_bytes = in_bytes
         self._done = 0
         self._began = time.monotonic()
         self._shown: Progress | None = None
@@ -96,12 +110,19 @@ class _Bar:
 
     def _start(self) -> "Progress":
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         shown = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            DownloadColumn(),
+            DownloadColumn() if self._in_bytes else MofNCompleteColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
