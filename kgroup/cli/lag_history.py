@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import job_of, job_progress, said_saved
 from kgroup.cli.progress import byte_progress
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import LagAt, LoggedCommit, WindowsOfTime, lag_history, proven_end
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named

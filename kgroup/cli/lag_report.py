@@ -447,7 +447,7 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
 
 
 def _retention_ms(duration: str | None) -> int:
-    from kgroup.cli.times import parse_duration
+    from kgroup.durations import parse_duration
     from kgroup.group.offset_expiry import RETENTION_MS
 
     if duration is None:
