@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.report.emit import OutputFormat, OutputOptions

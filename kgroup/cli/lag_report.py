@@ -95,6 +95,18 @@ EXAMPLES: Final = (
         "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
     ),
     Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
+    Example(
+        "How far a group was behind in each quarter of an hour that the log tells of",
+        "kgroup lag-report /var/lib/kafka/data --group orders-app --windows 15m",
+    ),
+    Example(
+        "Lag and findings of a cluster's logs in object storage, as tables of Spark's catalog",
+        "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
+    ),
+    Example(
+        "The live report again and again, from what is new, after a crash from where it was",
+        "kgroup lag-report -b localhost:9092 --spark --stream --checkpoint /var/lib/kgroup/lag",
+    ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
     Example("On a screen that stays", "kgroup lag-report -b localhost:9092 --only-lagging --watch 5"),
     Example(
@@ -232,6 +244,9 @@ def lag_report(
 
     With --time-lag every row also says how long the first unread record has waited, by which method, and
     where that is unknown why; with rates and the time to drain, where two readings tell. docs/time_lag.md.
+
+    With --windows rows are of the past: one for each window from a partition's first commit on, as it was
+    when the window ended. What the data's own logs do not tell of that time is unknown.
 
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
@@ -432,7 +447,7 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
 
 
 def _retention_ms(duration: str | None) -> int:
-    from kgroup.cli.times import parse_duration
+    from kgroup.durations import parse_duration
     from kgroup.group.offset_expiry import RETENTION_MS
 
     if duration is None:

@@ -97,6 +97,15 @@ def _pace(partition: PartitionFacts) -> _Pace | None:
     )
 
 
+def _is_read_as_the_others(hottest: PartitionFacts, known: Sequence[PartitionFacts]) -> bool:
+    """Whether it was committed as lately as the rest: else it is no load that makes it lag."""
+    rhythm = Rhythm.of(hottest.window)
+    if rhythm is None:
+        return False
+    newest_ms = max(partition.window.commits[-1].timestamp for partition in known)
+    return newest_ms - hottest.window.commits[-1].timestamp <= 2 * rhythm.longest_ms
+
+
 def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
     known = [partition for partition in of_topic if partition.row.lag is not None]
     total = sum(max(partition.row.lag or 0, 0) for partition in known)
@@ -106,7 +115,7 @@ def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step
     lag = hottest.row.lag or 0
     others = [max(partition.row.lag or 0, 0) for partition in known if partition is not hottest]
     is_hot = lag >= _HOT_SHARE * total and lag >= _HOT_TIMES_OTHERS * max(median(others), 1)
-    if not is_hot or lag < COMMITS_BEHIND * step:
+    if not is_hot or lag < COMMITS_BEHIND * step or not _is_read_as_the_others(hottest, known):
         return
     yield Finding(
         kind=FindingKind.HOT_PARTITION,

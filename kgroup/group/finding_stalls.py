@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted, lasting, listed
 from kgroup.group.membership import GroupKind, GroupState
-from kgroup.group.standstill import How, Standstill, has_unread, is_behind, standstill, usual_step
+from kgroup.group.standstill import How, Standstill, is_behind, standstill, usual_step
 from kgroup.group.timeline_model import Grade
 
 _TRY_GROUP = (
@@ -37,15 +37,14 @@ class _Standing:
 def stalls(facts: GroupFacts) -> Iterator[Finding]:
     """The widest description of what stands still: the group, else members, else partitions."""
     step = usual_step(facts.partitions)
-    waiting = [partition for partition in _of_live_readers(facts) if has_unread(partition)]
     standing = [
         _Standing(partition, still)
-        for partition in waiting
+        for partition in _of_live_readers(facts)
         if (still := standstill(partition, step, facts.now_ms)) is not None
     ]
     if not standing:
         return
-    if len(standing) == len(waiting) and not _goes_on(facts.partitions, standing):
+    if not _goes_on(facts.partitions, standing):
         yield _stopped_group(facts, standing)
         return
     yield from _members_and_partitions(facts, standing, step)
@@ -111,7 +110,10 @@ def _members_and_partitions(facts: GroupFacts, standing: Sequence[_Standing], st
             yield _stalled_member(facts, member_id, of_member)
             continue
         # A slow member that reads one partition after the other lets the rest wait meanwhile.
-        is_busy = any(is_behind(partition, step) and _moved(partition) for partition in others)
+        is_busy = any(
+            is_behind(partition, step) and _moved(partition) and _goes_on([partition], of_member)
+            for partition in others
+        )
         for one in of_member:
             if not is_busy or (one.still.how is How.PATIENCE and not one.still.repeats):
                 yield _stalled_partition(facts, one)

@@ -194,10 +194,14 @@ def _unrecovered(offsets: Sequence[Int64s]) -> Flags:
 
 
 def _look_at_lags(lags: Sequence[Int64s], filled_up: Int64s, allowed_lag: int) -> _SeenLags:
+    lowest, highest = reduce(np.minimum, lags), reduce(np.maximum, lags)
+    if (lowest >= 0).all():
+        fell = np.logical_or.reduce([after < before for before, after in pairwise(lags)] or [lowest < 0])
+        return _SeenLags(lowest <= allowed_lag, fell, len(lags) - filled_up, lags[0] == lags[-1])
     size = len(filled_up)
     was_within, fell = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     number, first, last = np.zeros(size, np.int64), np.full(size, UNKNOWN), np.full(size, UNKNOWN)
-    if all(bool((lag < 0).all()) for lag in lags):
+    if (highest < 0).all():
         return _SeenLags(was_within, fell, number, first == last)
     for lag in lags:
         known = lag >= 0

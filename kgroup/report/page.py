@@ -25,8 +25,13 @@ def write_page(template: str, data: object, path: Path) -> None:
 
 def write_text(parts: Iterable[str], path: Path) -> None:
     """Write text as UTF-8. Raises SourceError if the file cannot be written."""
+    write_bytes((part.encode("utf-8", "backslashreplace") for part in parts), path)
+
+
+def write_bytes(parts: Iterable[bytes], path: Path) -> None:
+    """Write the parts one after another. Raises SourceError if the file cannot be written."""
     try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        with path.open("wb") as file:
             for part in parts:
                 file.write(part)
     except OSError as error:

@@ -6,10 +6,12 @@ What is found is held to the captures' own diaries in tests/vectors/test_stories
 import csv
 import io
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
 
+from kgroup.protocol.group_hash import partition_for
 from tests.compat.captures import FIXTURES
 
 LIVES = FIXTURES / "2.4.1/lives"
@@ -154,7 +156,7 @@ def test_a_page_on_one_group(kgroup):
         "             or sooner; 196 unread; others were committed for 1m 5s more",
         "    try      Look for a record that cannot be processed at the committed offset, for a pause()",
         "             without resume(), or a worker of this partition that hangs. To step over one record:",
-        "             stop the group, kgroup reset-offsets.",
+        "             stop the group, and kafka-consumer-groups --reset-offsets --to-offset.",
     ]
 
 
@@ -278,3 +280,22 @@ def test_a_retention_of_ones_own(kgroup):
     kinds = [row["finding"] for row in json.loads(kgroup(*call, *retention).out)]
     assert kinds == ["dead-with-lag", "offsets-expire"]
     assert [row["finding"] for row in json.loads(kgroup(*call).out)] == ["dead-with-lag"]
+
+
+def test_the_topics_own_log_proves_what_no_other_group_does(kgroup, tmp_path):
+    """The offsets partition of one group alone, and the topic that it reads."""
+    number = partition_for("cron-exporter", 50)
+    for name in (f"__consumer_offsets-{number}", "payments-0", "payments-1", "payments-2"):
+        shutil.copytree(LIVES / name, tmp_path / "log" / name)
+    call = ("lag-report", str(tmp_path / "log"), "--group", "cron-exporter", "--stuck", *AT, "-o", "json")
+    found = json.loads(kgroup(*call).out)
+    # One process committed partitions 0 and 2 and was stopped; another goes on with partition 1.
+    assert [(row["finding"], row["topic"], row["partition"]) for row in found] == [
+        ("stalled-partition", "payments", 0),
+        ("stalled-partition", "payments", 2),
+    ]
+    shutil.rmtree(tmp_path / "log" / "payments-0")
+    ends = tmp_path / "topics.json"
+    shutil.copy(LIVES / "topics.json", ends)
+    found = json.loads(kgroup(*call, "--log-ends", str(ends)).out)
+    assert [row["partition"] for row in found] == [2]

@@ -115,6 +115,15 @@ class TestStandstill:
         assert K.STALLED_PARTITION not in kinds(slow)
         assert K.STALLED_MEMBER not in kinds(slow)
 
+    def test_all_members_are_silent_and_of_some_it_is_not_proven_yet(self):
+        finding = only(
+            facts(
+                partition(0, steadily(120, 100), 500, seen=GOES_ON),
+                partition(1, steadily(120, 100), 500, seen=[(90, 480)], member="m2"),
+            )
+        )
+        assert finding.kind is K.STOPPED_GROUP
+
     def test_without_membership_nobody_can_be_named(self):
         finding = only(
             facts(partition(0, steadily(120, 100), 500, seen=GOES_ON, member=None), kind=GroupKind.SIMPLE)
@@ -225,6 +234,13 @@ class TestPace:
         assert (
             finding.evidence
             == "400 of the topic's 403 unread are in one of 3 partitions, the others have 1.5 each"
+        )
+
+    def test_a_partition_that_is_read_no_longer_is_not_hot(self):
+        quiet = partition(0, steadily(30, 100), 500)
+        assert (
+            kinds(facts(quiet, partition(1, steadily(1, 498), 500), partition(2, steadily(1, 499), 500)))
+            == []
         )
 
     def test_a_group_that_is_behind_everywhere_has_no_hot_partition(self):

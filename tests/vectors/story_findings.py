@@ -173,7 +173,11 @@ def is_made(story: Story, finding: Finding) -> bool:
         case K.REWOUND:
             return any(True for what in ("do", "raw-commit", "admin") for _ in story.of(group, what))
         case K.LAG_GROWING:
-            return "lag-growing" in of_group
+            return "lag-growing" in of_group or any(_ceased_to_commit(story, finding))
+        case K.HOT_PARTITION:
+            return "stuck-one-partition" in of_group
+        case K.OFFSETS_EXPIRE:
+            return any(True for _ in story.of(group, "raw-commit"))
         case _:
             return False
 
