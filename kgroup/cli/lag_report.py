@@ -36,8 +36,6 @@ from kgroup.cli.lag_options import (
     WatchOption,
     WindowsOption,
     check_time_lag,
-    parse_address,
-    parse_seconds,
 )
 from kgroup.cli.lag_spark import (
     DEFAULT_MASTER,
@@ -65,7 +63,7 @@ from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
@@ -345,7 +343,9 @@ def lag_report(
         quiet=quiet,
     )
     if views.repeated:
-        _repeat(question, views, paths or [], connection, destination)
+        from kgroup.cli.lag_repeat import repeat
+
+        repeat(question, views, paths or [], connection, destination)
         return
     is_table = output_format is OutputFormat.TABLE and save_as is None
     if stream and connection is not None:
@@ -372,6 +372,8 @@ def lag_report(
         else:
             scanned = scan_logs(logs.sources, question)
             past = history_of(logs.sources, quiet=quiet) if finds else None
+        if now is None:
+            now_ms = _now_ms(None)  # reading has taken its time
         look = take_look(question, logs, scanned, now_ms)
         view = RowView(by=by, is_table=is_table)
         remarks: list[str] = []
@@ -400,30 +402,6 @@ def lag_report(
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
-
-
-def _repeat(
-    question: "LagQuestion",
-    views: Views,
-    paths: Sequence[str],
-    connection: "ConnectionOptions | None",
-    output: OutputOptions,
-) -> None:
-    """Watch, or serve metrics, until interrupted."""
-    from kgroup.cli.lag_again import RepeatedLooks
-    from kgroup.cli.lag_serve import serve_metrics
-    from kgroup.cli.lag_views import RowView
-    from kgroup.cli.lag_watch import watch
-
-    looks = RepeatedLooks(question, paths, connection)
-    try:
-        if views.serve_metrics is not None:
-            serve_metrics(looks, parse_address(views.serve_metrics))
-        elif views.watch is not None:
-            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
-            watch(looks, view, output, parse_seconds(views.watch))
-    finally:
-        looks.close()
 
 
 @contextmanager

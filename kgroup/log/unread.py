@@ -17,7 +17,6 @@ from kgroup.log.segment import read_segment
 from kgroup.protocol.entries import TransactionMarker, TransactionOutcome
 from kgroup.protocol.log_ends import FirstUnread
 
-
 _READ_BYTES: Final = 64 * 1024  # some batches, as a rule
 
 
