@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
 from kgroup.cli.live import KeptLog
@@ -20,7 +21,7 @@ class RepeatedLooks:
         connection: ConnectionOptions | None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._question = question
+        self._question = replace(question, quiet=True)  # a bar at each look would hide what is watched
         self._paths = paths
         self._kept = KeptLog(connection) if connection is not None else None
         self._clock = clock

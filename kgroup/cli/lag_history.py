@@ -15,9 +15,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
-from kgroup.cli.lag_spark import job_of, said_saved
-from kgroup.cli.progress import activity, byte_progress
-from kgroup.cli.times import parse_duration
+from kgroup.cli.lag_spark import job_of, job_progress, said_saved
+from kgroup.cli.progress import byte_progress
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import LagAt, LoggedCommit, WindowsOfTime, lag_history, proven_end
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
@@ -250,11 +250,11 @@ def history_on_spark(
     from kgroup.spark import jobs
     from kgroup.spark.reductions import LastCommitsOfEach
 
-    with (
-        activity("Spark is reading", quiet=options.quiet),
-        jobs.kept_parts(session, *job_of(logs, LastCommitsOfEach(options.keep))) as parts,
-    ):
-        history = plan(jobs.of_each_part(parts, partial(extent_of, options=options)), logs.sources, options)
+    reduction = LastCommitsOfEach(options.keep)
+    with jobs.kept_parts(session, *job_of(logs, reduction)) as parts:
+        with job_progress(session, "Spark is reading", quiet=options.quiet):
+            extents = jobs.of_each_part(parts, partial(extent_of, options=options))
+        history = plan(extents, logs.sources, options)
         schema = arrow_schema(_TRANSIT_COLUMNS)
         yield history, jobs.rows_of_parts(parts, partial(_transit_batches, history), schema).orderBy(*_ORDER)
 

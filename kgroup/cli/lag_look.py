@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kgroup.cli.lag_breakdown import Breakdown
 from kgroup.cli.lag_inputs import LagInputs, gather
-from kgroup.cli.lag_options import TimeLagChoice
 from kgroup.cli.lag_status import StatusJudge, Windows
 from kgroup.cli.lag_time import TimeColumns, time_columns
 from kgroup.cli.progress import byte_progress
@@ -19,6 +18,7 @@ from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.group.membership import GroupKind
 from kgroup.group.offset_expiry import RETENTION_MS
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, Slice, merge, newest, split
 from kgroup.log.scan_last import LastCommits, last_commits
@@ -48,7 +48,7 @@ class LagQuestion:
     log_ends: Path | None = None
     only_lagging: bool = False
     rules: RuleSet | None = None
-    time_lag: TimeLagChoice | None = None
+    time_lag: TimeLagMethod | None = None
     findings: bool = False
     breakdown: bool = False
     retention_ms: int = RETENTION_MS

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.lag_by import By
 
@@ -20,16 +20,8 @@ _ONCE_ONLY: Final = ("--spark", "--now", "--strict", "--fail-on", "--save-as")
 _LOOPBACK: Final = "127.0.0.1"
 
 
-class TimeLagChoice(Enum):
-    """What `--time-lag` takes."""
-
-    EXACT = "exact"
-    BISECT = "bisect"
-    INTERPOLATE = "interpolate"
-
-
 TimeLagOption = Annotated[
-    TimeLagChoice | None,
+    TimeLagMethod | None,
     typer.Option(
         "--time-lag",
         metavar="exact|bisect|interpolate",
@@ -186,11 +178,11 @@ HtmlOption = Annotated[
 ]
 
 
-def check_time_lag(choice: TimeLagChoice, *, live: bool, repeated: bool) -> None:
+def check_time_lag(method: TimeLagMethod, *, live: bool, repeated: bool) -> None:
     """Raises InputError for a method that the source cannot answer by."""
-    if choice is TimeLagChoice.BISECT and not live:
+    if method is TimeLagMethod.BISECT and not live:
         raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or take exact")
-    if choice is TimeLagChoice.INTERPOLATE and live and not repeated:
+    if method is TimeLagMethod.INTERPOLATE and live and not repeated:
         raise InputError(
             "--time-lag interpolate needs more than one look at a cluster: add --watch or --serve-metrics,"
             " or take exact or bisect"

@@ -90,7 +90,30 @@ EXAMPLES: Final = (
         "All about one group, on a page",
         "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
     ),
+    Example(
+        "Since when records have waited, and whether the lag grows, as it was at the time of the files",
+        "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
+    ),
+    Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
+    Example(
+        "How far a group was behind in each quarter of an hour that the log tells of",
+        "kgroup lag-report /var/lib/kafka/data --group orders-app --windows 15m",
+    ),
+    Example(
+        "Lag and findings of a cluster's logs in object storage, as tables of Spark's catalog",
+        "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
+    ),
+    Example(
+        "The live report again and again, from what is new, after a crash from where it was",
+        "kgroup lag-report -b localhost:9092 --spark --stream --checkpoint /var/lib/kgroup/lag",
+    ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
+    Example("On a screen that stays", "kgroup lag-report -b localhost:9092 --only-lagging --watch 5"),
+    Example(
+        "Metrics for Prometheus at http://127.0.0.1:9308/metrics",
+        "kgroup lag-report -b localhost:9092 --time-lag exact --serve-metrics 9308",
+    ),
+    Example("A page of lag over time", "kgroup lag-report -b localhost:9092 --html lag.html"),
 )
 
 
@@ -219,11 +242,18 @@ def lag_report(
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
 
+    With --time-lag every row also says how long the first unread record has waited, by which method, and
+    where that is unknown why; with rates and the time to drain, where two readings tell. docs/time_lag.md.
+
+    With --windows rows are of the past: one for each window from a partition's first commit on, as it was
+    when the window ended. What the data's own logs do not tell of that time is unknown.
+
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
+    from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
@@ -362,6 +392,8 @@ def lag_report(
             emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
         else:
             emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
+        if html is not None:
+            write_html(look, html)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
@@ -415,7 +447,7 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
 
 
 def _retention_ms(duration: str | None) -> int:
-    from kgroup.cli.times import parse_duration
+    from kgroup.durations import parse_duration
     from kgroup.group.offset_expiry import RETENTION_MS
 
     if duration is None:

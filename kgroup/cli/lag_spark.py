@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kgroup.cli.progress import activity
+from kgroup.cli.progress import activity, polled_progress
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
@@ -74,7 +75,7 @@ def read_on_spark(
     from kgroup.log.scan_last import Keep, counting
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
-    with activity("Spark is reading", quiet=question.quiet):
+    with job_progress(session, "Spark is reading", quiet=question.quiet):
         if question.window_commits is None:
             return (_reduced(session, logs, NewestRecords()), None), None
         keep = Keep(slots=question.window_commits)
@@ -84,6 +85,16 @@ def read_on_spark(
             return (newest, counting(last, keep)), None
         (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
         return (newest, counting(last, keep)), past
+
+
+def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:
+    """A bar of the tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
+    from kgroup.spark.jobs import tasks_done
+    from kgroup.spark.shipping import is_connected
+
+    if is_connected(session):
+        return activity(what, quiet=quiet)
+    return polled_progress(what, partial(tasks_done, session), quiet=quiet)
 
 
 def job_of(

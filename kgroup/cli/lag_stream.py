@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
 from kgroup.cli.lag_views import lagging
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
 from kgroup.log.scan_last import Keep, LastPart, counting

@@ -1,10 +1,9 @@
 """The time columns of a lag report: how long the first unread record has waited, and how that changes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kgroup.cli.lag_options import TimeLagChoice
 from kgroup.cli.lag_status import Windows
 from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
@@ -14,12 +13,12 @@ from kgroup.group.lag_rates import LagRates, lag_rates
 from kgroup.group.time_lag import (
     LogEndTable,
     TimeLag,
-    TimeLagMethod,
     TimeLagNote,
     exact_time_lag,
     interpolated_time_lag,
     without_looking,
 )
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.sources import Sources
 
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 UNKNOWN_RATES: Final = LagRates(written_per_s=None, read_per_s=None, growth_per_s=None, drain_ms=None)
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
 
-
-METHODS: Final[Mapping[TimeLagChoice, TimeLagMethod]] = {
-    TimeLagChoice.EXACT: TimeLagMethod.FIRST_UNREAD_RECORD,
-    TimeLagChoice.BISECT: TimeLagMethod.BISECTION,
-    TimeLagChoice.INTERPOLATE: TimeLagMethod.INTERPOLATION,
-}
 
 Finder = Callable[[LagRow], TimeLag]
 """Finds the time lag of a row that has something unread; both of its offsets are known."""
@@ -65,7 +58,7 @@ class TimeColumns:
 
 
 def time_columns(
-    choice: TimeLagChoice,
+    method: TimeLagMethod,
     sources: Sources,
     cluster: "Cluster | None",
     rows: Iterable[LagRow],
@@ -78,18 +71,18 @@ def time_columns(
     Raises SourceError if the cluster does not answer.
     """
     if cluster is None:
-        return offline_columns(choice, DataLogs(sources.log_dirs), windows, now_ms)
+        return offline_columns(method, DataLogs(sources.log_dirs), windows, now_ms)
     from kgroup.cli.lag_time_live import live_columns
 
-    return live_columns(choice, cluster, rows, now_ms, looks)
+    return live_columns(method, cluster, rows, windows, now_ms, looks)
 
 
-def offline_columns(choice: TimeLagChoice, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:
+def offline_columns(method: TimeLagMethod, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:
     """The columns from files, not by bisection: the topics' own logs, and the last commits of each group."""
     problems: list[str] = []
     in_logs = _InLogs(logs=logs, windows=windows, now_ms=now_ms, problems=problems)
-    finder: Finder = in_logs.interpolated if choice is TimeLagChoice.INTERPOLATE else in_logs.exact
-    return TimeColumns(method=METHODS[choice], find=finder, rates=in_logs.rates, problems=problems)
+    finder: Finder = in_logs.interpolated if method is TimeLagMethod.INTERPOLATE else in_logs.exact
+    return TimeColumns(method=method, find=finder, rates=in_logs.rates, problems=problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +96,7 @@ class _InLogs:
 
     def exact(self, row: LagRow) -> TimeLag:
         """By the first unread record."""
-        method = TimeLagMethod.FIRST_UNREAD_RECORD
+        method = TimeLagMethod.EXACT
         topic, partition, offset, end = _place(row)
         try:
             here = self.logs.end(topic, partition)
@@ -116,7 +109,7 @@ class _InLogs:
 
     def interpolated(self, row: LagRow) -> TimeLag:
         """By the line through past log ends."""
-        method = TimeLagMethod.INTERPOLATION
+        method = TimeLagMethod.INTERPOLATE
         topic, partition, offset, _ = _place(row)
         try:
             history = self.logs.history(topic, partition, _POINTS)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -110,11 +111,12 @@ def screen_lines(
     lags = [lag for row in rows if isinstance(lag := row["lag"], int)]
     total = f"lag {sum(max(lag, 0) for lag in lags)}"
     unknown = f", {len(rows) - len(lags)} unknown" if len(lags) < len(rows) else ""
+    what = f"{view.by.value if view.by else 'partition'}s"
     trouble = failure or "; ".join(look.problems())
     table, shown = _fitting(rows, view.columns(look), width, height - _LINES_AROUND)
     more = len(rows) - shown
     return [
-        f"{iso_time(look.now_ms)}  every {seconds:g} s  {len(rows)} rows, {total}{unknown}  Ctrl-C ends",
+        f"{iso_time(look.now_ms)}  every {seconds:g} s  {len(rows)} {what}, {total}{unknown}  Ctrl-C ends",
         printable(trouble),
         *table,
         *([f"and {more} more"] if more > 0 else []),
@@ -125,13 +127,13 @@ def _fitting(
     rows: Sequence[Row], columns: Sequence[Column], width: int, height: int
 ) -> tuple[list[str], int]:
     """A table of as many rows as fit, and how many they are: cells that wrap take several lines."""
-    shown = max(min(len(rows), height), 0)
-    while True:
-        table = list(table_lines(rows[:shown], columns, width_max=width))
-        excess = len(table) - height
-        if excess <= 0 or shown == 0:
-            return table, shown
-        shown = max(shown - excess, 0)
+
+    def table_of(count: int) -> list[str]:
+        return list(table_lines(rows[:count], columns, width_max=width))
+
+    counts = range(1, min(len(rows), max(height, 0)) + 1)
+    shown = bisect_right(counts, height, key=lambda count: len(table_of(count)))
+    return table_of(shown), shown
 
 
 def _lag_last_if_unknown(row: Row) -> tuple[bool, int]:

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from kgroup.group.classic import JOIN, SYNC, ClassicRules, TimerKey, group_subscriptions
+from kgroup.group.classic import ClassicRules
+from kgroup.group.classic_answers import check_member, group_subscriptions
 from kgroup.group.classic_group import ClassicGroup
+from kgroup.group.classic_rounds import JOIN, SYNC, ClassicRounds, TimerKey
 from kgroup.group.events import GroupCreated, GroupDeleted, GroupEvent
 from kgroup.group.offsets import FetchTopic, Offsets, tombstone
 from kgroup.group.requests import (
@@ -86,7 +88,8 @@ class GroupCoordinator:
         self._offsets = Offsets(settings.offset_metadata_max_bytes)
         self._timers: Timers[TimerKey] = Timers()
         self._turn = Turn()
-        self._rules = ClassicRules(settings, self._timers, self._turn, self._log, new_uuid)
+        self._rounds = ClassicRounds(settings, self._timers, self._turn, self._log)
+        self._rules = ClassicRules(settings, self._timers, self._turn, self._log, self._rounds, new_uuid)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -140,7 +143,7 @@ class GroupCoordinator:
         if group is None:
             self._turn.reply(request.id, SyncGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
             return
-        self._rules.sync(group, request, body)
+        self._rounds.sync(group, request, body)
 
     def _heartbeat(self, request: Request, body: Heartbeat) -> None:
         group = self._groups.get(body.group_id)
@@ -213,7 +216,7 @@ class GroupCoordinator:
         if generation < 0 and group.is_empty:
             return E.NONE
         if generation >= 0 or body.member_id or body.group_instance_id is not None:
-            error = self._rules.check_member(group, body.member_id, body.group_instance_id)
+            error = check_member(group, body.member_id, body.group_instance_id)
             if error:
                 return error
             if generation != group.generation_id:
@@ -349,9 +352,9 @@ class GroupCoordinator:
         if group is None:
             return
         if key.kind == JOIN:
-            self._rules.join_deadline(group)
+            self._rounds.join_deadline(group)
         elif key.kind == SYNC:
-            self._rules.sync_deadline(group)
+            self._rounds.sync_deadline(group)
         else:
             self._rules.session_deadline(group, key.member_id)
 

@@ -110,7 +110,11 @@ def lag_history(
             # Burrow's own past log ends are of the last minute or two, not of the last windows.
             heads = () if isinstance(rules, BurrowRules) else ends.around(current)
             window = CommitWindow(
-                slots=slots, commits=tuple(kept), heads=heads, membership_changes=membership_changes
+                slots=slots,
+                commits=tuple(kept),
+                heads=heads,
+                unread_by_ms=next((head.timestamp for head in heads if head.offset > current), None),
+                membership_changes=membership_changes,
             )
             verdict = judge(window, end, told_ms, rules)
             ends.add(LogEnd(offset=end, timestamp=told_ms))

@@ -16,16 +16,9 @@ from typing import Final
 
 from kgroup.group.lag import LagRow
 from kgroup.group.log_ends import TopicState
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.protocol.entries import TransactionOutcome
 from kgroup.protocol.log_ends import FirstUnread
-
-
-class TimeLagMethod(StrEnum):
-    """How a time lag was found."""
-
-    FIRST_UNREAD_RECORD = "first-unread-record"
-    BISECTION = "bisection"
-    INTERPOLATION = "interpolation"
 
 
 class TimeLagNote(StrEnum):
@@ -90,7 +83,7 @@ def exact_time_lag(
     None for `first_unread` says that the log was read up to its end and no data record found, not that it was
     not read. Log start and end are offsets.
     """
-    method = TimeLagMethod.FIRST_UNREAD_RECORD
+    method = TimeLagMethod.EXACT
     if committed_offset >= log_end_offset:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.CAUGHT_UP)
     if first_unread is None:
@@ -205,7 +198,7 @@ class LogEndTable:
 
 def interpolated_time_lag(table: LogEndTable, committed_offset: int, now_ms: int) -> TimeLag:
     """The time lag of a commit by the table, read at `now_ms`."""
-    method = TimeLagMethod.INTERPOLATION
+    method = TimeLagMethod.INTERPOLATE
     match table.lookup(committed_offset):
         case TooFewPoints():
             return TimeLag(lag_ms=None, method=method, note=TimeLagNote.TOO_FEW_POINTS)

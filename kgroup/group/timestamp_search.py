@@ -5,7 +5,8 @@ timestamp. So the newest timestamp before a given offset is found by halving, in
 if the caller knows when the record cannot have been written.
 """
 
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.protocol.log_ends import FirstUnread
 
 
@@ -47,7 +48,7 @@ class TimestampSearch:
         Where records of one ms lie on both sides of the offset, or gaps after it, the first unread record is
         as old as the last one read or newer, and what is said is the longer of the two waits.
         """
-        method = TimeLagMethod.BISECTION
+        method = TimeLagMethod.BISECT
         if self._unread is not None and (self._is_at_offset() or self._read_ms is None):
             written_ms, note = self._unread.timestamp_ms, None
         elif self._read_ms is not None:

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -377,6 +377,16 @@ def _opened(output: OutputOptions) -> AbstractContextManager[IO[str]]:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors=_SURROGATES_ESCAPED)
     return nullcontext(sys.stdout)
+
+
+@contextmanager
+def printing_to(path: Path | None) -> Iterator[None]:
+    """Have what is printed go into a file, for reports of several tables; None is standard output."""
+    if path is None:
+        yield
+        return
+    with _opened_file(path) as stream, redirect_stdout(stream):
+        yield
 
 
 def _opened_file(path: Path) -> IO[str]:

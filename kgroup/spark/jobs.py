@@ -93,6 +93,15 @@ def fetched(frame: "DataFrame") -> Iterator[dict[str, Any]]:
         yield row.asDict()
 
 
+def tasks_done(session: "SparkSession") -> tuple[int, int]:
+    """How many tasks of the jobs that run now are done, and how many there are; not for Spark Connect."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    known = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+
+
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
     from kgroup.spark.reduced_source import packed_row, unpack
 

@@ -12,7 +12,8 @@ import kgroup.testing
 from kgroup.log.batch import Batch
 from kgroup.log.segment import read_segment
 from tests.cli.conftest import Kgroup
-from tests.log.offsets_log import batch, commit, write
+from tests.log.offsets_log import batch, write
+from tests.log.offsets_log import commit as logged_commit
 from tests.log.test_log_end_history import one
 from tests.log.truth import FIXTURES
 
@@ -65,7 +66,7 @@ def test_exact_is_the_age_of_the_record_at_the_offset_that_the_broker_answered(
     found = {(row["group"], row["partition"]): (row["time_lag_ms"], row["time_lag_reason"]) for row in rows}
     assert expected
     assert found == found | expected
-    assert {row["time_lag_method"] for row in rows} == {"first-unread-record"}
+    assert {row["time_lag_method"] for row in rows} == {"exact"}
 
 
 def test_what_cannot_be_known_has_a_reason_and_is_not_0(report: Report) -> None:
@@ -91,8 +92,8 @@ def log_dir(tmp_path: Path) -> Path:
 
 
 def _commit_at(time_ms: int, offset: int) -> tuple[bytes, bytes | None]:
-    """`offsets_log.commit` takes its offset for its time."""
-    key, value = commit("g", "orders", 0, offset)
+    """`logged_commit` takes its offset for its time."""
+    key, value = logged_commit("g", "orders", 0, offset)
     assert value is not None
     return key, value.replace((offset + 1).to_bytes(8, "big"), time_ms.to_bytes(8, "big"))
 
@@ -122,7 +123,7 @@ def test_a_group_that_catches_up_says_when_it_will_be_done(report: Report, log_d
 def test_interpolation_is_along_the_records_times(report: Report, log_dir: Path) -> None:
     """The log ended at 30 when the record at 29 was written."""
     (row,) = report(log_dir, "--time-lag", "interpolate", "--now", BEGIN_MS + 60_000)
-    assert (row["time_lag_ms"], row["time_lag_method"]) == (60_000 - 14_500, "interpolation")
+    assert (row["time_lag_ms"], row["time_lag_method"]) == (60_000 - 14_500, "interpolate")
 
 
 def test_damage_is_told_once_and_leaves_the_time_unknown(kgroup: Kgroup, log_dir: Path) -> None:
@@ -151,7 +152,7 @@ def test_the_table_names_the_method(kgroup: Kgroup, log_dir: Path) -> None:
     ended = kgroup("lag-report", str(log_dir), "--time-lag", "exact", "--now", str(BEGIN_MS + 60_000), "-q")
     assert [line.split() for line in ended.out.splitlines()] == [
         ["GROUP", "TOPIC", "PARTITION", "LAG", "TIME-LAG", "METHOD", "REASON", "GROWTH/S", "DRAIN", "NOTES"],
-        ["g", "orders", "0", "70", "45s", "first-unread-record", "-", "1.49", "-", "no-members"],
+        ["g", "orders", "0", "70", "45s", "exact", "-", "1.49", "-", "no-members"],
     ]
 
 
@@ -180,7 +181,7 @@ def kafka() -> Iterator[kgroup.testing.Cluster]:
         yield running
 
 
-@pytest.mark.parametrize(("choice", "method"), [("exact", "first-unread-record"), ("bisect", "bisection")])
+@pytest.mark.parametrize(("choice", "method"), [("exact", "exact"), ("bisect", "bisect")])
 def test_a_cluster_is_asked(report: Report, kafka: kgroup.testing.Cluster, choice: str, method: str) -> None:
     rows = report("-b", kafka.bootstrap, "--time-lag", choice, "--now", BEGIN_MS + 60_000)
     assert [(row["partition"], row["lag"], row["time_lag_ms"], row["time_lag_reason"]) for row in rows] == [
@@ -188,6 +189,33 @@ def test_a_cluster_is_asked(report: Report, kafka: kgroup.testing.Cluster, choic
         (1, 0, 0, "caught-up"),
     ]
     assert {row["time_lag_method"] for row in rows} == {method}
+
+
+def test_a_cluster_knows_how_long_its_logs_were_when_a_group_committed_first(report: Report) -> None:
+    """10 records before its first commit and 20 behind that; 5 and 25 are read; asked 100 s later."""
+    with kgroup.testing.cluster(topics={"orders": 1}) as kafka:
+        produce(kafka, 10, BEGIN_MS)
+        commit(kafka, 5)
+        (first,) = report("-b", kafka.bootstrap)
+        produce(kafka, 20, first["commit_timestamp"] + 90_000)
+        commit(kafka, 25)
+        now_ms = first["commit_timestamp"] + 100_000
+        (row,) = report("-b", kafka.bootstrap, "--time-lag", "exact", "--now", now_ms)
+    assert (row["lag"], row["written_per_s"], row["read_per_s"]) == (5, 0.2, 0.2)
+    assert (row["growth_per_s"], row["drain_ms"]) == (0, None)
+
+
+def produce(kafka: kgroup.testing.Cluster, count: int, time_ms: int) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for _ in range(count):
+        producer.produce("orders", b"v", partition=0, timestamp=time_ms)
+    producer.flush(PATIENCE_S)
+
+
+def commit(kafka: kgroup.testing.Cluster, offset: int) -> None:
+    group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
+    group.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)
+    group.close()
 
 
 def test_a_clock_behind_the_producers_is_no_negative_lag(

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import kgroup.testing
 from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_look import LagQuestion
-from kgroup.cli.lag_options import TimeLagChoice
 from kgroup.cli.lag_views import RowView
 from kgroup.cli.lag_watch import screen_lines, watch
 from kgroup.errors import SourceError
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.net.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.lag_by import By
@@ -108,12 +108,12 @@ def test_interpolation_learns_from_the_looks(
         commit(kafka, 110)
 
     pauses = Pauses(grow)
-    looks = looks_at(kafka, pauses, LagQuestion(quiet=True, time_lag=TimeLagChoice.INTERPOLATE))
+    looks = looks_at(kafka, pauses, LagQuestion(quiet=True, time_lag=TimeLagMethod.INTERPOLATE))
     watch(looks, RowView(is_table=False), JSONL, 10, pauses.sleep)
     looks.close()
     assert rows_of(capsys, "time_lag_ms", "time_lag_reason", "time_lag_method") == [
-        (None, "too-few-points", "interpolation"),
-        (5000, None, "interpolation"),
+        (None, "too-few-points", "interpolate"),
+        (5000, None, "interpolate"),
     ]
 
 

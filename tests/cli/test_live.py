@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kgroup.net.admin import ClassicState
 from tests.net.broker_with_files import LIVES, BrokerWithFiles
 
 
@@ -58,6 +59,21 @@ def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):
     live = rows_of(kgroup("replay", "-b", "test:9092", "--group", "trades-848", "-o", "jsonl"))
     assert live
     assert live == rows_of(kgroup("replay", str(LIVES), "--group", "trades-848", "-o", "jsonl"))
+
+
+def test_replay_of_a_cluster_says_what_state_a_group_is_in_now(kgroup, broker):
+    broker.states["orders-app"] = ClassicState(state="PreparingRebalance", members=3)
+    ended = kgroup("replay", "-b", "test:9092", "--group", "orders-app", "--group", "trades-848")
+    assert ended.err.splitlines()[-1] == "kgroup: group orders-app: now PreparingRebalance, with 3 members"
+    assert "now" not in kgroup("replay", "-b", "test:9092", "--group", "orders-app", "-q").err
+    assert "now" not in kgroup("replay", str(LIVES), "--group", "orders-app").err
+
+
+def test_what_if_of_a_cluster_is_that_of_its_files(kgroup, broker):
+    asked = ("--group", "trades-848", "--members", "+1", "--rounds", "-o", "jsonl")
+    live = rows_of(kgroup("what-if", "-b", "test:9092", *asked))
+    assert {row["case"] for row in live} == {"recorded", "what-if"}
+    assert live == rows_of(kgroup("what-if", str(LIVES), *asked))
 
 
 @pytest.mark.parametrize("command", ["decode", "lag-report"])

@@ -67,6 +67,11 @@ def test_a_group_that_stops_is_seen_to_have_stopped_once_the_log_grew_behind_it(
     assert found[2].verdict.numbers()["unread_by_ms"] == 20 * MINUTE - 1
 
 
+def test_a_group_that_commits_one_place_again_and_again_stalls_once_there_has_been_more_to_read():
+    found = rows(commits(*((at, 100) for at in range(2, 40, 2))), [100, 130, 150, 160])
+    assert [row.verdict.status.value for row in found] == ["OK", "UNKNOWN", "STALL", "STALL"]
+
+
 def test_burrow_judges_each_window_as_if_it_had_just_looked():
     found = rows(commits(*((at, 10 + at) for at in range(10))), [100], rules=BurrowRules())
     assert found[0].verdict.status.value == "WARN"

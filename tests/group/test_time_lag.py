@@ -37,7 +37,7 @@ NOW = 1_700_000_000_000
 )
 def test_by_the_first_unread_record_of_a_log_from_10_to_100(committed, first_unread, lag_ms, note):
     assert exact_time_lag(committed, 10, 100, first_unread, NOW) == TimeLag(
-        lag_ms=lag_ms, method=TimeLagMethod.FIRST_UNREAD_RECORD, note=note
+        lag_ms=lag_ms, method=TimeLagMethod.EXACT, note=note
     )
 
 
@@ -104,7 +104,7 @@ class TestTable:
 )
 def test_by_interpolation(points, committed, lag_ms, note):
     assert interpolated_time_lag(table(*points), committed, NOW) == TimeLag(
-        lag_ms=lag_ms, method=TimeLagMethod.INTERPOLATION, note=note
+        lag_ms=lag_ms, method=TimeLagMethod.INTERPOLATE, note=note
     )
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.group.timestamp_search import TimestampSearch
 from kgroup.protocol.log_ends import FirstUnread
 
@@ -23,7 +24,7 @@ def search(log, committed_offset, now=NOW, **bounds):
 
 
 def lag(ms, note=None):
-    return TimeLag(lag_ms=ms, method=TimeLagMethod.BISECTION, note=note)
+    return TimeLag(lag_ms=ms, method=TimeLagMethod.BISECT, note=note)
 
 
 LOG = [(0, NOW - 900), (1, NOW - 500), (2, NOW - 500), (5, NOW - 100), (6, NOW)]

@@ -6,10 +6,11 @@ import pytest
 from confluent_kafka import Producer
 
 import kgroup.testing
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.net.admin import Cluster
 from kgroup.net.properties import ConnectionOptions
-from kgroup.net.timestamps import search_timestamps
+from kgroup.net.timestamps import TimeInLog, first_newer, search_timestamps
 from kgroup.net.unread import UnreadPlace, fetch_first_unread
 from kgroup.protocol.entries import TransactionOutcome
 from kgroup.protocol.log_ends import FirstUnread
@@ -122,8 +123,7 @@ def test_bisection_finds_the_same_times_by_list_offsets_alone(cluster: Cluster) 
     assert found.problems == ()
     lags = {place: search.time_lag(BEGIN_MS + 60_000) for place, search in found.searches.items()}
     assert lags == {
-        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECTION)
-        for place in places
+        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECT) for place in places
     }
 
 
@@ -131,8 +131,16 @@ def test_bisection_before_a_marker_says_at_most(cluster: Cluster) -> None:
     """`ListOffsets` names records only, so that the one at 2 is newer than the place is not told exactly."""
     search = search_timestamps(cluster, [UnreadPlace("deals", 0, 1)]).searches[UnreadPlace("deals", 0, 1)]
     assert search.time_lag(BEGIN_MS + 10) == TimeLag(
-        lag_ms=10, method=TimeLagMethod.BISECTION, note=TimeLagNote.AT_MOST
+        lag_ms=10, method=TimeLagMethod.BISECT, note=TimeLagNote.AT_MOST
     )
+
+
+def test_where_a_log_ended_at_a_time_is_where_its_first_newer_record_is(cluster: Cluster) -> None:
+    times = [
+        TimeInLog("plain", 0, BEGIN_MS + after_ms) for after_ms in (-1, 0, 1, 999, 1000, 3999, 4000, 9000)
+    ]
+    offsets = [0, 1, 1, 1, 2, 4, None, None]
+    assert first_newer(cluster, [*times, TimeInLog("nosuch", 0, 5)]) == dict(zip(times, offsets, strict=True))
 
 
 def test_bisection_names_what_has_no_leader(cluster: Cluster) -> None:

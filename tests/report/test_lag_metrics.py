@@ -42,10 +42,10 @@ def test_the_metrics_of_a_group() -> None:
 
 
 def test_time_lags_are_seconds_and_name_their_method() -> None:
-    rows = [metric_row("g", "t", 0, 4, time_lag_ms=1500, time_lag_method="bisection", growth_per_s=-0.5)]
+    rows = [metric_row("g", "t", 0, 4, time_lag_ms=1500, time_lag_method="bisect", growth_per_s=-0.5)]
     text = "\n".join(lag_metrics(rows, SUMMARY))
     none = 'member_host="",consumer_id="",client_id=""'
-    assert f'_lag_seconds{{group="g",topic="t",partition="0",{none},method="bisection"}} 1.5\n' in text
+    assert f'_lag_seconds{{group="g",topic="t",partition="0",{none},method="bisect"}} 1.5\n' in text
     assert 'kafka_consumergroup_group_max_lag_seconds{group="g"} 1.5\n' in text
     assert f'kgroup_group_lag_growth{{group="g",topic="t",partition="0",{none}}} -0.5\n' in text
 

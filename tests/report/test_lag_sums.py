@@ -78,12 +78,12 @@ def test_a_lag_that_nobody_knows_is_not_0() -> None:
 
 def test_the_longest_time_lag_the_sum_of_rates_and_the_worst_status() -> None:
     rows = [
-        row("a", "t", 0, 1, time_lag_ms=500, time_lag_method="bisection", growth_per_s=1.5, status="OK"),
-        row("a", "t", 1, 2, time_lag_ms=9000, time_lag_method="bisection", growth_per_s=-0.5, status="STALL"),
-        row("a", "t", 2, None, time_lag_ms=None, time_lag_method="bisection", growth_per_s=None, status=None),
+        row("a", "t", 0, 1, time_lag_ms=500, time_lag_method="bisect", growth_per_s=1.5, status="OK"),
+        row("a", "t", 1, 2, time_lag_ms=9000, time_lag_method="bisect", growth_per_s=-0.5, status="STALL"),
+        row("a", "t", 2, None, time_lag_ms=None, time_lag_method="bisect", growth_per_s=None, status=None),
     ]
     (only,) = sum_rows(rows, By.GROUP)
-    assert (only["time_lag_ms"], only["time_lag_unknown"], only["time_lag_method"]) == (9000, 1, "bisection")
+    assert (only["time_lag_ms"], only["time_lag_unknown"], only["time_lag_method"]) == (9000, 1, "bisect")
     assert (only["growth_per_s"], only["growth_unknown"]) == (1.0, 1)
     assert (only["status"], only["statuses"]) == ("ERR", {"OK": 1, "STALL": 1})
 
@@ -100,9 +100,7 @@ def test_no_rows_have_no_sums() -> None:
 @pytest.mark.parametrize("by", By)
 @pytest.mark.parametrize("has", [False, True])
 def test_columns_are_the_fields(by: By, has: bool) -> None:
-    extra = (
-        {"time_lag_ms": 0, "time_lag_method": "bisection", "growth_per_s": 0, "status": "OK"} if has else {}
-    )
+    extra = {"time_lag_ms": 0, "time_lag_method": "bisect", "growth_per_s": 0, "status": "OK"} if has else {}
     (summed,) = sum_rows([row("a", "t", 0, 1, **extra)], by)
     columns = sum_columns(by, is_table=False, times=has, rates=has, status=has)
     assert [column.name for column in columns] == list(summed)
