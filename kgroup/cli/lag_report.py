@@ -393,7 +393,7 @@ def lag_report(
         else:
             emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
         if html is not None:
-            write_html(look, html)
+            write_html(look, logs, html)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
