@@ -166,6 +166,22 @@ def test_a_page_by_burrows_rules(kgroup):
     assert "stopped {" in ended.out
 
 
+def test_a_page_on_a_share_group(kgroup):
+    ended = kgroup("lag-report", str(FIXTURES / "4.3.1/lives"), "--explain", "share-queue", "-q")
+    assert ended.out.splitlines()[2:] == [
+        "Lag     -",
+        "Status  -",
+        "",
+        "Members:",
+        "  share-0 on /127.0.0.1: clicks.web:1",
+        "  share-1 on /127.0.0.1: clicks.web:0",
+        "",
+        "Partitions: the progress of a share group is in __share_group_state",
+        "",
+        "Findings: none",
+    ]
+
+
 def test_pages_on_all_groups_that_match(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--explain", "assign-*", *AT)
     assert [line for line in ended.out.splitlines() if line.startswith("Group ")] == [
