@@ -4,7 +4,9 @@ Importing this module does not import PySpark; `open_session` does.
 """
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,6 +92,7 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({master}) did not start"),
+            _own_interrupts(),
         ):
             session = builder.getOrCreate()
         try:
@@ -145,6 +148,19 @@ def _launch_environment(master: str, java_home: Path) -> dict[str, str | None]:
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
     }
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep SIGINT's handler: PySpark's own talks to the JVM in the middle of another call, which fails."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
