@@ -5,6 +5,7 @@ Importing this module does not import PySpark; `open_session` does.
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark.java import find_java, launcher_home
@@ -27,6 +29,8 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 CONNECT: Final = "sc://"
 
 _CLUSTERS: Final = ("spark://", "yarn", "k8s://")
+_CONNECT_PORT: Final = 15002
+_CONNECT_TIMEOUT_S: Final = 5.0
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -67,6 +71,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
         raise KgroupError(
             f"Spark Connect is not installed ({error}): pip install 'kgroup[spark]' 'pyspark[connect]'"
         ) from error
+    _check_that_one_listens(remote)
     with raised_as_kgroup_error(f"Spark ({remote}) cannot be reached"):
         session = SparkSession.builder.remote(remote).getOrCreate()
         for key, value in conf.items():
@@ -99,6 +104,21 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
             yield session
         finally:
             session.stop()
+
+
+def _check_that_one_listens(remote: str) -> None:
+    """The client itself would try for ten minutes."""
+    try:
+        address = urlsplit(remote)
+        host, port = address.hostname, address.port or _CONNECT_PORT
+    except ValueError as error:
+        raise InputError(f"--remote {remote}: {error}") from error
+    if not host:
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    try:
+        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise KgroupError(f"Spark ({remote}) cannot be reached: {error.strerror or error}") from error
 
 
 def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
