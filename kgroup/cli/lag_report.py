@@ -253,7 +253,7 @@ def lag_report(
     from kgroup.cli.lag_history import history_asked, report_history
     from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
-    from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
     from kgroup.cli.lag_views import RowView, columns_of, metrics
 
@@ -351,6 +351,7 @@ def lag_report(
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
         check_destination(destination)
+        check_cluster(connection)
         with spark_session(on_spark, quiet=quiet) as session:
             assert session is not None
             report_stream(

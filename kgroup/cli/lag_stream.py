@@ -70,6 +70,11 @@ def check_destination(destination: OutputOptions) -> None:
         raise InputError("--stream writes files only as -o parquet, into the folder --output DIR")
 
 
+def check_cluster(connection: ConnectionOptions) -> None:
+    """Ask for the offsets topic before Spark is started for it. Raises SourceError if it cannot be read."""
+    LiveOffsetsTopic(connection).spans()
+
+
 def report_stream(
     session: "SparkSession",
     connection: ConnectionOptions,
