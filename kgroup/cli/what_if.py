@@ -22,7 +22,7 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.cli.progress import byte_progress
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import FindingsError, InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 

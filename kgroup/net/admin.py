@@ -188,6 +188,15 @@ class Cluster:
         )
         return LogListing(logs=tuple(logs), complete=names is None)
 
+    def leaders(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """The node that leads each partition of these topics; those without a leader are left out."""
+        return {
+            (topic.name, partition): leader
+            for topic in self.topics(topics).values()
+            for partition, leader in topic.leaders.items()
+            if leader is not None
+        }
+
     def ask(self, request: Any, node_id: int) -> Any:
         """Send a request of kafka-python's to one broker, and return its answer; for `consumer.py`."""
         return self._ask(request, node_id)

@@ -1,21 +1,18 @@
 """Timelines for a browser: one self-contained page, and a still picture."""
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from kgroup.errors import InputError, KgroupError, SourceError
+from kgroup.errors import InputError, KgroupError
 from kgroup.group.timeline_model import Cause, Generation, Occurrence, Timeline
+from kgroup.report import page
 from kgroup.report.emit import iso_time
 from kgroup.report.table import printable
 from kgroup.report.timeline_lanes import Cell, Picture, cause_class, picture_of
 
 _TEMPLATE: Final = "timeline.html"
-_DATA_MARK: Final = "/*DATA*/null"
 
 # The still picture: sizes in pixels, and the colours of few to many partitions.
 _LANE: Final = 16
@@ -34,17 +31,13 @@ _CAUSE_COLOURS: Final = {
 
 
 def write_page(timelines: Sequence[Timeline], path: Path) -> None:
-    """Write the page, which needs no network. Raises SourceError if the file cannot be written."""
-    data = json.dumps([_group(timeline) for timeline in timelines], separators=(",", ":"))
-    # Inside a script element only these could end it, or start another.
-    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    template = files("kgroup.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    _write(path, iter([template.replace(_DATA_MARK, data)]))
+    """Write the page. Raises SourceError if the file cannot be written."""
+    page.write_page(_TEMPLATE, [_group(timeline) for timeline in timelines], path)
 
 
 def write_svg(timelines: Sequence[Timeline], path: Path) -> None:
     """Write the still: groups one below another. Raises SourceError if the file cannot be written."""
-    _write(path, _svg(timelines))
+    page.write_text(_svg(timelines), path)
 
 
 def write_png(timelines: Sequence[Timeline], path: Path) -> None:
@@ -60,24 +53,7 @@ def write_png(timelines: Sequence[Timeline], path: Path) -> None:
     width, height = _size([picture_of(timeline) for timeline in timelines])
     if width * height > _PNG_PIXELS_MAX:
         raise InputError(f"--png: {len(timelines)} groups are too many for one picture; --svg has no limit")
-    picture = svg_to_bytes(svg_string="".join(_svg(timelines)), zoom=2)
-    with _opened(path) as file:
-        file.write(picture)
-
-
-def _write(path: Path, parts: Iterator[str]) -> None:
-    with _opened(path) as file:
-        for part in parts:
-            file.write(part.encode("utf-8", "backslashreplace"))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        with path.open("wb") as file:
-            yield file
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
+    page.write_bytes([svg_to_bytes(svg_string="".join(_svg(timelines)), zoom=2)], path)
 
 
 def _group(timeline: Timeline) -> dict[str, object]:

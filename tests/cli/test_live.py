@@ -35,12 +35,17 @@ def test_decode_reads_only_the_partitions_asked_for(kgroup, broker):
     assert live == rows_of(kgroup("decode", str(LIVES), "--partition", str(partition), "-o", "jsonl"))
 
 
-@pytest.mark.parametrize("status", [[], ["--status", "--now", "1795178909603"]], ids=["lag", "status"])
-def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker, status):
-    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl", *status))
+@pytest.mark.parametrize(
+    "view",
+    [[], ["--status", "--now", "1795178909603"], ["--stuck", "--now", "1795178924632"]],
+    ids=["lag", "status", "stuck"],
+)
+def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker, view):
+    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl", *view))
     from_files = rows_of(
-        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl", *status)
+        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl", *view)
     )
+    assert live
     assert live == from_files
 
 

@@ -1,11 +1,8 @@
 """The timeline page in a real browser, and what it is made of."""
 
 import re
-import shutil
 import struct
-import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -16,11 +13,7 @@ from kgroup.group.timeline_model import Timeline
 from kgroup.report.timeline_lanes import picture_of
 from kgroup.report.timeline_page import write_page, write_png, write_svg
 from tests.group.group_log import GROUP, GroupLog, member
-
-CHROMIUM = shutil.which("chromium")
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on the PATH (apt-get install chromium)"
-)
+from tests.report.browser import in_browser, needs_browser
 
 
 def storm() -> Timeline:
@@ -42,30 +35,6 @@ def crowd(members: int, generations: int) -> Timeline:
         there = [one for place, one in enumerate(everybody) if place != number % members]
         log.generation(number * 30, number + 1, *there)
     return replay(log.entries, {})[GROUP]
-
-
-def in_browser(page: Path, fragment: str = "") -> str:
-    """The page's document after its script has run."""
-    assert CHROMIUM is not None
-    ended = subprocess.run(
-        [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--virtual-time-budget=4000",
-            "--enable-logging=stderr",
-            f"--user-data-dir={page.parent / 'profile'}",
-            "--dump-dom",
-            f"file://{page}{fragment}",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert "CONSOLE" not in ended.stderr, ended.stderr  # where errors of a script go
-    return ended.stdout
 
 
 def test_a_member_that_comes_back_has_one_lane():
