@@ -232,7 +232,8 @@ def _changes(
 ) -> "Changes":
     from kgroup.group.what_if_changes import Changes
 
-    if not (assignor or protocol or static or session_timeout or members or partitions):
+    asked = (assignor, protocol, session_timeout, members)
+    if not (static or partitions or any(value is not None for value in asked)):
         raise InputError(
             "nothing to change: give --assignor, --protocol, --static, --session-timeout, --members or"
             " --partitions"

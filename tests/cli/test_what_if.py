@@ -91,6 +91,7 @@ def test_a_pattern_leaves_out_what_cannot_be_played_and_says_so(kgroup):
         ([], "nothing to change: give --assignor, --protocol, --static"),
         (["--pause", "3s"], "nothing to change"),
         (["--assignor", "stiky"], "unknown assignor 'stiky': did you mean sticky?"),
+        (["--assignor", ""], "unknown assignor ''"),
         (["--assignor", "simple"], "--assignor simple is for share groups"),
         (
             ["--protocol", "coperative"],
