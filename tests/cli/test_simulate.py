@@ -79,6 +79,12 @@ def test_json_has_the_measures_and_ends_with_counts(kgroup):
     assert (run["scenario"], run["seed"], run["violations"]) == ("quick", 4, [])
     assert run["generations"] == 1
     assert run["processed"] > 0
+    (generation,) = run["history"]
+    assert (generation["generation"], generation["members"], generation["why"]) == (1, 2, "joined c1, c2")
+    assert generation["shares"] == {"c1": {"t": [0, 1]}, "c2": {"t": [2, 3]}}
+    states = [state for _, state in run["states"]["c1"]]
+    assert states[:2] == ["UNJOINED", "PREPARING_REBALANCE"]
+    assert states[-1] == "STABLE"
 
 
 def test_jsonl_has_every_event_and_then_the_run(kgroup):
