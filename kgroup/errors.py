@@ -47,6 +47,13 @@ class FindingsError(KgroupError):
     exit_code = 3
 
 
+def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:
+    """`did you mean orders-app?`, or `there are ...` where no known name is like this one."""
+    names = list(known)
+    nearest = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names[:shown_max])}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean orders-app?` for the end of an error, or nothing if no known name is like this one."""
     nearest = get_close_matches(name.lower(), list(known), n=1)
