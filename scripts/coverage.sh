@@ -8,9 +8,9 @@ export PATH
 
 coverage erase
 # Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
-pytest -q -rs -n 2 --dist loadgroup --cov --cov-report= "$@"
+pytest -q -rs -n 2 --dist loadgroup --cov --cov-report= --cov-fail-under=0 "$@"
 # What numba compiles cannot be measured, so some of the scan's tests run once more without it.
-pytest -q --cov --cov-append --cov-report= -p tests.log.uncompiled \
+pytest -q --cov --cov-append --cov-report= --cov-fail-under=0 -p tests.log.uncompiled \
     tests/log/test_scan.py tests/log/test_scan_keys.py tests/log/test_scan_newest.py tests/log/test_scan_parity.py \
     tests/log/test_scan_crc.py -k "not larger_than_a_chunk and not without_the_instruction"
 status=0
