@@ -1,7 +1,8 @@
 """kgroup: diagnostics and operations for Kafka consumer groups.
 
 Layers, each importing only those to its right (checked by import-linter):
-`cli | testing > spark | sim | net | report > broker > group | log > assignors > protocol > errors`.
+`cli | testing > spark | sim | net | report > broker > group | log > assignors > protocol > errors` (and
+`durations`).
 Read `kgroup/protocol/entries.py` first: its dataclasses are what everything else handles.
 """
 

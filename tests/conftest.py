@@ -18,6 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-scripts", action="store_true", help="write the answers of tests/group/scripts"
     )
+    parser.addoption(
+        "--swarm-seeds",
+        type=int,
+        default=200,
+        metavar="N",
+        help="how many seeds tests/sim/test_swarm.py plays",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

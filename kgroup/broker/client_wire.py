@@ -324,7 +324,10 @@ def read_response(asked: MemberRequest, version: int, body: Any) -> MemberRespon
             )
         case SyncGroup():
             return SyncGroupResponse(
-                error_code=_error(body.error_code), assignment=bytes(body.assignment or b"")
+                error_code=_error(body.error_code),
+                protocol_type=body.protocol_type if version >= 5 else None,
+                protocol_name=body.protocol_name if version >= 5 else None,
+                assignment=bytes(body.assignment or b""),
             )
         case Heartbeat():
             return HeartbeatResponse(error_code=_error(body.error_code))
@@ -451,6 +454,8 @@ def _read_partition(
 
 def _whole_batches(data: bytes, name: str) -> Iterable[tuple[Any, Any]]:
     """The batches of a fetch answer, whose last one a broker may have cut short."""
+    if not data:
+        return
     seen = False
     for item in read_records(read_stream(io.BytesIO(data), name), name):
         if isinstance(item, Damage):

@@ -13,6 +13,7 @@ from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
 from kgroup.errors import DecodeError, SourceError
+from kgroup.group.events import GroupEvent
 from kgroup.group.requests import EndTransaction, PartitionsDeleted, ReplyBody, RequestBody
 from kgroup.group.step import Reply, Request
 from kgroup.log.batch import LogRecord, decode_batch, encode_batch
@@ -27,6 +28,7 @@ from kgroup.protocol.transaction_log import TransactionEntry, decode_transaction
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+_NEVER_MS: Final = 1 << 63
 _LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
 _TOPIC_NAME_MAX: Final = 249
 _TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -80,12 +82,13 @@ class Cluster:
         self.topic_names: dict[UUID, str] = {}
         self.hosted: dict[int, HostedCoordinator] = {}
         self.on_append: Callable[[Partition], None] = lambda partition: None
+        self.on_group_event: Callable[[HostedCoordinator, GroupEvent], None] = lambda hosted, event: None
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self._reply_to: dict[int, Callable[[ReplyBody], None]] = {}
         self._next_request_id = 0
         self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
         self._loading: dict[int, HostedCoordinator] = {}
-        self._deadline_ms: int | None = None
+        self._deadlines: dict[int, int] = {}  # by node
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
         )
@@ -126,11 +129,15 @@ class Cluster:
         What its clients wait for is not answered: their connections died with the node.
         """
         self.flush(now_ms)
-        self.members[node_id].alive = False
         for hosted in list(self.hosted.values()):
             if hosted.node_id == node_id:
                 for reply in hosted.fail(ErrorCode.NOT_COORDINATOR):
                     self._reply_to.pop(reply.request_id, None)
+        self.fence(node_id, now_ms)
+
+    def fence(self, node_id: int, now_ms: int) -> None:
+        """The others lost sight of a node: it leads nothing now, and its clients hear NOT_COORDINATOR."""
+        self.members[node_id].alive = False
         for partition in self._partitions():
             if partition.leader == node_id:
                 self._elect(partition, now_ms)
@@ -164,13 +171,22 @@ class Cluster:
             self._deliver(before.unload(now_ms))
         if node_id == NO_LEADER:
             return
-        hosted = HostedCoordinator(partition, self.settings.group, lambda: str(self._new_uuid()))
-        self.hosted[partition.index] = hosted
+        hosted = self._host(partition)
         if partition.log.end_offset:
             self._loading[partition.index] = hosted
         else:
             hosted.load(1, now_ms)
             self._watch_deadline(hosted)
+
+    def _host(self, partition: Partition) -> HostedCoordinator:
+        hosted = HostedCoordinator(
+            partition,
+            self.settings.group,
+            lambda: str(self._new_uuid()),
+            lambda event: self.on_group_event(hosted, event),
+        )
+        self.hosted[partition.index] = hosted
+        return hosted
 
     # ---- topics -------------------------------------------------------------------------------
 
@@ -311,23 +327,27 @@ class Cluster:
         self._reply_to[request_id] = reply_to
         request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
         hosted.handle(request, now_ms)
-        deadline_ms = hosted.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
-            hosted.expire(now_ms)  # an initial delay of 0 is over at once
         self._busy[hosted.partition.index] = hosted
-        self._watch_deadline(hosted)
+        if self._watch_deadline(hosted) <= now_ms:
+            hosted.expire(now_ms)  # an initial delay of 0 is over at once
+            self._watch_deadline(hosted)
         return request_id
 
-    def _watch_deadline(self, hosted: HostedCoordinator) -> None:
+    def _watch_deadline(self, hosted: HostedCoordinator) -> int:
         deadline_ms = hosted.next_deadline_ms()
-        if deadline_ms is not None and (self._deadline_ms is None or deadline_ms < self._deadline_ms):
-            self._deadline_ms = deadline_ms
+        if deadline_ms is None:
+            return _NEVER_MS
+        if deadline_ms < self._deadlines.get(hosted.node_id, _NEVER_MS):
+            self._deadlines[hosted.node_id] = deadline_ms
+        return deadline_ms
 
     # ---- time and answers ---------------------------------------------------------------------
 
-    def tick(self, now_ms: int) -> None:
-        """Load a bit, and act on every deadline that has passed."""
+    def tick(self, now_ms: int, node_id: int | None = None) -> None:
+        """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
         for index, hosted in list(self._loading.items()):
+            if node_id not in (None, hosted.node_id):
+                continue
             try:
                 hosted.load(_LOAD_BATCHES, now_ms)
             except DecodeError as error:
@@ -337,22 +357,34 @@ class Cluster:
             if not hosted.is_loading:
                 del self._loading[index]
                 self._busy[index] = hosted
-        if self._deadline_ms is not None and self._deadline_ms <= now_ms:
-            for index, hosted in self.hosted.items():
-                hosted.expire(now_ms)
-                if not hosted.is_idle:
-                    self._busy[index] = hosted
+                self._watch_deadline(hosted)
+        for id_, deadline_ms in list(self._deadlines.items()):
+            if deadline_ms <= now_ms and node_id in (None, id_):
+                self._expire(id_, now_ms)
         self.transactions.expire(now_ms)
-        self._deadline_ms = None
-        for hosted in self.hosted.values():
+
+    def _expire(self, node_id: int, now_ms: int) -> None:
+        del self._deadlines[node_id]
+        for index, hosted in self.hosted.items():
+            if hosted.node_id != node_id:
+                continue
+            hosted.expire(now_ms)
+            if not hosted.is_idle:
+                self._busy[index] = hosted
             self._watch_deadline(hosted)
 
-    def next_deadline_ms(self) -> int | None:
-        """When `tick` is next due; 0 while coordinators load."""
-        if self._loading:
+    def next_deadline_ms(self, node_id: int | None = None) -> int | None:
+        """When `tick` is next due, for one node or for all; 0 while coordinators load."""
+        if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
             return 0
-        times = (self._deadline_ms, self.transactions.next_deadline_ms())
-        return min((time for time in times if time is not None), default=None)
+        if node_id is None:
+            own_ms = min(self._deadlines.values(), default=_NEVER_MS)
+        else:
+            own_ms = self._deadlines.get(node_id, _NEVER_MS)
+        end_of_transaction_ms = self.transactions.next_deadline_ms()
+        if end_of_transaction_ms is not None and end_of_transaction_ms < own_ms:
+            return end_of_transaction_ms
+        return None if own_ms == _NEVER_MS else own_ms
 
     def flush(self, now_ms: int) -> None:
         """Write what coordinators decided, then give their answers to whoever asked."""
@@ -375,9 +407,7 @@ class Cluster:
         """What a failed append had decided is void: begin again from what the log says."""
         if self.hosted.get(failed.partition.index) is not failed:
             return
-        hosted = HostedCoordinator(failed.partition, self.settings.group, lambda: str(self._new_uuid()))
-        self.hosted[failed.partition.index] = hosted
-        self._loading[failed.partition.index] = hosted
+        self._loading[failed.partition.index] = self._host(failed.partition)
 
     def _deliver(self, replies: list[Reply]) -> None:
         for reply in replies:

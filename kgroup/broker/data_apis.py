@@ -1,6 +1,7 @@
 """Records in and out: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.consumer.fetch import FetchResponse
@@ -120,23 +121,28 @@ def _message_max_bytes(node: "BrokerNode", topic: str) -> int:
 def fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
     """Fetch v4 to v18. Sessions are never opened: the answer has session 0, as when Kafka's cache is full."""
     request = call.body
-    read_committed = request.isolation_level == READ_COMMITTED
-    waiting = WaitingFetch(
-        call=call,
-        parts=tuple(_parts(node, call)),
-        read_committed=read_committed,
-        min_bytes=request.min_bytes,
-        finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
-    )
     in_session = call.version >= 7 and request.session_id != 0
     if in_session:
         response = FetchResponse(version=call.version, error_code=E.FETCH_SESSION_ID_NOT_FOUND, responses=[])
         node.answer(call, response)
         return
-    if request.max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
+    waiting = WaitingFetch(
+        call=call,
+        parts=tuple(_parts(node, call)),
+        read_committed=request.isolation_level == READ_COMMITTED,
+        min_bytes=request.min_bytes,
+        max_bytes=request.max_bytes,
+        finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
+    )
+    finish_or_park(node, waiting, request.max_wait_ms, now_ms)
+
+
+def finish_or_park(node: "BrokerNode", waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
+    """Answer a fetch at once, if there is enough or it may not wait, or when there is."""
+    if max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
         waiting.finish(waiting)
         return
-    node.waits.park(waiting, now_ms + request.max_wait_ms)
+    node.waits.park(waiting, now_ms + max_wait_ms)
 
 
 def _is_due(node: "BrokerNode", waiting: WaitingFetch) -> bool:
@@ -165,66 +171,86 @@ def _parts(node: "BrokerNode", call: Call) -> list[FetchPart]:
     return parts
 
 
+class ReadPart(NamedTuple):
+    """What a fetch gets of one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE."""
+
+    part: FetchPart
+    error_code: ErrorCode
+    high_watermark: int = _NO_OFFSET
+    last_stable_offset: int = _NO_OFFSET
+    log_start_offset: int = _NO_OFFSET
+    records: bytes = b""
+
+
+def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
+    """Every part of a fetch with what there is of it now, as far as the fetch's bytes go."""
+    left_bytes = fetch.max_bytes
+    for part in fetch.parts:
+        read = _read_part(node, fetch, part, left_bytes, by_id)
+        left_bytes -= len(read.records)
+        yield read
+
+
+def _read_part(
+    node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+) -> ReadPart:
+    partition = part.partition
+    error = _fetch_error(node, by_id, part)
+    if partition is None or error not in (E.NONE, E.OFFSET_OUT_OF_RANGE):
+        return ReadPart(part, error)
+    log = partition.log
+    stable = partition.last_stable_offset
+    records = b""
+    end = stable if fetch.read_committed else log.end_offset
+    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
+    if not error and end > part.offset and left_bytes > 0:
+        records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
+    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records)
+
+
 def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
     version = fetch.call.version
-    left_bytes = fetch.call.body.max_bytes
     topics: dict[object, Any] = {}
-    for part in fetch.parts:
-        data = _fetch_one(node, fetch, part, left_bytes)
-        left_bytes -= len(data.records)
+    for read in read_parts(node, fetch, by_id=version >= 13):
+        part = read.part
         key = part.topic_id if version >= 13 else part.topic
         topic = topics.get(key)
         if topic is None:
             topic = topics[key] = FetchResponse.FetchableTopicResponse(
                 version=version, topic=part.topic, topic_id=part.topic_id, partitions=[]
             )
-        topic.partitions.append(data)
+        topic.partitions.append(_partition_data(fetch, read))
     return FetchResponse(version=version, session_id=0, responses=list(topics.values()))
 
 
-def _fetch_one(node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_bytes: int) -> Any:
+def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
     version = fetch.call.version
-    partition = part.partition
-    data = FetchResponse.FetchableTopicResponse.PartitionData(
-        version=version,
-        partition_index=part.partition_index,
-        high_watermark=_NO_OFFSET,
-        last_stable_offset=_NO_OFFSET,
-        log_start_offset=_NO_OFFSET,
-        aborted_transactions=None,
-        preferred_read_replica=-1,
-        records=b"",
-    )
-    data.error_code = _fetch_error(node, version, part)
-    if partition is None or data.error_code not in (E.NONE, E.OFFSET_OUT_OF_RANGE):
-        return data
-    log = partition.log
-    stable = partition.last_stable_offset
-    data.high_watermark, data.last_stable_offset, data.log_start_offset = (
-        log.end_offset,
-        stable,
-        log.start_offset,
-    )
-    if data.error_code:
-        return data
-    end = stable if fetch.read_committed else log.end_offset
-    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
-    if end > part.offset and left_bytes > 0:
-        data.records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
-    if fetch.read_committed:
-        data.aborted_transactions = [
+    partition = read.part.partition
+    aborted = None
+    if fetch.read_committed and partition is not None and not read.error_code:
+        aborted = [
             FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
                 version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset
             )
-            for aborted in partition.producers.aborted_between(part.offset, end)
+            for aborted in partition.producers.aborted_between(read.part.offset, read.last_stable_offset)
         ]
-    return data
+    return FetchResponse.FetchableTopicResponse.PartitionData(
+        version=version,
+        partition_index=read.part.partition_index,
+        error_code=read.error_code,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=aborted,
+        preferred_read_replica=-1,
+        records=read.records,
+    )
 
 
-def _fetch_error(node: "BrokerNode", version: int, part: FetchPart) -> ErrorCode:
+def _fetch_error(node: "BrokerNode", by_id: bool, part: FetchPart) -> ErrorCode:
     partition = part.partition
     if partition is None:
-        return E.UNKNOWN_TOPIC_ID if version >= 13 and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION
+        return E.UNKNOWN_TOPIC_ID if by_id and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader != node.node_id:
         return E.NOT_LEADER_OR_FOLLOWER
     error = _check_epoch(partition, part.leader_epoch)

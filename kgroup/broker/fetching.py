@@ -33,6 +33,7 @@ class WaitingFetch:
     parts: tuple[FetchPart, ...]
     read_committed: bool
     min_bytes: int
+    max_bytes: int
     finish: Callable[["WaitingFetch"], None]
 
     def available_bytes(self) -> int:
@@ -77,6 +78,8 @@ class FetchWaits:
 
     def wake(self, now_ms: int) -> None:
         """Answer every fetch that has enough by now, or has waited long enough."""
+        if not self._waiting:
+            return
         touched, self._touched = self._touched, {}
         for token in touched:
             fetch = self._waiting.get(token)

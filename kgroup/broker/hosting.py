@@ -20,7 +20,13 @@ class HostedCoordinator:
     written at once, and no answer goes out before its records are in the log.
     """
 
-    def __init__(self, partition: Partition, settings: GroupSettings, new_uuid: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        settings: GroupSettings,
+        new_uuid: Callable[[], str],
+        tell: Callable[[GroupEvent], None] = lambda event: None,
+    ) -> None:
         self.partition = partition
         self.node_id = partition.leader
         self.coordinator = GroupCoordinator(partition.index, settings, new_uuid)
@@ -28,7 +34,8 @@ class HostedCoordinator:
         self._records: list[OffsetsRecord] = []
         self._replies: list[Reply] = []
         self._outstanding: dict[int, RequestBody] = {}
-        self.events: list[GroupEvent] = []
+        self._events: list[GroupEvent] = []
+        self._tell = tell
 
     # ---- loading ------------------------------------------------------------------------------
 
@@ -79,20 +86,18 @@ class HostedCoordinator:
     @property
     def is_idle(self) -> bool:
         """There is nothing to flush."""
-        return not (self._records or self._replies)
+        return not (self._records or self._replies or self._events)
 
     def flush(self) -> list[Reply]:
-        """Write the records of all steps since the last flush, then give out their answers.
+        """Write the records of all steps since the last flush, then give out their answers and events.
 
         Raises SourceError when the log cannot take them: then call `fail` and drop this object.
         """
         for batch in encode_records(self._records):
             self.partition.append(batch)
-        replies = self._replies
-        self._records, self._replies = [], []
-        for reply in replies:
+        for reply in self._replies:
             self._outstanding.pop(reply.request_id, None)
-        return replies
+        return self._give_out()
 
     def fail(self, error: ErrorCode) -> list[Reply]:
         """Refuse everything that has not been answered; what was decided since the last flush is void."""
@@ -100,21 +105,26 @@ class HostedCoordinator:
             Reply(request_id=id_, body=refusal(body, error)) for id_, body in self._outstanding.items()
         ]
         self._outstanding = {}
-        self._records, self._replies = [], []
+        self._records, self._replies, self._events = [], [], []
         return replies
 
     def unload(self, now_ms: int) -> list[Reply]:
         """Another node leads now: what is parked is answered NOT_COORDINATOR. Flush before."""
         if not self.is_loading:
             self._take(self.coordinator.unload(ErrorCode.NOT_COORDINATOR, now_ms))
-        replies = self._replies
-        self._records, self._replies = [], []
-        return replies
+        return self._give_out()
 
     def _take(self, step: Step) -> None:
         self._records += step.append
         self._replies += step.replies
-        self.events += step.events
+        self._events += step.events
+
+    def _give_out(self) -> list[Reply]:
+        replies, events = self._replies, self._events
+        self._records, self._replies, self._events = [], [], []
+        for event in events:
+            self._tell(event)
+        return replies
 
 
 def damage(partition: Partition, error: DecodeError) -> str:

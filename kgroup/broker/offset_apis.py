@@ -1,5 +1,6 @@
 """Offset requests of the wire to coordinators: commits, transactional ones, reads and deletions."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,24 +40,36 @@ _NO_LIMIT_MS: Final = -1
 def offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
     """OffsetCommit v2 to v10."""
     request = call.body
-    group_id = text(request.group_id)
-    commits = _CommitTopics(node.cluster, call.version >= 10)
-    commits.read(request.topics)
-    if not commits.known:
-        node.answer(call, OffsetCommitResponse(topics=commits.unknown))
-        return
     body = OffsetCommit(
-        group_id=group_id,
+        group_id=text(request.group_id),
         generation_id=request.generation_id_or_member_epoch,
         member_id=text(request.member_id),
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms if call.version <= 4 else _NO_LIMIT_MS,
         knows_group_not_found=call.version >= 9,
-        topics=tuple(commits.known),
+        topics=(),
     )
-    ask_coordinator(
-        node, call, group_id, body, now_ms, lambda reply: node.answer(call, commits.merged(reply))
-    )
+    by_id = call.version >= 10
+    commit_known(node, call, body, request.topics, by_id, now_ms, lambda reply: node.answer(call, reply))
+
+
+def commit_known(
+    node: "BrokerNode",
+    call: Call,
+    body: OffsetCommit,
+    topics: Sequence[Any] | None,
+    by_id: bool,
+    now_ms: int,
+    answer: Callable[[OffsetCommitResponse], None],
+) -> None:
+    """Commit `topics` instead of the body's, as far as they exist; the others are refused here."""
+    commits = _CommitTopics(node.cluster, by_id)
+    commits.read(topics)
+    if not commits.known:
+        answer(OffsetCommitResponse(topics=commits.unknown))
+        return
+    body = replace(body, topics=tuple(commits.known))
+    ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: answer(commits.merged(reply)))
 
 
 def txn_offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
@@ -123,7 +136,7 @@ class _CommitTopics:
     known: list[CommitTopic] = field(default_factory=list)
     unknown: list[TopicResult] = field(default_factory=list)
 
-    def read(self, topics: list[Any]) -> None:
+    def read(self, topics: Sequence[Any] | None) -> None:
         """Sort the request's topics out."""
         for each in required(topics):
             name = self.cluster.topic_names.get(each.topic_id) if self.by_id else text(each.name)
@@ -213,7 +226,7 @@ def offset_fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def _fetch_group(
-    node: "BrokerNode", call: Call, group_id: str, topics: list[Any] | None, now_ms: int
+    node: "BrokerNode", call: Call, group_id: str, topics: Sequence[Any] | None, now_ms: int
 ) -> FetchedGroup:
     hosted = node.cluster.coordinator(group_id, node.node_id, now_ms)
     if isinstance(hosted, ErrorCode):
@@ -234,7 +247,7 @@ def _fetch_group(
     return FetchedGroup(group_id=group_id, topics=fetched)
 
 
-def _asked_topics(cluster: Cluster, topics: list[Any], by_id: bool) -> list[FetchTopic]:
+def _asked_topics(cluster: Cluster, topics: Sequence[Any], by_id: bool) -> list[FetchTopic]:
     return [
         FetchTopic(
             name=cluster.topic_names.get(each.topic_id, "") if by_id else text(each.name),

@@ -205,6 +205,8 @@ class Transactions:
 
     def next_deadline_ms(self) -> int | None:
         """When the next open transaction has taken too long."""
+        if not self._transactions:
+            return None
         deadlines = [
             transaction.start_ms + transaction.timeout_ms
             for transaction in self._transactions.values()

@@ -5,7 +5,7 @@ names as attributes, so kgroup's own dataclasses are written without a copy.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -138,7 +138,7 @@ def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) 
     )
 
 
-def required(array: list[Any] | None) -> list[Any]:
+def required(array: Sequence[Any] | None) -> Sequence[Any]:
     """An array that must not be null. Raises BadRequestError if it is."""
     if array is None:
         raise BadRequestError("an array that cannot be null is null")

@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "replay": "Say why a group rebalanced.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
+    "simulate": "Play brokers and members on a virtual clock.",
+    "what-if": "Say what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
@@ -74,7 +76,8 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     function = getattr(module, name.replace("-", "_"))
-    app.command(name, cls=CommandHelp, epilog=_examples_text(module.EXAMPLES))(function)
+    command_class = getattr(module, "COMMAND_CLASS", CommandHelp)
+    app.command(name, cls=command_class, epilog=_examples_text(module.EXAMPLES))(function)
     return typer.main.get_command(app)
 
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -21,8 +20,8 @@ from kgroup.cli.options import (
     Quiet,
     connection_options,
 )
-from kgroup.errors import FindingsError, InputError, SourceError
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.errors import FindingsError, InputError
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, printing_to
 
 if TYPE_CHECKING:
     from kgroup.assignors.model import Topic
@@ -308,21 +307,8 @@ def _show(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> N
 def _show_tables(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:
     from kgroup.cli.assign_report import print_comparison, print_rounds
 
-    with _printing_to(options.path):
+    with printing_to(options.path):
         (print_comparison if compare else print_rounds)(played, headers=options.headers)
-
-
-@contextmanager
-def _printing_to(path: Path | None) -> Iterator[None]:
-    if path is None:
-        yield
-        return
-    try:
-        stream = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
-    with stream, redirect_stdout(stream):
-        yield
 
 
 def _remarks(played: "Sequence[Round]") -> Iterator[str]:

@@ -13,7 +13,7 @@ from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
 from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet, connection_options
-from kgroup.cli.times import parse_duration
+from kgroup.durations import parse_duration
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset

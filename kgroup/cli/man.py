@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from kgroup.cli import man_records, roff
+from kgroup.cli import man_records, man_scenario, roff
 from kgroup.cli.app import COMMANDS, EXIT_STATUS, build_app, load_command
 from kgroup.cli.example import Example
+
+_SEE_ALSO: Final = {"simulate": ("\\fBkgroup\\-scenario\\fR(5)",)}
 
 
 def pages() -> dict[str, str]:
@@ -21,6 +23,7 @@ def pages() -> dict[str, str]:
     for name in COMMANDS:
         written[f"kgroup-{name}.1"] = _command_page(name)
     written[man_records.NAME] = man_records.records_page()
+    written[man_scenario.NAME] = man_scenario.scenario_page()
     return written
 
 
@@ -65,7 +68,7 @@ def _command_page(name: str) -> str:
             *roff.under("OPTIONS", roff.definitions(options)),
             *roff.under("EXAMPLES", _examples(examples)),
             *_exit_status(),
-            *roff.under("SEE ALSO", ["\\fBkgroup\\fR(1)"]),
+            *roff.under("SEE ALSO", [", ".join(["\\fBkgroup\\fR(1)", *_SEE_ALSO.get(name, ())])]),
         ],
         "the live help",
     )

@@ -1,6 +1,7 @@
 """A progress bar on standard error, for work of more than a second that somebody watches on a terminal."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_S = 1.0
+_POLL_S = 0.5
 
 
 @contextmanager
@@ -18,10 +20,23 @@ def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Calla
 
     Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
     """
+    with _progress(what, total_bytes, in_bytes=True, quiet=quiet) as advance:
+        yield advance
+
+
+@contextmanager
+def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """The same for things that are counted."""
+    with _progress(what, total, in_bytes=False, quiet=quiet) as advance:
+        yield advance
+
+
+@contextmanager
+def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
-    bar = _Bar(what, total_bytes)
+    bar = _Bar(what, total, in_bytes=in_bytes)
     try:
         yield bar.advance
     finally:
@@ -40,12 +55,44 @@ def activity(what: str, *, quiet: bool) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
+    """Show how far `what` is while something else does it: `poll` says how many steps are done, of how many.
+
+    It is asked twice a second, from another thread, and only where somebody watches.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    ended = threading.Event()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task(what, total=None)
+
+        def watch() -> None:
+            while not ended.wait(_POLL_S):
+                done, total = poll()
+                shown.update(bar, completed=done, total=total or None)
+
+        watching = threading.Thread(target=watch, name="progress", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watching.join()
+
+
 class _Bar:
     """Brings rich in only when the first second is over."""
 
-    def __init__(self, what: str, total_bytes: int) -> None:
+    def __init__(self, what: str, total: int, *, in_bytes: bool) -> None:
         self._what = what
-        self._total = total_bytes
+        self._total = total
+        self._in_bytes = in_bytes
         self._done = 0
         self._began = time.monotonic()
         self._shown: Progress | None = None
@@ -63,12 +110,19 @@ class _Bar:
 
     def _start(self) -> "Progress":
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         shown = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            DownloadColumn(),
+            DownloadColumn() if self._in_bytes else MofNCompleteColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,

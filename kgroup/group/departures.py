@@ -42,13 +42,15 @@ def why_gone(
     *,
     cut: bool,
     history_lost: bool = False,
+    together_after_ms: int | None = None,
     unrevoked_since_ms: int | None = None,
 ) -> Cause:
     """The cause of one member's departure in the round that `current` came out of.
 
     `tracks` are as they were before that; `cut` says that records before it are missing, so that an absent
-    commit tells nothing, and `history_lost` that whole generations are; `unrevoked_since_ms` since when a
-    broker has waited for it to give up partitions.
+    commit tells nothing, and `history_lost` that whole generations are; `together_after_ms` after when all
+    members of `previous` had joined its round; `unrevoked_since_ms` since when a broker has waited for it to
+    give up partitions.
     """
     at_ms = None if history_lost else current.at_ms
     silence = silence_of(tracks, member.owned, previous.offset)
@@ -60,13 +62,14 @@ def why_gone(
                 f"it owed partitions for {_seconds(waited)}, and its rebalance timeout is {_seconds(timeout)}"
             )
             return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
-    if silence is None and _joined_shortly_before(member, previous, at_ms):
-        assert previous.at_ms is not None and at_ms is not None
-        why = (
-            f"left: it was in the round {_seconds(at_ms - previous.at_ms)} before, and its session timeout is"
-            f" {_seconds(member.session_timeout_ms or 0)}"
-        )
-        return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
+    if silence is None and at_ms is not None and together_after_ms is not None:
+        since_ms = at_ms - together_after_ms
+        if _is_too_soon(member, previous, since_ms):
+            why = (
+                f"left: its last round was put together less than {_seconds(since_ms)} before, and its"
+                f" session timeout is {_seconds(member.session_timeout_ms or 0)}"
+            )
+            return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
         why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
         return _unknown(member, f"gone; {why}, so that nothing tells how it went")
@@ -84,17 +87,15 @@ def why_gone(
     return _unknown(member, why)
 
 
-def _joined_shortly_before(member: TimelineMember, previous: Roster, at_ms: int | None) -> bool:
-    """Whether the round before, for which a classic member has to rejoin, is a sign of life that is fresh
-    enough.
+def _is_too_soon(member: TimelineMember, previous: Roster, since_ms: int) -> bool:
+    """Whether no timeout can have run out since the members were told that they are together.
 
-    Half of the session timeout: its record is written when the leader has assigned, some time after the
-    joins.
+    A session begins anew with the answer to the join, and so does the time in which to sync.
     """
-    if previous.kind is not GroupKind.CLASSIC or None in (at_ms, previous.at_ms, member.session_timeout_ms):
+    if previous.kind is not GroupKind.CLASSIC or member.session_timeout_ms is None:
         return False
-    assert at_ms is not None and previous.at_ms is not None and member.session_timeout_ms is not None
-    return at_ms - previous.at_ms < member.session_timeout_ms // 2
+    longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
+    return 0 <= since_ms < min(member.session_timeout_ms, longest)
 
 
 def _alive_shortly_before(

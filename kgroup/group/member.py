@@ -28,7 +28,7 @@ from kgroup.group.member_cluster import ClusterView, CoordinatorLink
 from kgroup.group.member_commits import Committer
 from kgroup.group.member_fetcher import Fetcher
 from kgroup.group.member_identity import Identity, MemberState
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Position, SubscriptionKind, Subscriptions
 from kgroup.group.member_rounds import Rounds
 from kgroup.group.member_settings import MemberSettings
@@ -165,14 +165,30 @@ class ClassicMember:
         return self._finish(turn, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `expire`, at the latest."""
+        """When to call `expire`, at the latest; what the last turn could do is done and does not count."""
         if self._is_closed:
             return None
-        deadlines = [] if self._close_until_ms is None else [self._close_until_ms]
+        due_ms = NEVER_MS if self._close_until_ms is None else self._close_until_ms
         if self._error is None:
-            for part in (self._view, self._coordinator, self._rounds, self._committer, self._fetcher):
-                deadlines.extend(part.deadlines())
-        return min(deadlines, default=None)
+            done_ms = self._outbox.turn.now_ms
+            due_ms = min(
+                due_ms,
+                self._view.deadline_ms(),
+                self._coordinator.deadline_ms(),
+                self._rounds.deadline_ms(done_ms),
+                self._committer.deadline_ms(),
+                self._fetcher.deadline_ms(done_ms),
+            )
+        return None if due_ms == NEVER_MS else due_ms
+
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a Poll would do more than show that the user is alive: for one who waits in `poll`."""
+        return (
+            self._error is not None
+            or self._rounds.wants_poll(now_ms)
+            or self._committer.wants_poll(now_ms)
+            or self._fetcher.has_records
+        )
 
     def _usable(self) -> None:
         if self._is_closed:

@@ -1,6 +1,6 @@
 """The cluster as a member knows it: brokers, topics, and the group's coordinator."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kgroup.assignors.model import Topic, TopicPartition
 from kgroup.group import member_errors
@@ -13,7 +13,7 @@ from kgroup.group.member_calls import (
     TopicMetadata,
 )
 from kgroup.group.member_errors import Reaction, reaction
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import SubscriptionKind, Subscriptions
 from kgroup.group.member_step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
@@ -28,12 +28,14 @@ class ClusterView:
         self._bootstrap = tuple(bootstrap)
         self._nodes: tuple[Node, ...] = ()
         self._topics: dict[str, TopicMetadata] = {}
+        self._leaders: dict[str, dict[int, Node]] = {}  # by topic, made when it is first asked
         self._group_topics: frozenset[str] = frozenset()
         self._fetched_ms: int | None = None
         self._is_stale = True
         self._request: int | None = None
         self._asked: tuple[str, ...] | None = ()
         self._backoff = outbox.backoff()
+        self._checked: tuple[object, ...] = (None, None, None)  # what the topics are known to cover
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -74,26 +76,28 @@ class ClusterView:
 
     def leader(self, partition: TopicPartition) -> Node | None:
         """The broker that leads a partition, if that is known."""
-        topic = self._topics.get(partition[0])
-        if topic is None:
-            return None
-        leaders = {each.partition: each.leader for each in topic.partitions}
-        node_id = leaders.get(partition[1], -1)
-        return next((node for node in self._nodes if node.node_id == node_id), None)
+        topic, number = partition
+        leaders = self._leaders.get(topic)
+        if leaders is None:
+            leaders = self._leaders[topic] = self._leaders_of(topic)
+        return leaders.get(number)
+
+    def _leaders_of(self, topic: str) -> dict[int, Node]:
+        known = self._topics.get(topic)
+        nodes = {node.node_id: node for node in self._nodes}
+        partitions = known.partitions if known is not None else ()
+        return {each.partition: nodes[each.leader] for each in partitions if each.leader in nodes}
 
     def progress(self, now_ms: int) -> None:
         """Ask for metadata when it is due."""
         if self._request is not None or not self._backoff.is_ready(now_ms):
             return
-        wanted = self._wanted()
-        if self._fetched_ms is not None:
-            age_ms = now_ms - self._fetched_ms
-            unknown = wanted is not None and not frozenset(wanted) <= self._topics.keys()
-            if not (self._is_stale or unknown or age_ms >= self._outbox.settings.metadata_max_age_ms):
-                return
-        self._asked = wanted
+        if not self._is_due(now_ms):
+            return
+        self._asked = self._wanted()
         self._is_stale = False
-        self._request = self._outbox.send(Metadata(topics=wanted), self._outbox.least_loaded(self.nodes))
+        node = self._outbox.least_loaded(self.nodes)
+        self._request = self._outbox.send(Metadata(topics=self._asked), node)
 
     def take(self, answer: MetadataResponse, now_ms: int) -> None:
         """New metadata: replaces what is known, also with less."""
@@ -101,6 +105,8 @@ class ClusterView:
         self._fetched_ms = now_ms
         self._nodes = answer.nodes or self._nodes
         self._topics = {topic.name: topic for topic in answer.topics}
+        self._leaders = {}
+        self._checked = (None, None, None)
         for topic in answer.topics:
             if topic.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
                 self._outbox.turn.error = MemberError(f"Metadata of {topic.name}", topic.error_code)
@@ -129,15 +135,30 @@ class ClusterView:
         self._backoff.failed(now_ms)
         # KIP-899: brokers that have all moved are found again where the first ones were.
         self._nodes = ()
+        self._leaders = {}
 
-    def deadlines(self) -> Iterator[int]:
+    def deadline_ms(self) -> int:
         """When `progress` has something to do."""
         if self._request is not None:
-            return
+            return NEVER_MS
         if self._is_stale or self._fetched_ms is None:
-            yield self._backoff.ready_ms
-        else:
-            yield self._fetched_ms + self._outbox.settings.metadata_max_age_ms
+            return self._backoff.ready_ms
+        return self._fetched_ms + self._outbox.settings.metadata_max_age_ms
+
+    def _is_due(self, now_ms: int) -> bool:
+        if self._is_stale or self._fetched_ms is None:
+            return True
+        if now_ms >= self._fetched_ms + self._outbox.settings.metadata_max_age_ms:
+            return True
+        if self._subscriptions.kind is SubscriptionKind.PATTERN:
+            return False
+        topics, positions = self._subscriptions.topics, self._subscriptions.positions
+        checked = self._checked
+        if topics is checked[0] and self._group_topics is checked[1] and positions is checked[2]:
+            return False
+        self._checked = (topics, self._group_topics, positions)
+        wanted = topics | self._group_topics | {topic for topic, _ in positions}
+        return not wanted <= self._topics.keys()
 
     def _wanted(self) -> tuple[str, ...] | None:
         if self._subscriptions.kind is SubscriptionKind.PATTERN:
@@ -187,7 +208,8 @@ class CoordinatorLink:
         self._backoff.failed(now_ms)
         self._view.refresh()
 
-    def deadlines(self) -> Iterator[int]:
+    def deadline_ms(self) -> int:
         """When `progress` may search again."""
         if self.node is None and self._request is None and self._outbox.settings.group_id is not None:
-            yield self._backoff.ready_ms
+            return self._backoff.ready_ms
+        return NEVER_MS

@@ -1,6 +1,5 @@
 """Commits of a member: by the user, by auto-commit, and before partitions are given up."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgroup.assignors.model import TopicPartition, group_by_topic
@@ -8,7 +7,7 @@ from kgroup.group import member_errors
 from kgroup.group.member_cluster import CoordinatorLink
 from kgroup.group.member_errors import Reaction, reaction
 from kgroup.group.member_identity import Identity
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
 from kgroup.group.member_step import CommitOutcome, MemberError
 from kgroup.group.requests import CommitPartition, CommitTopic, OffsetCommit, OffsetCommitResponse
@@ -75,8 +74,16 @@ class Committer:
             if self.is_idle:
                 self.add(None, None, now_ms)
 
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a poll would commit by itself."""
+        if not self._outbox.settings.enable_auto_commit or self._next_auto_ms is None:
+            return False
+        return now_ms >= self._next_auto_ms and bool(self._subscriptions.positions)
+
     def progress(self, now_ms: int) -> None:
         """Send the oldest commit, or give it up."""
+        if not self._waiting:
+            return
         while self._waiting and self._waiting[0].request_id is None and now_ms >= self._waiting[0].give_up_ms:
             self._end(self._waiting.pop(0), ErrorCode.REQUEST_TIMED_OUT)
         node, group = self._coordinator.node, self._outbox.settings.group_id
@@ -150,12 +157,13 @@ class Committer:
             self._end(commit, ErrorCode.REBALANCE_IN_PROGRESS)
         self._waiting = []
 
-    def deadlines(self) -> Iterator[int]:
+    def deadline_ms(self) -> int:
         """When a commit may be sent again or is given up."""
-        if self._waiting and self._waiting[0].request_id is None:
-            yield self._waiting[0].give_up_ms
-            if self._coordinator.node is not None:
-                yield self._backoff.ready_ms
+        if not self._waiting or self._waiting[0].request_id is not None:
+            return NEVER_MS
+        if self._coordinator.node is None:
+            return self._waiting[0].give_up_ms
+        return min(self._waiting[0].give_up_ms, self._backoff.ready_ms)
 
     def _end(self, commit: _Waiting, error_code: ErrorCode) -> None:
         self._outbox.turn.commits.append(

@@ -1,6 +1,5 @@
 """Where to read: committed offsets and resets; and reading, ahead of the user, partition by partition."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kgroup.assignors.java_order import hash_order, partition_hash
@@ -20,7 +19,7 @@ from kgroup.group.member_calls import (
 )
 from kgroup.group.member_cluster import ClusterView, CoordinatorLink
 from kgroup.group.member_errors import Reaction, reaction
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Position, PositionState, Subscriptions
 from kgroup.group.member_settings import OffsetReset
 from kgroup.group.member_step import MemberError
@@ -60,14 +59,29 @@ class Fetcher:
         """Send what the positions need next."""
         if not self._backoff.is_ready(now_ms):
             return
-        self._fetch_committed()
-        self._list_offsets()
-        self._fetch()
+        states, ready = set(), []
+        for partition, position in self._subscriptions.positions.items():
+            states.add(position.state)
+            if position.state is PositionState.FETCHING and not position.buffered:
+                leader = self._view.leader(partition)
+                if leader is not None and leader.node_id not in self._fetching_from:
+                    ready.append(partition)
+        if PositionState.INITIALIZING in states:
+            self._fetch_committed()
+        if PositionState.AWAIT_RESET in states:
+            self._list_offsets()
+        if ready:
+            self._fetch(ready)
 
-    def deadlines(self) -> Iterator[int]:
-        """When a failed request may be tried again."""
-        if self._backoff.ready_ms and self._subscriptions.positions:
-            yield self._backoff.ready_ms
+    def deadline_ms(self, now_ms: int) -> int:
+        """When a failed request may be tried again; after that, what is missing is not time."""
+        waits = self._backoff.ready_ms > now_ms and self._subscriptions.positions
+        return self._backoff.ready_ms if waits else NEVER_MS
+
+    @property
+    def has_records(self) -> bool:
+        """Whether a poll would hand out records."""
+        return any(position.buffered for position in self._subscriptions.positions.values())
 
     def hand_out(self) -> None:
         """Up to max.poll.records records, partition after partition; the emptied ones come last next time."""
@@ -194,17 +208,10 @@ class Fetcher:
 
     # ---- records ----------------------------------------------------------------------------------
 
-    def _fetch(self) -> None:
+    def _fetch(self, ready: list[TopicPartition]) -> None:
         settings = self._outbox.settings
         positions = self._subscriptions.positions
-        ready = [
-            partition
-            for partition in self._in_state(PositionState.FETCHING)
-            if not positions[partition].buffered
-        ]
         for node, partitions in self._by_leader(ready):
-            if node.node_id in self._fetching_from:
-                continue
             session = self._sessions.setdefault(node.node_id, _Session())
             forgotten = session.partitions - set(partitions)
             session.partitions = set(partitions)
@@ -281,6 +288,7 @@ class Fetcher:
         return [each for each, position in self._subscriptions.positions.items() if position.state is state]
 
     def _by_leader(self, partitions: list[TopicPartition]) -> list[tuple[Node, list[TopicPartition]]]:
+        """By node, in the order of the node ids."""
         by_node: dict[int, tuple[Node, list[TopicPartition]]] = {}
         for partition in partitions:
             leader = self._view.leader(partition)

@@ -11,6 +11,9 @@ from kgroup.group.member_step import MemberTurn, Send
 COORDINATOR_CONNECTION: Final = 2147483647
 """Less the coordinator's node id, this is the id of its connection (Kafka: AbstractCoordinator)."""
 
+NEVER_MS: Final = 1 << 62
+"""The deadline of what waits for no time."""
+
 _GROWTH: Final = 2
 _JITTER: Final = 0.2
 

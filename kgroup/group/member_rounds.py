@@ -1,7 +1,5 @@
 """A member's rounds: join, lead or follow, sync, own; heartbeats in between; the end."""
 
-from collections.abc import Iterator
-
 from kgroup.assignors.model import AssignorError, GroupMember
 from kgroup.assignors.registry import Protocol
 from kgroup.errors import DecodeError
@@ -20,9 +18,9 @@ from kgroup.group.member_leading import (
     rebalance_protocol,
     subscription_of,
 )
-from kgroup.group.member_outbox import Outbox
+from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
-from kgroup.group.member_step import CallbackKind, MemberError
+from kgroup.group.member_step import ASSIGNMENT, CallbackKind, MemberError
 from kgroup.group.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -214,7 +212,7 @@ class Rounds:
         try:
             members = group_members(answer)
         except DecodeError as error:
-            self._fail_leading(str(error))
+            self._fail("JoinGroup", str(error))
             return
         topics = frozenset(topic for member in members for topic in member.topics)
         self._leading = (answer, members, topics)
@@ -250,10 +248,10 @@ class Rounds:
         try:
             self._sync(make_assignment(self._chosen, members, self._view.assignable(topics)))
         except AssignorError as error:
-            self._fail_leading(str(error))
+            self._fail(ASSIGNMENT, str(error))
 
-    def _fail_leading(self, why: str) -> None:
-        self._outbox.turn.error = MemberError("assignment", ErrorCode.UNKNOWN_SERVER_ERROR, why)
+    def _fail(self, api: str, why: str) -> None:
+        self._outbox.turn.error = MemberError(api, ErrorCode.UNKNOWN_SERVER_ERROR, why)
 
     def _sync(self, assignments: tuple[tuple[str, bytes], ...]) -> None:
         node, group = self._coordinator.node, self._settings.group_id
@@ -294,7 +292,7 @@ class Rounds:
         try:
             in_order = assigned_partitions(assignment)
         except DecodeError as error:
-            self._fail_leading(str(error))
+            self._fail("SyncGroup", str(error))
             return
         assigned, owned = frozenset(in_order), frozenset(self._subscriptions.positions)
         topics = frozenset(topic for topic, _ in assigned)
@@ -423,18 +421,36 @@ class Rounds:
         self._subscriptions.replace_partitions(())
         self._fetcher.ask_again()
 
-    def deadlines(self) -> Iterator[int]:
-        """When `expire`, `progress` or a poll has something to do."""
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a poll would end a round or begin one."""
+        if self._assignment is not None:
+            return True
+        waits = self._rejoin_reason is not None and self._request is None and self._leading is None
+        if not waits or self._coordinator.node is None or not self._subscriptions.in_group:
+            return False
+        if self._prepare_until_ms is not None and not self._committer.is_idle:
+            return now_ms >= self._prepare_until_ms
+        return self._backoff.is_ready(now_ms) or not self._is_prepared
+
+    def deadline_ms(self, now_ms: int) -> int:
+        """When `expire`, `progress` or a poll has something to do.
+
+        What a poll alone can settle counts only before its time: after it, it is up to the user.
+        """
+        due_ms = NEVER_MS
         waits = self._rejoin_reason is not None and self._request is None
-        if waits and self._coordinator.node is not None and self._backoff.ready_ms:
-            yield self._backoff.ready_ms
-        if self._prepare_until_ms is not None:
-            yield self._prepare_until_ms
+        if waits and self._coordinator.node is not None and self._backoff.ready_ms > now_ms:
+            due_ms = self._backoff.ready_ms
+        if self._prepare_until_ms is not None and self._prepare_until_ms > now_ms:
+            due_ms = min(due_ms, self._prepare_until_ms)
         if not self._beats:
-            return
+            return due_ms
+        settings = self._settings
         if self._polled_ms is not None:
-            yield self._polled_ms + self._settings.max_poll_interval_ms
-        if self._coordinator.node is not None:
-            yield self._heard_ms + self._settings.session_timeout_ms
-            if self._heartbeat is None:
-                yield self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms
+            due_ms = min(due_ms, self._polled_ms + settings.max_poll_interval_ms)
+        if self._coordinator.node is None:
+            return due_ms
+        session_end_ms = self._heard_ms + settings.session_timeout_ms
+        if self._heartbeat is not None:
+            return min(due_ms, session_end_ms)
+        return min(due_ms, session_end_ms, self._heartbeat_sent_ms + settings.heartbeat_interval_ms)

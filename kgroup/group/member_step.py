@@ -2,18 +2,26 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.errors import KgroupError
 from kgroup.group.member_calls import FetchedRecord, MemberRequest, MemberResponse
 from kgroup.protocol.error_codes import ErrorCode
 
+ASSIGNMENT: Final = "assignment"
+"""Where a member failed whose assignor did."""
+
 
 class MemberError(KgroupError):
-    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's."""
+    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's.
+
+    `api` is what was asked, ASSIGNMENT when it was the member's own assignor.
+    """
 
     def __init__(self, api: str, error_code: ErrorCode, why: str = "") -> None:
         super().__init__(f"{api}: {error_code.name}{f' ({why})' if why else ''}")
+        self.api = api
         self.error_code = error_code
 
 
@@ -157,6 +165,9 @@ class MemberStep:
     closed: bool = False
 
 
+_NOTHING: Final = MemberStep()
+
+
 @dataclass(slots=True)
 class MemberTurn:
     """A step in the making."""
@@ -175,6 +186,8 @@ class MemberTurn:
 
     def finish(self) -> MemberStep:
         """The step."""
+        if not (self.requests or self.callbacks or self.records or self.commits or self.error or self.closed):
+            return _NOTHING
         return MemberStep(
             callbacks=tuple(self.callbacks),
             requests=tuple(self.requests),

@@ -116,6 +116,8 @@ class GroupReplay:
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
         self._last_sign_ms: int | None = None
+        self._clock_ms: int | None = None
+        self._together_after_ms: int | None = None
         self._cut = False
         self._leader_epoch: int | None = None
 
@@ -198,7 +200,7 @@ class GroupReplay:
         if self._modern is None or self._modern.kind is not kind:
             if value is None:
                 return
-            self._modern = ModernGroup(kind, self._topic_names)
+            self._modern = ModernGroup(kind, self._topic_names, topic_ids=self._timeline.topic_ids)
         self._modern.apply(logged, entry)
         if isinstance(key, EPOCH_KEYS):
             assert isinstance(
@@ -246,6 +248,7 @@ class GroupReplay:
                 generation.since_previous_ms = roster.at_ms - previous.at_ms
             found += self._changes(generation, previous, roster, cut)
         self._cut = False
+        self._note_round(roster.at_ms)
         generation.causes = tuple(found)
         generation.usual_interval_ms = usual_interval_ms(self._tracks, self._tracks)
         self._timeline.generations.append(generation)
@@ -253,6 +256,17 @@ class GroupReplay:
         if not roster.members:
             self._last_sign_ms = roster.at_ms
         self._open_gaps(generation)
+
+    def _note_round(self, at_ms: int | None) -> None:
+        """Remember a time when the members of the round that begins here had not all joined it.
+
+        That is when the last round was stored, or the last commit: while a leader is waited for, a
+        coordinator refuses those that are not transactional (REBALANCE_IN_PROGRESS). Only times by one clock
+        compare.
+        """
+        goes_on = self._clock_ms is not None and at_ms is not None and self._clock_ms <= at_ms
+        self._together_after_ms = self._clock_ms if goes_on else None
+        self._clock_ms = at_ms
 
     def _first(self, roster: Roster, cut: bool) -> list[Cause]:
         if cut and roster.generation > _FIRST_GENERATION:
@@ -300,6 +314,7 @@ class GroupReplay:
                     self._tracks,
                     cut=cut,
                     history_lost=lost_history,
+                    together_after_ms=self._together_after_ms,
                     unrevoked_since_ms=unrevoked.pop(member.member_id, None),
                 )
             )
@@ -362,6 +377,8 @@ class GroupReplay:
             timeline.generations[-1].commits += 1
         timeline.first_commit_ms = at_ms if timeline.first_commit_ms is None else timeline.first_commit_ms
         timeline.last_commit_ms = self._last_sign_ms = at_ms
+        if logged.producer_id is None:
+            self._clock_ms = at_ms
         track = self._tracks.get(partition)
         if track is None:
             self._tracks[partition] = CommitTrack(
@@ -446,6 +463,7 @@ class GroupReplay:
 
     def _note_leader_epoch(self, logged: LoggedEntry) -> None:
         known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
+        self._clock_ms = self._together_after_ms = None  # another broker's clock
         if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
             self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
 

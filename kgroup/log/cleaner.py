@@ -12,6 +12,7 @@ from typing import Final
 from kgroup.log.batch import Batch, decode_batch, encode_batch
 from kgroup.log.record import LogRecord
 from kgroup.log.segment_log import SegmentLog
+from kgroup.log.store import MemoryLog
 
 DELETE_RETENTION_MS: Final = 24 * 3_600_000
 DIRTY_RATIO_MIN: Final = 0.5
@@ -79,25 +80,52 @@ def clean(log: SegmentLog, now_ms: int) -> Iterator[None]:
         for raw in log.batches_of(segment):
             newest.add(decode_batch(raw))
             yield
-    marked: set[int] = set()  # producers with records that need their marker
+    sweep = _Sweep(newest, now_ms)
     for segment in segments:
         kept: list[bytes] = []
         for raw in log.batches_of(segment):
-            batch = decode_batch(raw)
-            cleaned = raw
-            if not batch.control:
-                cleaned = _cleaned(batch, raw, newest, now_ms)
-            elif batch.producer_id not in marked and now_ms - batch.max_timestamp_ms >= DELETE_RETENTION_MS:
-                cleaned = b""
+            cleaned = sweep.cleaned(raw)
             if cleaned:
                 kept.append(cleaned)
-            if batch.control:
-                marked.discard(batch.producer_id)
-            elif batch.transactional and cleaned:
-                marked.add(batch.producer_id)
             yield
         log.replace(segment, kept)
     log.cleaned_to = segments[-1].end_offset if segments else log.cleaned_to
+
+
+def clean_memory(log: MemoryLog, now_ms: int) -> None:
+    """Clean all of a log that lies in memory. Raises DecodeError for damage, and leaves it as it is."""
+    batches = list(log.batches(log.start_offset))
+    newest = Newest()
+    for raw in batches:
+        newest.add(decode_batch(raw))
+    sweep = _Sweep(newest, now_ms)
+    log.replace([cleaned for raw in batches if (cleaned := sweep.cleaned(raw))])
+
+
+class _Sweep:
+    """Goes over the batches in their order and says what is left of each."""
+
+    def __init__(self, newest: Newest, now_ms: int) -> None:
+        self._newest = newest
+        self._now_ms = now_ms
+        self._marked: set[int] = set()  # producers with records that need their marker
+
+    def cleaned(self, raw: bytes) -> bytes:
+        """The batch without what does not count any more; empty if nothing is left of it."""
+        batch = decode_batch(raw)
+        cleaned = raw
+        if not batch.control:
+            cleaned = _cleaned(batch, raw, self._newest, self._now_ms)
+        elif (
+            batch.producer_id not in self._marked
+            and self._now_ms - batch.max_timestamp_ms >= DELETE_RETENTION_MS
+        ):
+            cleaned = b""
+        if batch.control:
+            self._marked.discard(batch.producer_id)
+        elif batch.transactional and cleaned:
+            self._marked.add(batch.producer_id)
+        return cleaned
 
 
 def _cleaned(batch: Batch, raw: bytes, newest: Newest, now_ms: int) -> bytes:

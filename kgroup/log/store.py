@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from kgroup.log.batch_header import BatchHeader, placed, read_header
@@ -106,6 +107,18 @@ class MemoryLog:
         self.start_offset = max(self.start_offset, offset)
         gone = bisect_left(self._last_offsets, self.start_offset)
         del self._last_offsets[:gone], self._max_timestamps[:gone], self._batches[:gone]
+
+    @property
+    def batch_count(self) -> int:
+        """How many batches it holds."""
+        return len(self._batches)
+
+    def replace(self, batches: list[bytes]) -> None:
+        """These are what is left of all batches, as cleaning leaves them: in order, with their offsets."""
+        headers = [read_header(batch) for batch in batches]
+        self._batches = batches
+        self._last_offsets = [header.last_offset for header in headers]
+        self._max_timestamps = list(accumulate((header.max_timestamp_ms for header in headers), max))
 
     def sync(self) -> None:
         """Nothing to do: memory survives nothing."""

@@ -265,7 +265,9 @@ def test_logs_of_two_clusters_do_not_make_one_report(kgroup):
             "the first line should name the columns",
         ),
         ([str(SMALL), "--spark", "--master", "mars"], 2, "--master 'mars'"),
-        ([str(SMALL), "--master", "local[1]"], 2, "--master and --spark-conf are for --spark"),
+        ([str(SMALL), "--master", "local[1]"], 2, "--master, --remote, --spark-conf, --ship"),
+        ([str(SMALL), "--save-as", "lag"], 2, "--master, --remote, --spark-conf, --ship"),
+        ([str(SMALL), "--spark", "--save-as", "lag", "-o", "csv"], 2, "--save-as is instead of --format"),
         ([str(SMALL), "--spark", "--spark-conf", "nonsense"], 2, "--spark-conf 'nonsense'"),
     ],
 )

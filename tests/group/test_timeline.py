@@ -45,6 +45,48 @@ def test_a_member_that_committed_within_its_session_timeout_has_left():
     assert causes(log.timeline().generations[1]) == [(K.LEAVE, Grade.INFERRED)]
 
 
+def gone_soon_after_a_round(log: GroupLog) -> CauseKind:
+    """b and c are together in a round stored at 60 s, and b is in none at 64 s; it committed nothing."""
+    log.generation(60, 2, member("b", 0), member("c", 1))
+    log.generation(64, 3, member("c", 0, 1))
+    (cause,) = [cause for cause in log.timeline().generations[-1].causes if "b-id" in cause.member_ids]
+    return cause.kind
+
+
+def test_a_member_that_is_gone_within_its_session_timeout_after_a_round_has_left():
+    log = GroupLog()
+    log.generation(55, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.LEAVE
+    log = GroupLog()
+    log.generation(0, 1, member("c", 0, 1))
+    log.commits(1, 57, 1, 0, 1)
+    assert gone_soon_after_a_round(log) is CauseKind.LEAVE
+
+
+def test_how_long_a_leader_took_is_unknown_and_a_member_may_have_expired_meanwhile():
+    log = GroupLog()
+    log.generation(0, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
+def test_a_transactional_commit_tells_nothing_of_the_round_as_it_is_taken_while_a_leader_is_waited_for():
+    log = GroupLog()
+    log.generation(0, 1, member("c", 0, 1))
+    log.commit(57, 0, 5, producer=7)
+    log.end_transaction(58, 7, committed=True)
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
+def test_times_of_two_brokers_or_of_a_clock_that_was_set_back_do_not_compare():
+    log = GroupLog()
+    log.generation(55, 1, member("b", 0))
+    log.leader_epoch = 1
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+    log = GroupLog()
+    log.generation(61, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
 def test_a_member_that_falls_silent_for_its_session_timeout_expired():
     log = GroupLog()
     log.generation(0, 1, member("a", 0), member("b", 1))

@@ -1,0 +1,78 @@
+"""A simulated day of a large group with a fault every minute, and how many seeds of the swarm a second plays.
+
+`python benchmarks/simulate.py [--hours 24] [--members 100] [--seeds 100] [--seed 1]`: CPU seconds of a core,
+and the peak memory of the whole process.
+"""
+
+import argparse
+import resource
+import time
+
+from kgroup.sim.scenario import Chaos, FaultKind, Scenario, SimMember, SimTopic
+from kgroup.sim.swarm import run_seed
+from kgroup.sim.world import run
+
+HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+
+
+def day(hours: float, members: int) -> Scenario:
+    """As many members as partitions, a heartbeat every 15 s, and every minute 20 s of some trouble."""
+    return Scenario(
+        name="day",
+        duration_ms=int(hours * HOUR_MS),
+        settle_ms=10 * MINUTE_MS,
+        topics=(SimTopic(name="orders", partitions=members, records_per_s=members / 300, linger_ms=300_000),),
+        members=tuple(
+            SimMember(
+                name=f"c{number}",
+                topics=("orders",),
+                assignors=("cooperative-sticky",),
+                session_timeout_ms=45_000,
+                heartbeat_interval_ms=15_000,
+                poll_timeout_ms=2 * MINUTE_MS,
+                fetch_max_wait_ms=110_000,
+                request_timeout_ms=2 * MINUTE_MS,
+                auto_commit_interval_ms=5 * MINUTE_MS,
+                processing_ms=20,
+            )
+            for number in range(1, members + 1)
+        ),
+        chaos=Chaos(
+            mean_interval_ms=MINUTE_MS,
+            mean_duration_ms=20_000,
+            kinds=tuple(
+                kind for kind in FaultKind if kind not in (FaultKind.START, FaultKind.LEAVE, FaultKind.GROW)
+            ),
+        ),
+        properties={"offsets.topic.num.partitions": "3"},
+    )
+
+
+def main() -> None:
+    """Print both figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hours", type=float, default=24)
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+
+    before_s = time.process_time()
+    played = run(day(arguments.hours, arguments.members), arguments.seed, codec=False)
+    took_s = time.process_time() - before_s
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    tally = played.tally
+    print(
+        f"{arguments.hours:g} h of {arguments.members} members: {took_s:.1f} s CPU, peak {peak_mb:.0f} MB,"
+        f" {tally.requests} requests, {tally.rebalances} rebalances, {len(played.violations)} violations"
+    )
+
+    before_s = time.process_time()
+    broken = [seed for seed in range(arguments.seeds) if run_seed(seed).violations]
+    took_s = time.process_time() - before_s
+    print(f"{arguments.seeds} seeds of the swarm: {arguments.seeds / took_s:.1f} a second, broken: {broken}")
+
+
+if __name__ == "__main__":
+    main()

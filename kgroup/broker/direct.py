@@ -1,0 +1,108 @@
+"""A member's requests as values, for members in the same process: no frames, the same rules.
+
+What the wire would bring is what the newest versions say, as between `client_wire.py` and a node of today.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kgroup.assignors.model import group_by_topic
+from kgroup.broker.coordination import ask_coordinator
+from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
+from kgroup.broker.fetching import FetchPart, WaitingFetch
+from kgroup.broker.offset_apis import commit_known
+from kgroup.broker.wire import Call
+from kgroup.group.member_calls import Fetch, FetchedPartition, FetchedRecord, FetchResponse
+from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, ReplyBody, SyncGroup
+from kgroup.log.batch import decode_batch
+from kgroup.log.batch_header import read_header
+from kgroup.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kgroup.broker.node import BrokerNode
+
+DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
+DirectAnswer = ReplyBody | FetchResponse
+
+
+def ask(
+    node: "BrokerNode", call: Call, body: DirectRequest, now_ms: int, answer: Callable[[DirectAnswer], None]
+) -> None:
+    """Hand a request to this node; `answer` is called at once, or when a flush or an append brings it.
+
+    Of `call` only the token and the client's id and host count.
+    """
+    match body:
+        case Fetch():
+            _fetch(node, call, body, now_ms, answer)
+            return
+        case JoinGroup():
+            body = replace(body, needs_known_id=True, can_skip_assignment=True)
+        case OffsetCommit():
+            told = replace(body, knows_group_not_found=True)
+            commit_known(node, call, told, body.topics, False, now_ms, answer)
+            return
+        case SyncGroup() | Heartbeat() | LeaveGroup():
+            pass
+    ask_coordinator(node, call, body.group_id, body, now_ms, answer)
+
+
+def _fetch(
+    node: "BrokerNode", call: Call, body: Fetch, now_ms: int, answer: Callable[[DirectAnswer], None]
+) -> None:
+    if body.session_id:
+        answer(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+        return
+    offsets = dict(body.offsets)
+    by_topic = group_by_topic([partition for partition, _ in body.offsets])  # as a request lists them
+    waiting = WaitingFetch(
+        call=call,
+        parts=tuple(
+            FetchPart(
+                topic=topic,
+                topic_id=None,
+                partition_index=index,
+                partition=node.cluster.partition(topic, index),
+                offset=offsets[topic, index],
+                max_bytes=body.partition_max_bytes,
+                leader_epoch=-1,
+            )
+            for topic, indexes in by_topic.items()
+            for index in indexes
+        ),
+        read_committed=False,
+        min_bytes=body.min_bytes,
+        max_bytes=body.max_bytes,
+        finish=lambda fetch: answer(
+            FetchResponse(partitions=tuple(map(_fetched, read_parts(node, fetch, by_id=False))))
+        ),
+    )
+    finish_or_park(node, waiting, body.max_wait_ms, now_ms)
+
+
+def _fetched(read: ReadPart) -> FetchedPartition:
+    part = read.part
+    records: list[FetchedRecord] = []
+    next_offset: int | None = None
+    position = 0
+    while position < len(read.records):  # whole batches, as they lie in the log
+        end = position + read_header(read.records, position).size
+        batch = decode_batch(read.records[position:end])
+        position = end
+        next_offset = batch.last_offset + 1
+        if not batch.control:
+            records.extend(
+                FetchedRecord(
+                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
+                )
+                for each in batch.records()
+            )
+    return FetchedPartition(
+        partition=(part.topic, part.partition_index),
+        error_code=read.error_code,
+        high_watermark=read.high_watermark,
+        log_start_offset=read.log_start_offset,
+        records=tuple(records),
+        next_offset=next_offset,
+    )

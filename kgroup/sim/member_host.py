@@ -1,0 +1,558 @@
+"""A consumer process of the world: what `net/client.py` and its user do, on the virtual clock.
+
+The user polls, works through the records that it gets, and polls again; while it waits in `poll`, answers and
+timers wake it. It starts a partition that has no commit at its earliest record: what is produced before the
+group's first commit must not be skipped.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import partial
+from random import Random
+from typing import Final
+
+from kgroup.assignors.model import TopicPartition
+from kgroup.broker.direct import DirectAnswer
+from kgroup.group.member import ClassicMember
+from kgroup.group.member_calls import FetchResponse, MemberResponse, Node
+from kgroup.group.member_identity import MemberState
+from kgroup.group.member_positions import PositionState
+from kgroup.group.member_settings import MemberSettings, OffsetReset
+from kgroup.group.member_step import (
+    Answered,
+    Callback,
+    CallbackKind,
+    Close,
+    Commit,
+    Failed,
+    MemberInput,
+    MemberStep,
+    Poll,
+    Send,
+    Subscribe,
+)
+from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.sim.checkers import Checkers
+from kgroup.sim.network import Network
+from kgroup.sim.node_host import NodeHost
+from kgroup.sim.process import Process
+from kgroup.sim.scenario import CommitMode, SimMember
+from kgroup.sim.schedule import Schedule
+from kgroup.sim.tallies import Measures
+from kgroup.sim.trace import (
+    CommitEnded,
+    MemberMoved,
+    MemberStarted,
+    MemberStopped,
+    PartitionsChanged,
+    RecordsProcessed,
+    RequestFailed,
+    RequestSent,
+    ResponseReceived,
+    TraceEvent,
+)
+from kgroup.sim.wire import Connection, Exchange, connect, exchange, read_answer
+
+_TO_OPEN: Final = 2
+"""Round trips before a new connection carries the first request: TCP's handshake and ApiVersions."""
+
+Batch = tuple[tuple[TopicPartition, int, int], ...]
+"""Partitions with the first and the last offset handed out."""
+
+
+class Doing(StrEnum):
+    """What the user of the consumer is at."""
+
+    POLLING = "polling"
+    PROCESSING = "processing"
+    COMMITTING = "committing"
+    CLOSING = "closing"
+
+
+class MemberHost(Process):
+    """One consumer of the scenario, through all the processes that it has had."""
+
+    def __init__(
+        self,
+        spec: SimMember,
+        *,
+        number: int,
+        schedule: Schedule,
+        network: Network,
+        nodes: dict[str, NodeHost],
+        bootstrap: Sequence[Node],
+        random: Random,
+        checkers: Checkers,
+        measures: Measures,
+        tell: Callable[[TraceEvent], None] | None,
+        codec: bool,
+    ) -> None:
+        super().__init__(spec.name, schedule)
+        self.spec = spec
+        self._address = f"/10.0.{number // 250}.{number % 250 + 1}"
+        self.machine: ClassicMember | None = None
+        self.owned: set[TopicPartition] = set()
+        self._network = network
+        self._nodes = nodes
+        self._bootstrap = bootstrap
+        self._random = random
+        self._checkers = checkers
+        self._measures = measures
+        self._tell = tell
+        self._codec = codec
+        self._next_token = number << 32
+        self._connections: dict[int, Connection] = {}
+        self._request_timer_ms: int | None = None
+        self._timer_ms: int | None = None
+        self._due_ms: int | None = None  # by the machine's clock
+        self._doing = Doing.POLLING
+        self._poll_until_ms = 0
+        self._slow = 1.0  # how many times as long its processing takes
+        self._batches = 0
+        self._done_ms = 0
+        self._at_end: Callable[[], None] | None = None  # of the batch in hand
+        self._commit_id = 0
+        self._wants_close = False
+        self._starts_again = False
+        self._told: tuple[MemberState, int, str, bool] | None = None
+
+    # ---- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """A new process, unless one runs."""
+        if self.is_running:
+            return
+        self.number += 1
+        self.is_running = True
+        self._doing, self._wants_close, self._told = Doing.POLLING, False, None
+        self._batches += 1
+        self._timer_ms = self._request_timer_ms = None
+        self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
+        self._say_started()
+        self._measures.stop(self.name, self.schedule.now_ms)
+        self._handle(Subscribe(topics=self.spec.topics))
+        self._poll()
+
+    def _settings(self) -> MemberSettings:
+        spec = self.spec
+        return MemberSettings(
+            group_id=spec.group,
+            client_id=self.spec.name,
+            group_instance_id=spec.instance_id,
+            partition_assignment_strategy=spec.assignors,
+            session_timeout_ms=spec.session_timeout_ms,
+            heartbeat_interval_ms=spec.heartbeat_interval_ms,
+            max_poll_interval_ms=spec.max_poll_interval_ms,
+            max_poll_records=spec.max_poll_records,
+            auto_offset_reset=OffsetReset.EARLIEST,
+            enable_auto_commit=spec.commit_mode is CommitMode.AUTO,
+            auto_commit_interval_ms=spec.auto_commit_interval_ms,
+            fetch_max_wait_ms=spec.fetch_max_wait_ms,
+            metadata_max_age_ms=spec.metadata_max_age_ms,
+            request_timeout_ms=spec.request_timeout_ms,
+        )
+
+    def kill(self) -> None:
+        """The process is gone without a word; the machine that it ran on resets its connections."""
+        if self.is_running:
+            self._end("killed")
+
+    def close(self) -> None:
+        """The user closes the consumer when it is done with what it has in hand."""
+        if self.is_running:
+            self._wants_close = True
+            self.deliver(partial(self._if_same, self.number, self._close_if_idle))
+
+    def start_again(self) -> None:
+        """Start, once a process that is closing has come to its end."""
+        if self.is_running:
+            self._starts_again = True
+        else:
+            self.start()
+
+    def _close_if_idle(self) -> None:
+        if self._doing is Doing.POLLING:
+            self._doing = Doing.CLOSING
+            self._handle(Close())
+
+    def pause(self, until_ms: int) -> None:
+        """The process stands still and does not know it."""
+        if not self.is_running:
+            return
+        self._done_ms += until_ms - max(self.schedule.now_ms, self.still_until_ms)
+        for partition in self.owned:
+            self._measures.release((self.spec.group, partition), self.name, self.schedule.now_ms)
+        self.stand_still(until_ms)
+        self.deliver(partial(self._if_same, self.number, self._resume))
+
+    def _resume(self) -> None:
+        for partition in sorted(self.owned):
+            self._measures.hold((self.spec.group, partition), self.name, self.schedule.now_ms)
+
+    def _if_same(self, number: int, action: Callable[[], None]) -> None:
+        """What was meant for a process that is gone does not reach its successor."""
+        if self.is_running and number == self.number:
+            action()
+
+    def _end(self, why: str) -> None:
+        now_ms = self.schedule.now_ms
+        self.is_running = False
+        self.stir()
+        for partition in self.owned:
+            self._measures.release((self.spec.group, partition), self.name, now_ms)
+        self.owned.clear()
+        self._measures.go_on(self.name, now_ms)
+        for connection in self._connections.values():
+            self._hang_up(connection)
+        self._connections.clear()
+        self.machine = None
+        if self._tell is not None:
+            self._tell(
+                MemberStopped(
+                    at_ms=now_ms, member=self.name, group=self.spec.group, process=self.number, why=why
+                )
+            )
+        if self._starts_again:
+            self._starts_again = False
+            self.schedule.at(now_ms, self.start)
+
+    @property
+    def reads(self) -> dict[TopicPartition, bool]:
+        """What the running process owns, and whether its position is known."""
+        if self.machine is None or self.is_still:
+            return {}
+        positions = self.machine.positions
+        stable = self.machine.state is MemberState.STABLE
+        return {
+            each: stable and each in positions and positions[each].state is PositionState.FETCHING
+            for each in self.owned
+        }
+
+    # ---- the user ---------------------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        if self._wants_close:
+            self._close_if_idle()
+            return
+        self._poll_until_ms = self.now_ms() + self.spec.poll_timeout_ms
+        step = self._handle(Poll())
+        if step.records:
+            batch = tuple((partition, many[0].offset, many[-1].offset) for partition, many in step.records)
+            self._process(batch, sum(len(many) for _, many in step.records))
+
+    def _process(self, batch: Batch, records: int) -> None:
+        self._doing = Doing.PROCESSING
+        for partition, first, _ in batch:
+            self._checkers.handed_out((self.spec.group, partition), self.name, first)
+        self._batches += 1
+        self._done_ms = self.schedule.now_ms + max(1, round(records * self.spec.processing_ms * self._slow))
+        self._expect_end(partial(self._processed, self._batches, batch))
+
+    def slow_down(self, factor: float) -> None:
+        """What is left of its work takes `factor` times as long; below 1 it goes faster."""
+        self._slow *= factor
+        if self._doing is Doing.PROCESSING and self.is_running:
+            now_ms = self.schedule.now_ms
+            self._done_ms = now_ms + round(max(self._done_ms - now_ms, 0) * factor)
+            if self._at_end is not None:
+                self._expect_end(self._at_end)
+
+    def _expect_end(self, at_end: Callable[[], None]) -> None:
+        self._at_end = at_end
+        self.schedule.at(self._done_ms, at_end)
+
+    def _processed(self, number: int, batch: Batch) -> None:
+        if number != self._batches or self._at_end is None or not self.is_running:
+            return
+        if self.schedule.now_ms < self._done_ms:  # it stood still meanwhile, or was slower than expected
+            self._expect_end(self._at_end)
+            return
+        if self.is_still:
+            self.deliver(self._at_end)
+            return
+        self._at_end = None
+        for partition, first, last in batch:
+            self._measures.process((self.spec.group, partition), first, last)
+            if self._tell is not None:
+                self._tell(
+                    RecordsProcessed(
+                        at_ms=self.schedule.now_ms,
+                        member=self.name,
+                        group=self.spec.group,
+                        partition=partition,
+                        first=first,
+                        last=last,
+                    )
+                )
+        if self.spec.commit_mode is CommitMode.AFTER_PROCESSING:
+            self._commit_id += 1
+            self._doing = Doing.COMMITTING
+            self._handle(Commit(commit_id=self._commit_id))
+        else:
+            self._doing = Doing.POLLING
+        if self._doing is Doing.POLLING:
+            self._poll()
+
+    def _wake(self) -> None:
+        if self.is_running and self._doing is Doing.POLLING:
+            self._poll()
+
+    # ---- the machine ------------------------------------------------------------------------------
+
+    def _handle(self, event: MemberInput) -> MemberStep:
+        assert self.machine is not None
+        return self._carry_out(self.machine.handle(event, self.now_ms()))
+
+    def _carry_out(self, step: MemberStep) -> MemberStep:
+        machine = self.machine
+        assert machine is not None
+        for callback in step.callbacks:
+            self._callback(callback, machine)
+        for outcome in step.commits:
+            if self._tell is not None:
+                self._tell(
+                    CommitEnded(
+                        at_ms=self.schedule.now_ms,
+                        member=self.name,
+                        group=self.spec.group,
+                        error_code=outcome.error_code,
+                        offsets=outcome.offsets,
+                    )
+                )
+            if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
+                self._doing = Doing.POLLING
+        for send in step.requests:
+            self._send(send)
+        if self._tell is not None:
+            self._say_moved(machine)
+        if step.error is not None:
+            self._checkers.member_failed(self.name, step.error)
+            self._end(str(step.error))
+        elif step.closed:
+            self._end("closed")
+        else:
+            self._arm_timer()
+        return step
+
+    def _callback(self, callback: Callback, machine: ClassicMember) -> None:
+        now_ms, group = self.schedule.now_ms, self.spec.group
+        if callback.kind is CallbackKind.ASSIGNED:
+            for partition in callback.partitions:
+                self._measures.hold((group, partition), self.name, now_ms)
+            self.owned.update(callback.partitions)
+            self._measures.go_on(self.name, now_ms)
+            who = self.spec.instance_id or f"{self.name}#{self.number}"
+            self._checkers.took_over(group, machine.generation, who, sorted(self.owned))
+        else:
+            for partition in callback.partitions:
+                self._measures.release((group, partition), self.name, now_ms)
+            self.owned.difference_update(callback.partitions)
+            if not self.owned:
+                self._measures.stop(self.name, now_ms)
+        if self._tell is not None:
+            self._tell(
+                PartitionsChanged(
+                    at_ms=now_ms,
+                    member=self.name,
+                    group=group,
+                    kind=callback.kind,
+                    generation=machine.generation,
+                    partitions=callback.partitions,
+                )
+            )
+
+    def _arm_timer(self) -> None:
+        assert self.machine is not None
+        due_ms = self._due_ms = self.machine.next_deadline_ms()
+        if self._doing is Doing.POLLING and (due_ms is None or self._poll_until_ms < due_ms):
+            due_ms = self._poll_until_ms
+        if due_ms is None:
+            return
+        # At least a millisecond, as in production: what is due at once was done at once.
+        time_ms = max(self.world_ms(due_ms), self.schedule.now_ms + 1)
+        if self._timer_ms is None or time_ms < self._timer_ms:
+            self._timer_ms = time_ms
+            self.schedule.at(time_ms, partial(self._timer_fired, self.number, time_ms))
+
+    def _timer_fired(self, number: int, time_ms: int) -> None:
+        if number == self.number and self.is_running and self._timer_ms == time_ms:
+            self.deliver(partial(self._if_same, number, self._on_timer))
+
+    def _on_timer(self) -> None:
+        assert self.machine is not None
+        self._timer_ms = None
+        now_ms = self.now_ms()
+        is_due = self._due_ms is not None and self._due_ms <= now_ms
+        if is_due:
+            self._carry_out(self.machine.expire(now_ms))
+        if self.machine is None:
+            return
+        time_to_poll = now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)
+        if self._doing is Doing.POLLING and time_to_poll:
+            self._poll()
+        elif not is_due:
+            self._arm_timer()
+
+    # ---- requests ---------------------------------------------------------------------------------
+
+    def _send(self, send: Send) -> None:
+        self._measures.requests += 1
+        connection = self._connections.get(send.connection_id)
+        is_new = connection is None or not connection.is_open
+        if connection is None or not connection.is_open:
+            self._next_token += 1
+            ends = (self.name, send.host)
+            connection = connect(self, ends, self._next_token, self.spec.name, self._address)
+            self._connections[send.connection_id] = connection
+        deadline_ms = self.schedule.now_ms + send.timeout_ms
+        asked = exchange(send.request_id, send.body, self.spec.name, deadline_ms, codec=self._codec)
+        connection.waiting[send.request_id] = asked
+        node = self._nodes[send.host]
+        arrive = partial(node.receive, connection, asked)
+        self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)
+        if self._network.is_repeated():
+            self._network.send(connection.up, arrive)
+        if self._request_timer_ms is None or deadline_ms < self._request_timer_ms:
+            self._watch_requests(deadline_ms)
+        if self._tell is not None:
+            self._tell(
+                RequestSent(
+                    at_ms=self.schedule.now_ms,
+                    member=self.name,
+                    node=send.host,
+                    request_id=send.request_id,
+                    body=send.body,
+                )
+            )
+
+    def answered(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
+        """An answer has come."""
+        if not connection.is_open:
+            return
+        if self.is_free:
+            self._answered(connection, asked, answer)
+        else:
+            self.deliver(partial(self._answered, connection, asked, answer))
+
+    def _answered(
+        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+    ) -> None:
+        if not connection.is_open or connection.waiting.pop(asked.request_id, None) is None:
+            return
+        body = read_answer(asked, answer)
+        if self._tell is not None:
+            self._tell(
+                ResponseReceived(
+                    at_ms=self.schedule.now_ms,
+                    member=self.name,
+                    node=connection.up.target,
+                    request_id=asked.request_id,
+                    body=body,
+                )
+            )
+        if _tells_of_rebalance(body):
+            self._measures.notifications += 1
+        self._handle(Answered(request_id=asked.request_id, body=body))
+        if self._doing is not Doing.POLLING or self.machine is None:
+            return
+        is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
+        if not is_quiet or self.machine.wants_poll(self.now_ms()):
+            self._poll()
+
+    def reset(self, connection: Connection) -> None:
+        """There is nobody at the other end."""
+        if connection.is_open:
+            self.deliver(partial(self._lost, connection, "the node closed the connection"))
+
+    def _lost(self, connection: Connection, why: str) -> None:
+        if not connection.is_open:
+            return
+        self._hang_up(connection)
+        waiting, connection.waiting = connection.waiting, {}
+        for request_id in waiting:
+            if self._tell is not None:
+                self._tell(
+                    RequestFailed(
+                        at_ms=self.schedule.now_ms,
+                        member=self.name,
+                        node=connection.up.target,
+                        request_id=request_id,
+                        why=why,
+                    )
+                )
+            if self.machine is not None:
+                self._handle(Failed(request_id=request_id, why=why))
+        self._wake()
+
+    def _hang_up(self, connection: Connection) -> None:
+        connection.is_open = False
+        self._network.send(connection.up, partial(self._nodes[connection.up.target].lost, connection))
+
+    def _watch_requests(self, time_ms: int) -> None:
+        self._request_timer_ms = time_ms
+        self.schedule.at(time_ms, partial(self._look_at_requests, self.number, time_ms))
+
+    def _look_at_requests(self, number: int, time_ms: int) -> None:
+        if number == self.number and self.is_running and self._request_timer_ms == time_ms:
+            self.deliver(partial(self._if_same, number, self._end_late_requests))
+
+    def _end_late_requests(self) -> None:
+        self._request_timer_ms = None
+        now_ms = self.schedule.now_ms
+        for connection in list(self._connections.values()):
+            if any(asked.deadline_ms <= now_ms for asked in connection.waiting.values()):
+                self._lost(connection, "the broker did not answer in time")
+        deadlines = [
+            asked.deadline_ms
+            for connection in self._connections.values()
+            for asked in connection.waiting.values()
+        ]
+        if deadlines and self.is_running and self._request_timer_ms is None:
+            self._watch_requests(min(deadlines))
+
+    # ---- the trace --------------------------------------------------------------------------------
+
+    def _say_started(self) -> None:
+        if self._tell is not None:
+            self._tell(
+                MemberStarted(
+                    at_ms=self.schedule.now_ms,
+                    member=self.name,
+                    group=self.spec.group,
+                    process=self.number,
+                )
+            )
+
+    def _say_moved(self, machine: ClassicMember) -> None:
+        assert self._tell is not None
+        now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
+        if now != self._told:
+            self._told = now
+            self._tell(
+                MemberMoved(
+                    at_ms=self.schedule.now_ms,
+                    member=self.name,
+                    group=self.spec.group,
+                    state=now[0],
+                    generation=now[1],
+                    member_id=now[2],
+                    is_leader=now[3],
+                )
+            )
+
+
+def _tells_of_rebalance(body: MemberResponse) -> bool:
+    match body:
+        case HeartbeatResponse() | SyncGroupResponse():
+            return body.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        case OffsetCommitResponse():
+            return any(
+                each.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+                for topic in body.topics
+                for each in topic.partitions
+            )
+        case _:
+            return False

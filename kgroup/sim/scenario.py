@@ -1,0 +1,174 @@
+"""What is to be played: topics, members, faults and settings, all as data. Times are ms since the start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+COORDINATOR: Final = "coordinator"
+"""A fault's target: whichever node coordinates the first member's group when the fault strikes."""
+
+NODE_PREFIX: Final = "node-"
+"""Nodes are called `node-1`, `node-2`, ..."""
+
+
+class FaultKind(StrEnum):
+    """What can be done to a member, a node or a topic; the values are the words of a scenario file."""
+
+    START = "start"
+    """A member or node that is not running starts, a member as a new process without a member id."""
+    LEAVE = "leave"
+    """A member closes in order: it commits, and leaves unless it is static."""
+    KILL = "kill"
+    """A member or node is gone without a word; with a duration it starts again after that."""
+    RESTART = "restart"
+    """A member closes in order, or a node hands over and stops; it starts again after the duration."""
+    PAUSE = "pause"
+    """A member's or node's process stands still for the duration (a GC pause) and then goes on, unaware."""
+    SLOW = "slow"
+    """A member's processing takes `amount` times as long, for the duration."""
+    CUT = "cut"
+    """No packet passes between the target and the others (or only `other`), for the duration."""
+    LOSE = "lose"
+    """The network loses `amount` percent of all packets, for the duration. No target."""
+    DELAY = "delay"
+    """Each packet takes `amount` ms longer, for the duration. No target."""
+    DUPLICATE = "duplicate"
+    """`amount` percent of all requests are sent twice, for the duration. No target."""
+    SLOW_DISK = "slow-disk"
+    """Each append on a node takes `amount` ms, for the duration."""
+    SKEW = "skew"
+    """The clock of a node or member jumps by `amount` ms (negative: back); back again after the duration."""
+    GROW = "grow"
+    """A topic gets partitions, up to `amount`."""
+    MOVE = "move"
+    """Another node takes over the offsets partition of the group `target`."""
+
+
+class CommitMode(StrEnum):
+    """When a member commits."""
+
+    AUTO = "auto"
+    """`enable.auto.commit`: every `auto_commit_interval_ms`, and before it gives partitions up."""
+    AFTER_PROCESSING = "after-processing"
+    """By itself, after each batch of records is processed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimTopic:
+    """`records_per_s` come in evenly over the topic's partitions; producers send them every `linger_ms`."""
+
+    name: str
+    partitions: int
+    records_per_s: float = 0.0
+    linger_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimMember:
+    """A consumer. `start_ms` None: it is there only when a fault starts it.
+
+    Settings have Kafka's names and defaults. Each record takes `processing_ms` of the member's time before
+    it polls again.
+    """
+
+    name: str
+    group: str = "g"
+    topics: tuple[str, ...]
+    start_ms: int | None = 0
+    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    max_poll_interval_ms: int = 300_000
+    max_poll_records: int = 500
+    poll_timeout_ms: int = 1_000
+    fetch_max_wait_ms: int = 500
+    metadata_max_age_ms: int = 300_000
+    request_timeout_ms: int = 30_000
+    processing_ms: float = 1.0
+    commit_mode: CommitMode = CommitMode.AUTO
+    auto_commit_interval_ms: int = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something done at `at_ms`. `target` is a member, a node, COORDINATOR, a topic, or empty (the network).
+
+    `amount` is what the kind says: a factor, percent, ms or partitions. `other` is only for CUT: the
+    other end of the cut. `duration_ms` None: once and for all.
+    """
+
+    at_ms: int
+    kind: FaultKind
+    target: str = ""
+    duration_ms: int | None = None
+    amount: int | None = None
+    other: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chaos:
+    """Random faults drawn from the seed, one every `mean_interval_ms` on average (exponential)."""
+
+    mean_interval_ms: int
+    mean_duration_ms: int = 20_000
+    kinds: tuple[FaultKind, ...] = (
+        FaultKind.KILL,
+        FaultKind.RESTART,
+        FaultKind.PAUSE,
+        FaultKind.SLOW,
+        FaultKind.CUT,
+        FaultKind.LOSE,
+        FaultKind.DELAY,
+        FaultKind.DUPLICATE,
+        FaultKind.SLOW_DISK,
+        FaultKind.MOVE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """Each packet takes `latency_min_ms` to `latency_max_ms`; loses and repeats that many percent of them."""
+
+    latency_min_ms: int = 1
+    latency_max_ms: int = 5
+    loss_percent: float = 0.0
+    duplicate_percent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZookeeperSettings:
+    """What the consumers of Kafka 0.8 obey beside `SimMember` when they play it, with their defaults."""
+
+    session_timeout_ms: int = 6_000
+    rebalance_max_retries: int = 4
+    rebalance_backoff_ms: int = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A play of `duration_ms`, then `settle_ms` without faults in which every group has to become stable.
+
+    `properties` are the brokers', by Kafka's names. `epoch_ms` is what the clocks show at the start.
+    """
+
+    name: str
+    about: str = ""
+    duration_ms: int
+    settle_ms: int = 120_000
+    nodes: int = 3
+    topics: tuple[SimTopic, ...]
+    members: tuple[SimMember, ...]
+    faults: tuple[Fault, ...] = ()
+    chaos: Chaos | None = None
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    zookeeper: ZookeeperSettings = field(default_factory=ZookeeperSettings)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    epoch_ms: int = 1_767_225_600_000
+    """2026-01-01T00:00Z."""
+
+
+def node_name(node_id: int) -> str:
+    """`node-1` for 1."""
+    return f"{NODE_PREFIX}{node_id}"

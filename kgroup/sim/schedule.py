@@ -1,0 +1,30 @@
+"""The virtual clock: actions in the order of their times, those of the same time as they were planned."""
+
+import heapq
+from collections.abc import Callable
+
+Action = Callable[[], None]
+
+
+class Schedule:
+    """What will happen and when, in epoch ms. Nothing is taken out: what has lost its reason does nothing."""
+
+    def __init__(self, start_ms: int) -> None:
+        self.now_ms = start_ms
+        self._next_number = 0
+        self._heap: list[tuple[int, int, Action]] = []
+
+    def at(self, time_ms: int, action: Action) -> None:
+        """Do it then; at once, after all that is due at once already, if then is over."""
+        self._next_number += 1
+        heapq.heappush(
+            self._heap, (time_ms if time_ms > self.now_ms else self.now_ms, self._next_number, action)
+        )
+
+    def run(self, until_ms: int) -> None:
+        """Let everything happen that is due by `until_ms`; the clock shows that time afterwards."""
+        heap = self._heap
+        while heap and heap[0][0] <= until_ms:
+            self.now_ms, _, action = heapq.heappop(heap)
+            action()
+        self.now_ms = max(self.now_ms, until_ms)

@@ -1,0 +1,181 @@
+"""ZooKeeper as its clients see it: a tree of znodes, sessions with ephemeral znodes, watches that fire once.
+
+Pure: requests come in one at a time, and what watches have to tell goes out through `notify`. Sessions time
+out when `expire` says so; pings, latency and lost connections are the world's. Source: the ZooKeeper
+programmer's guide ("Ephemeral Nodes", "ZooKeeper Sessions", "ZooKeeper Watches").
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class ZookeeperError(Enum):
+    """Why a request failed; the words are those of ZooKeeper's KeeperException."""
+
+    NO_NODE = "NoNode"
+    NODE_EXISTS = "NodeExists"
+    SESSION_EXPIRED = "SessionExpired"
+
+
+@dataclass(frozen=True, slots=True)
+class GetChildren:
+    """The names under `path`, sorted. `watch`: tell the session once when a child comes or goes."""
+
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GetData:
+    """The znode's data. `watch`: tell the session once when it changes or goes."""
+
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    """Write the data of a persistent znode, which is made if it is not there."""
+
+    path: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEphemeral:
+    """Make a znode that is gone when its session is."""
+
+    path: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a znode without children."""
+
+    path: str
+
+
+Operation = GetChildren | GetData | SetData | CreateEphemeral | Delete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """`children` of GetChildren, `data` of GetData, or an `error`."""
+
+    children: tuple[str, ...] = ()
+    data: str = ""
+    error: ZookeeperError | None = None
+
+
+@dataclass(slots=True)
+class _Znode:
+    data: str = ""
+    session: int | None = None
+    children: set[str] = field(default_factory=set)
+
+
+class Zookeeper:
+    """The ensemble as one: every request is applied at one moment, in one order.
+
+    `notify(session, path)` is called before the request that fires the watch is answered.
+    """
+
+    def __init__(self, notify: Callable[[int, str], None]) -> None:
+        self._notify = notify
+        self._znodes: dict[str, _Znode] = {"": _Znode()}
+        self._ephemerals: dict[int, set[str]] = {}  # by session
+        self._last_session = 0
+        # Sessions by path, in the order in which they asked.
+        self._child_watches: dict[str, dict[int, None]] = {}
+        self._data_watches: dict[str, dict[int, None]] = {}
+
+    # ---- sessions -----------------------------------------------------------------------------
+
+    def open_session(self) -> int:
+        """A new session's id."""
+        self._last_session += 1
+        self._ephemerals[self._last_session] = set()
+        return self._last_session
+
+    def is_open(self, session: int) -> bool:
+        """Whether the session has neither expired nor been closed."""
+        return session in self._ephemerals
+
+    def expire(self, session: int) -> None:
+        """The session is over, by its client's wish or by silence; its ephemeral znodes go."""
+        for path in sorted(self._ephemerals.pop(session, ())):
+            self._remove(path)
+
+    # ---- requests -----------------------------------------------------------------------------
+
+    def answer(self, session: int, operation: Operation) -> Answer:
+        """Apply a request of a client."""
+        if session not in self._ephemerals:
+            return Answer(error=ZookeeperError.SESSION_EXPIRED)
+        match operation:
+            case GetChildren(path, watch):
+                if path not in self._znodes:
+                    return Answer(error=ZookeeperError.NO_NODE)
+                if watch:
+                    self._child_watches.setdefault(path, {})[session] = None
+                return Answer(children=tuple(sorted(self._znodes[path].children)))
+            case GetData(path, watch):
+                if path not in self._znodes:
+                    return Answer(error=ZookeeperError.NO_NODE)
+                if watch:
+                    self._data_watches.setdefault(path, {})[session] = None
+                return Answer(data=self._znodes[path].data)
+            case SetData(path, data):
+                self.write(path, data)
+                return Answer()
+            case CreateEphemeral(path, data):
+                if path in self._znodes:
+                    return Answer(error=ZookeeperError.NODE_EXISTS)
+                self._create(path, data, session)
+                return Answer()
+            case Delete(path):
+                if path not in self._znodes:
+                    return Answer(error=ZookeeperError.NO_NODE)
+                self._remove(path)
+                return Answer()
+
+    def write(self, path: str, data: str) -> None:
+        """What SetData does, for brokers, which need no session here."""
+        if path not in self._znodes:
+            self._create(path, data, None)
+            return
+        self._znodes[path].data = data
+        self._fire(self._data_watches, path)
+
+    def delete(self, path: str) -> None:
+        """Remove a znode if it is there, as Delete does."""
+        if path in self._znodes:
+            self._remove(path)
+
+    def _create(self, path: str, data: str, session: int | None) -> None:
+        parent, _, name = path.rpartition("/")
+        if parent not in self._znodes:
+            self._create(parent, "", None)
+        self._znodes[path] = _Znode(data, session)
+        self._znodes[parent].children.add(name)
+        if session is not None:
+            self._ephemerals[session].add(path)
+        self._fire(self._child_watches, parent)
+
+    def _remove(self, path: str) -> None:
+        znode = self._znodes[path]
+        assert not znode.children, path
+        del self._znodes[path]
+        if znode.session in self._ephemerals:
+            self._ephemerals[znode.session].discard(path)
+        parent, _, name = path.rpartition("/")
+        self._znodes[parent].children.discard(name)
+        self._fire(self._data_watches, path)
+        self._fire(self._child_watches, parent)
+
+    def _fire(self, watches: dict[str, dict[int, None]], path: str) -> None:
+        for session in watches.pop(path, ()):
+            if session in self._ephemerals:
+                self._notify(session, path)

@@ -1,0 +1,157 @@
+"""Each checker is shown a run with the bug that it is there for, planted in the code that production runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kgroup.assignors.model import TopicPartition
+from kgroup.broker.storage import MemoryStorage, TopicSpec
+from kgroup.group import member_errors, member_rounds
+from kgroup.group.classic import ClassicRules
+from kgroup.group.classic_group import ClassicGroup
+from kgroup.group.member_errors import Reaction
+from kgroup.group.member_positions import Position, Subscriptions
+from kgroup.log.store import MemoryLog, RecordLog
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.sim.result import (
+    COMMITS_SURVIVE,
+    GENERATIONS_GROW,
+    MEMBERS_GO_ON,
+    NO_SKIP,
+    ONE_OWNER,
+    SETTLES,
+)
+from tests.sim.worlds import members, play, world
+
+
+def test_a_run_without_a_bug_breaks_nothing() -> None:
+    """The same faults as in the tests below: what they report is the bug and nothing else."""
+    seen = play(world(("10s", "kill c1 for 5s"), ("20s", "kill coordinator"), ("40s", "grow orders to 6")))
+    assert seen.run.violations == ()
+    assert seen.run.settled_ms is not None
+
+
+# ---- one-owner --------------------------------------------------------------------------------
+
+
+def test_an_assignor_that_gives_a_partition_to_two_members_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = member_rounds.make_assignment
+
+    def everything_to_everybody(*args: Any) -> tuple[tuple[str, bytes], ...]:
+        shares = rule(*args)
+        return tuple((member_id, shares[0][1]) for member_id, _ in shares)
+
+    monkeypatch.setattr(member_rounds, "make_assignment", everything_to_everybody)
+    assert ONE_OWNER in play(world()).broken
+
+
+# ---- commits-survive --------------------------------------------------------------------------
+
+
+class ForgetfulLog(MemoryLog):
+    """Acknowledges everything, and has lost the last batches when it is read."""
+
+    def batches(self, offset: int) -> Iterator[bytes]:
+        yield from list(super().batches(offset))[:-3]
+
+
+class ForgetfulStorage(MemoryStorage):
+    def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
+        return ForgetfulLog() if topic.name == "__consumer_offsets" else MemoryLog()
+
+
+def test_a_log_that_loses_an_acknowledged_commit_is_caught() -> None:
+    assert COMMITS_SURVIVE in play(world(), storage=ForgetfulStorage()).broken
+
+
+def test_a_coordinator_that_answers_a_commit_and_does_not_log_it_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kgroup.group.offsets import Offsets
+
+    rule = Offsets.plan_commit
+    monkeypatch.setattr(Offsets, "plan_commit", lambda *args: (rule(*args)[0], []))
+    assert COMMITS_SURVIVE in play(world()).broken
+
+
+# ---- generations-grow -------------------------------------------------------------------------
+
+
+def test_a_coordinator_that_uses_a_generation_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = ClassicGroup.record
+
+    def write_the_generation_before(self: ClassicGroup, assignments: Any) -> Any:
+        self.generation_id = min(self.generation_id, 1)
+        return rule(self, assignments)
+
+    monkeypatch.setattr(ClassicGroup, "record", write_the_generation_before)
+    assert GENERATIONS_GROW in play(world(("20s", "restart c1"))).broken
+
+
+# ---- settles ----------------------------------------------------------------------------------
+
+
+def test_a_member_that_does_not_hear_of_rebalances_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group waits for it, throws it out and waits for it again."""
+    deaf = dict(member_errors.HEARTBEAT) | {ErrorCode.REBALANCE_IN_PROGRESS: Reaction.PROCEED}
+    monkeypatch.setattr(member_errors, "HEARTBEAT", deaf)
+    late = (members(1)[0], replace(members(2)[1], start_ms=20_000))
+    scenario = world(members=tuple(replace(each, max_poll_interval_ms=300_000) for each in late))
+    assert SETTLES in play(scenario).broken
+
+
+def test_a_coordinator_that_never_ends_a_round_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClassicRules, "sync", lambda self, group, request, body: None)
+    assert SETTLES in play(world()).broken
+
+
+def test_partitions_that_nobody_reads_are_caught() -> None:
+    """Kafka's own gap (KIP-814): a static leader that was away does not see what grew meanwhile."""
+    statics = tuple(replace(member, instance_id=member.name) for member in members(2))
+    seen = play(
+        world(
+            ("20s", "kill c1 for 5s"), ("20s", "kill c2 for 5s"), ("21s", "grow orders to 6"), members=statics
+        )
+    )
+    assert seen.broken == {SETTLES}
+    assert [violation.what for violation in seen.run.violations] == ["g: orders-4 is read by nobody"]
+
+
+# ---- no-skip ----------------------------------------------------------------------------------
+
+
+def test_a_member_that_passes_over_a_record_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Position.take_fetched
+
+    def lose_the_first(self: Position, records: Any, next_offset: int) -> None:
+        rule(self, list(records)[1:], next_offset)
+
+    monkeypatch.setattr(Position, "take_fetched", lose_the_first)
+    assert NO_SKIP in play(world()).broken
+
+
+def test_a_member_that_commits_what_it_has_not_processed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Subscriptions.all_consumed
+
+    def one_further(self: Subscriptions) -> tuple[tuple[TopicPartition, int], ...]:
+        return tuple((partition, offset + 1) for partition, offset in rule(self))
+
+    monkeypatch.setattr(Subscriptions, "all_consumed", one_further)
+    assert NO_SKIP in play(world()).broken
+
+
+# ---- members-go-on ----------------------------------------------------------------------------
+
+
+def test_a_member_that_gives_up_where_it_could_go_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = {code: what for code, what in member_errors.HEARTBEAT.items() if code is ErrorCode.NONE}
+    monkeypatch.setattr(member_errors, "HEARTBEAT", without)
+    assert MEMBERS_GO_ON in play(world(("20s", "restart c1"))).broken
+
+
+def test_a_member_that_asks_for_what_cannot_be_breaks_no_promise() -> None:
+    """Two members of one instance id fence each other off."""
+    twins = tuple(replace(member, instance_id="twin") for member in members(2))
+    assert MEMBERS_GO_ON not in play(world(members=twins)).broken

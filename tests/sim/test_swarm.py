@@ -1,0 +1,39 @@
+"""Worlds full of trouble, drawn from seeds: no promise may be broken in any of them.
+
+200 seeds by default; `pytest tests/sim/test_swarm.py --swarm-seeds 10000` is the size for a night.
+"""
+
+import pytest
+
+from kgroup.sim.result import Violation
+from kgroup.sim.scenario import FaultKind
+from kgroup.sim.swarm import draw_scenario, run_seed
+
+_BATCH = 25
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "first_seed" in metafunc.fixturenames:
+        seeds = metafunc.config.getoption("--swarm-seeds")
+        metafunc.parametrize("first_seed", range(0, seeds, _BATCH))
+
+
+def test_no_seed_breaks_a_promise(first_seed: int) -> None:
+    broken: dict[int, tuple[Violation, ...]] = {}
+    for seed in range(first_seed, first_seed + _BATCH):
+        violations = run_seed(seed).violations
+        if violations:
+            broken[seed] = violations
+    assert not broken, f"seed={next(iter(broken))}"
+
+
+def test_the_swarm_knows_every_kind_of_trouble() -> None:
+    """Over 50 seeds; a fault that no seed draws would test nothing."""
+    chaos = [draw_scenario(seed).chaos for seed in range(50)]
+    drawn = {kind for each in chaos if each is not None for kind in each.kinds}
+    assert drawn == set(FaultKind) - {FaultKind.START, FaultKind.LEAVE}
+
+
+def test_a_seed_draws_the_same_scenario_each_time() -> None:
+    assert draw_scenario(7) == draw_scenario(7)
+    assert draw_scenario(7) != draw_scenario(8)

@@ -1,0 +1,43 @@
+"""docs/must_hold.md names tests and scenarios; they have to be there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from kgroup.sim.scenario_file import shipped_names
+
+ROOT = Path(__file__).parents[1]
+ROWS = [
+    line
+    for line in (ROOT / "docs" / "must_hold.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith("| statement")
+]
+
+
+def test_every_statement_has_a_test():
+    assert len(ROWS) > 70
+    assert [row for row in ROWS if "`tests/" not in row] == []
+
+
+def test_every_test_named_there_exists():
+    named = sorted({test for row in ROWS for test in re.findall(r"`(tests/[^`]+)`", row)})
+    collected = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *named],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout[-2000:] + collected.stderr[-2000:]
+
+
+def test_every_scenario_named_there_comes_with_kgroup():
+    named = {
+        name
+        for row in ROWS
+        for listed in re.findall(r"scenarios? ((?:`[a-z0-9-]+`(?:, )?)+)", row)
+        for name in re.findall(r"`([a-z0-9-]+)`", listed)
+    }
+    assert len(named) >= 8
+    assert named <= set(shipped_names())
