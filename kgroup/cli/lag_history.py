@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import merge
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
@@ -240,12 +241,17 @@ def history_here(
     from kgroup.log.scan import split
 
     slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
+    slices.sort(key=attrgetter("offsets_partition"))
     with byte_progress(
         "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
     ) as advance:
-        part = last_part(slices, options.keep, advance)
-    history = plan([extent_of(part, options)], sources, options, ends_in)
-    return history, history.rows(part)
+        # One by one: putting all into one order takes several times the memory of what is kept.
+        parts = [
+            last_part(of_partition, options.keep, advance)
+            for _, of_partition in groupby(slices, key=attrgetter("offsets_partition"))
+        ]
+    history = plan([extent_of(part, options) for part in parts], sources, options, ends_in)
+    return history, merge(*map(history.rows, parts), key=itemgetter(*_ORDER))
 
 
 @contextmanager
