@@ -1,111 +1,184 @@
-"""CPU seconds of Spark and of the local scan for the newest commits of the same log.
+"""Spark beside the local scan: CPU, speed on one core and on several, and memory.
 
-    python -m benchmarks.spark LOG [--rounds N] [--cores N]
+    python -m benchmarks.spark LOG... [--rounds N] [--cores N...]
 
-LOG is what commands take (`python -m benchmarks.make_log` makes one). The session is started and warmed up on
-the log before anything is measured; then Spark and local take turns, and each round's ratio is one figure.
+LOG is what commands take (`python -m benchmarks.make_log` makes one); give a small and a large one to see
+whose memory grows with the log. The job is the newest record of every key. For each log and number of cores a
+new process starts a session and warms it up; then Spark and the local scan take turns, as machines are noisy.
 Spark's CPU is that of all processes: this one, the JVM and its Python workers, as Linux counts it in /proc.
 """
 
 import argparse
+import json
 import os
+import re
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kgroup.log.scan import Newest, Slice, newest, split
-from kgroup.log.sources import open_sources
+from kgroup.log.scan import Newest, newest, split
+from kgroup.log.sources import Sources, open_sources
 from kgroup.spark.jobs import newest as spark_newest
 from kgroup.spark.session import open_session
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of one log and number of cores: seconds are medians of the rounds, megabytes are peaks.
+
+    `driver_mb` is this process, `jvm_mb` the JVM, in which local executors run, too; `worker_mb` is the
+    largest of the Python workers.
+    """
+
+    megabytes: int
+    records: int
+    local_cpu: float
+    spark_cpu: float
+    spark_elapsed: float
+    cpu_ratio: float
+    driver_mb: int
+    jvm_mb: int
+    worker_mb: int
+
+
 def main() -> None:
     """Measure and print."""
     arguments = _arguments()
-    segments = open_sources([arguments.log]).segments
-    slices = [
-        part
-        for segment in segments
-        for part in split(Path(segment.path), segment.partition, Path(segment.path).stat().st_size or 1)
-    ]
-    log_bytes = sum(part.end - part.start for part in slices)
-    print(f"{log_bytes / 1e6:.0f} MB in {len(segments)} segments, {arguments.cores} cores for Spark")
-    local_job = _local(slices)
-    records = local_job().records
-    ratios = []
-    with open_session(f"local[{arguments.cores}]") as session:
-
-        def spark_job() -> Newest:
-            return spark_newest(session, segments)
-
-        first = spark_job()
-        assert (first.records, first.commits.num_rows) == (records, local_job().commits.num_rows)
-        spark_job()  # the JVM compiles more of itself
-        for _ in range(arguments.rounds):
-            spark = _measure(spark_job, _cpu_seconds_of_all)
-            local = _measure(local_job, time.process_time)
-            ratios.append(spark.cpu / local.cpu)
-            print(f"spark {_line(spark, records)}; local {_line(local, records)}; CPU {ratios[-1]:.2f} to 1")
-    print(f"CPU of Spark over local: median {statistics.median(ratios):.2f}, lowest {min(ratios):.2f}")
+    if arguments.inside:
+        figures = _measure(arguments.logs[0], arguments.cores[0], arguments.rounds)
+        print(json.dumps(asdict(figures)))
+        return
+    for log in arguments.logs:
+        elapsed = []
+        for cores in arguments.cores:
+            figures = _in_new_process(log, cores, arguments.rounds)
+            elapsed.append(figures.spark_elapsed)
+            print(_line(log, cores, figures), flush=True)
+        if len(elapsed) > 1:
+            cores_told = " and ".join(map(str, arguments.cores[:2]))
+            print(f"{log}: {elapsed[0] / elapsed[1]:.2f} times as fast, cores {cores_told}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("log", metavar="LOG")
+    parser.add_argument("logs", metavar="LOG", nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-class Cost:
-    """Seconds of wall clock and of CPU."""
-
-    def __init__(self, elapsed: float, cpu: float) -> None:
-        self.elapsed = elapsed
-        self.cpu = cpu
+def _in_new_process(log: str, cores: int, rounds: int) -> Figures:
+    command = [sys.executable, "-m", "benchmarks.spark", log, "--cores", str(cores), "--rounds", str(rounds)]
+    answer = subprocess.run([*command, "--inside"], stdout=subprocess.PIPE, text=True, check=True)
+    return Figures(**json.loads(answer.stdout))
 
 
-def _line(cost: Cost, records: int) -> str:
-    return f"{cost.cpu:.2f} CPU s in {cost.elapsed:.2f} s, {records / cost.cpu / 1e6:.1f} M records/CPU s"
+def _line(log: str, cores: int, figures: Figures) -> str:
+    millions = figures.records / 1e6
+    return (
+        f"{log}: {figures.megabytes} MB, {millions:.1f} M records;"
+        f" local {millions / figures.local_cpu:.1f} M records/CPU s;"
+        f" Spark on {cores}: {figures.spark_elapsed:.2f} s,"
+        f" {millions / figures.spark_elapsed:.1f} M records/s,"
+        f" {figures.spark_cpu:.2f} CPU s, {figures.cpu_ratio:.2f} times local's;"
+        f" peak MB: driver {figures.driver_mb}, JVM {figures.jvm_mb}, worker {figures.worker_mb}"
+    )
 
 
-def _local(slices: list[Slice]) -> Callable[[], Newest]:
-    return lambda: newest(slices)
+def _measure(log: str, cores: int, rounds: int) -> Figures:
+    sources = open_sources([log])
+    local_cpu, spark_cpu, spark_elapsed, ratios = [], [], [], []
+    with open_session(f"local[{cores}]") as session:
+        found = spark_newest(session, sources.segments)
+        spark_newest(session, sources.segments)  # the JVM compiles more of itself
+        memory = _peaks()  # before the local scan adds its own
+        records = _local(sources).records
+        assert found.records == records
+        for _ in range(rounds):
+            elapsed, cpu = _cost(lambda: spark_newest(session, sources.segments), _cpu_seconds_of_all)
+            _, alone = _cost(lambda: _local(sources), time.process_time)
+            spark_elapsed.append(elapsed)
+            spark_cpu.append(cpu)
+            local_cpu.append(alone)
+            ratios.append(cpu / alone)
+    return Figures(
+        megabytes=round(found.bytes / 1e6),
+        records=records,
+        local_cpu=statistics.median(local_cpu),
+        spark_cpu=statistics.median(spark_cpu),
+        spark_elapsed=statistics.median(spark_elapsed),
+        cpu_ratio=statistics.median(ratios),
+        driver_mb=memory[0],
+        jvm_mb=memory[1],
+        worker_mb=memory[2],
+    )
 
 
-def _measure(job: Callable[[], Newest], cpu_seconds: Callable[[], float]) -> Cost:
+def _local(sources: Sources) -> Newest:
+    return newest(part for segment in sources for part in split(segment.path, segment.partition, 1 << 40))
+
+
+def _cost(job: Callable[[], Newest], cpu_seconds: Callable[[], float]) -> tuple[float, float]:
     cpu, elapsed = cpu_seconds(), time.perf_counter()
     job()
-    return Cost(time.perf_counter() - elapsed, cpu_seconds() - cpu)
+    return time.perf_counter() - elapsed, cpu_seconds() - cpu
+
+
+def _peaks() -> tuple[int, int, int]:
+    """Peak resident sets in MB: of this process, the JVM, and the largest of the other processes below."""
+    here, jvm, worker = 0, 0, 0
+    for process in _ours(_stat_fields()):
+        try:
+            status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+        peak = int(found[1]) // 1000 if found else 0
+        if process == os.getpid():
+            here = peak
+        elif status.startswith("Name:\tjava"):
+            jvm = max(jvm, peak)
+        else:
+            worker = max(worker, peak)
+    return here, jvm, worker
 
 
 def _cpu_seconds_of_all() -> float:
     """CPU of this process and all below it, with those that have ended."""
-    spent: dict[int, float] = {}
-    parents: dict[int, int] = {}
+    fields = _stat_fields()
+    return sum(sum(map(int, fields[process][11:15])) / TICKS_PER_SECOND for process in _ours(fields))
+
+
+def _ours(stat_fields: dict[int, list[str]]) -> Iterator[int]:
+    """This process and all below it."""
+    parents = {process: int(fields[1]) for process, fields in stat_fields.items()}
+    for process in parents:
+        above: int | None = process
+        while above is not None and above != os.getpid():
+            above = parents.get(above)
+        if above is not None:
+            yield process
+
+
+def _stat_fields() -> dict[int, list[str]]:
+    """By process: state, parent and so on; at 11 to 14 user and system time, also of ended children."""
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "stat").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
-        # Behind the name in parentheses: state, parent; user and system time, also of ended children.
-        fields = line.rpartition(")")[2].split()
-        parents[int(folder.name)] = int(fields[1])
-        spent[int(folder.name)] = sum(map(int, fields[11:15])) / TICKS_PER_SECOND
-    return sum(seconds for process, seconds in spent.items() if _is_ours(process, parents))
-
-
-def _is_ours(process: int, parents: dict[int, int]) -> bool:
-    while process in parents:
-        if process == os.getpid():
-            return True
-        process = parents[process]
-    return False
+        found[int(folder.name)] = line.rpartition(")")[2].split()
+    return found
 
 
 if __name__ == "__main__":

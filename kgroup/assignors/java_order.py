@@ -12,6 +12,7 @@ tree, whose order is another one; among keys with useful hashes that does not ha
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import eq
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -25,14 +26,17 @@ _TREE_TABLE = 64
 
 
 def spread(hash_code: int) -> int:
-    """HashMap's own mixing of a 32-bit hash code, signed or not; the result is unsigned."""
+    """HashMap's own mixing of a 32-bit hash code, signed or not; the result is unsigned.
+
+    Codes from 0 to 65535, as those of most partition ids, stay what they are.
+    """
     hash_code &= 0xFFFFFFFF
     return hash_code ^ (hash_code >> 16)
 
 
 def spread_all(hash_codes: Iterable[int]) -> list[int]:
     """`spread` of each."""
-    return [(code & 0xFFFFFFFF) ^ ((code & 0xFFFFFFFF) >> 16) for code in hash_codes]
+    return [(unsigned := code & 0xFFFFFFFF) ^ unsigned >> 16 for code in hash_codes]
 
 
 @lru_cache(maxsize=1 << 15)
@@ -65,7 +69,7 @@ def table_for_copy(size: int) -> int:
 
 def _grown_table(spreads: Sequence[int], table: int) -> int:
     """The table after keys with these spread hashes were put into one of `table` places."""
-    if _could_crowd(spreads, table, _TREE_FROM):
+    if len(spreads) > _TREE_FROM and _could_crowd(spreads, table, _TREE_FROM):
         return _grown_one_by_one(spreads, table)
     while 4 * len(spreads) > 3 * table:
         table *= 2
@@ -108,8 +112,8 @@ def _could_crowd(spreads: Sequence[int], table: int, limit: int) -> bool:
     # 49 keys need a table of 128, which no crowding makes.
     if not limit < len(spreads) <= 3 * _TREE_TABLE // 4 + 1 or table >= _TREE_TABLE:
         return False
-    places = [own & (table - 1) for own in spreads]
-    return len(places) - len(set(places)) >= limit
+    places = sorted([own & (table - 1) for own in spreads])
+    return any(map(eq, places, places[limit:]))
 
 
 def _is_crowded(others: Iterable[int], own: int, table: int, limit: int) -> bool:
@@ -128,11 +132,8 @@ def hash_order(keys: Collection[K], hash_code: Callable[[K], int], table: int = 
 def spread_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
     """`hash_order` of keys whose spread hashes are known."""
     mask = _grown_table(spreads, table) - 1
-    # One number for place and position sorts faster than a pair.
-    shift = len(keys).bit_length()
-    ordered = sorted([(own & mask) << shift | position for position, own in enumerate(spreads)])
-    low = (1 << shift) - 1
-    return [keys[number & low] for number in ordered]
+    places = [own & mask for own in spreads]
+    return [keys[position] for position in sorted(range(len(keys)), key=places.__getitem__)]
 
 
 def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
@@ -146,19 +147,22 @@ def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAU
 
 def computed_order_in(keys: Sequence[K], spreads: Sequence[int], table: int) -> list[K]:
     """Some keys in the order of a map that `computeIfAbsent` has filled, whose table is now this."""
-    shift = len(keys).bit_length()
-    mask, low, last = table - 1, (1 << shift) - 1, len(keys) - 1
-    ordered = sorted([(own & mask) << shift | position for position, own in enumerate(reversed(spreads))])
-    return [keys[last - (number & low)] for number in ordered]
+    mask = table - 1
+    places = [own & mask for own in spreads]
+    backwards = range(len(keys) - 1, -1, -1)
+    return [keys[position] for position in sorted(backwards, key=places.__getitem__)]
 
 
 def int_set_order(numbers: Sequence[int]) -> list[int]:
     """Non-negative integers in the order of `new HashSet(list)`: ascending only below the table's size."""
     if len(numbers) < 2:
         return list(numbers)
-    ascending = sorted(set(numbers))
+    distinct = list(dict.fromkeys(numbers))
     table = table_for_copy(len(numbers))
-    return ascending if ascending[-1] < table else hash_order(list(dict.fromkeys(numbers)), int, table)
+    largest = max(distinct)
+    if largest < table:
+        return sorted(distinct)
+    return spread_order(distinct, distinct if largest <= 0xFFFF else spread_all(distinct), table)
 
 
 def string_order(keys: Iterable[str], table: int = DEFAULT_TABLE) -> list[str]:
@@ -181,7 +185,9 @@ class JavaHashSet(Generic[K]):
         if key in self._spreads:
             return
         own = spread(self._hash_code(key))
-        if _is_crowded(self._spreads.values(), own, self._table, _TREE_FROM):
+        if len(self._spreads) >= _TREE_FROM and _is_crowded(
+            self._spreads.values(), own, self._table, _TREE_FROM
+        ):
             self._table *= 2
         self._spreads[key] = own
         if 4 * len(self._spreads) > 3 * self._table:

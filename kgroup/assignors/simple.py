@@ -4,17 +4,14 @@ Source: SimpleAssignor of Kafka 4.3.1. With equal subscriptions all partitions a
 else every topic by itself between its own subscribers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kgroup.assignors.coordinator_view import CoordinatorView, coordinator_view
-from kgroup.assignors.java_order import int_set_order, spread_all
+from kgroup.assignors.java_order import int_set_order, sorted_strings, spread_all
 from kgroup.assignors.model import TargetAssignment, TargetMember, Topic
 from kgroup.assignors.simple_sharing import Sharing
 
 Assignable = Mapping[str, Sequence[int]] | None
-
-# An assignment whose lists belong to the members' present one until they change.
-Shares = dict[str, dict[str, Sequence[int]]]
 
 
 class SimpleAssignor:
@@ -37,14 +34,17 @@ class SimpleAssignor:
         if not any(member.topics for member in view.members):
             return {}
         share = _share_equal if view.homogeneous else _share_mixed
-        return view.by_name(share(view, assignable))
+        return share(view, assignable)
 
 
-def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
-    """All partitions at once, each as one number: its topic's place above 32 bits, and its own id."""
-    names = list(view.topic_hashes)
+def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignment:
+    """All partitions at once, each as one number: its topic's place above 32 bits, and its own id.
+
+    Places are by name, so that numbers in ascending order stand for topics and partitions in theirs.
+    """
+    names = sorted_strings(view.topic_hashes)
     bases = {name: place << _ID_BITS for place, name in enumerate(names)}
-    hashes = [31 * code for code in view.topic_hashes.values()]
+    hashes = [31 * view.topic_hashes[name] for name in names]
     subscribed = view.subscribed(view.members[0])
     wanted = set(subscribed)
     held: dict[int, list[int]] = {}
@@ -52,27 +52,30 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> Shares:
         held[number] = mine = []
         for name in view.in_map_order(member.assigned):
             if name in wanted:
-                base = bases[name]
-                mine += [base + partition for partition in int_set_order(member.assigned[name])]
+                base, partitions = bases[name], member.assigned[name]
+                # Mostly it is one, and a function call takes longer than what it has to do.
+                for partition in partitions if len(partitions) == 1 else int_set_order(partitions):
+                    mine.append(base + partition)
     sharing = Sharing(
         targets=[bases[name] + n for name in subscribed for n in _targets(view, name, assignable)],
         takers=list(range(len(view.members))),
         held=held,
         spreads=lambda keys: spread_all([hashes[key >> _ID_BITS] + (key & _ID_MASK) for key in keys]),
     )
-    sharing.share()
-    assignment: Shares = {
-        member.member_id: {name: parts for name, parts in member.assigned.items() if name in wanted}
-        for member in view.members
-    }
-    hands = list(assignment.values())
-    for number, keys in sharing.revoked.items():
-        for name, revoked in _by_topic(keys, names).items():
-            hands[number][name] = [partition for partition in hands[number][name] if partition not in revoked]
-    for number, keys in sharing.given.items():
-        hand = hands[number]
-        for name, given in _by_topic(keys, names).items():
-            hand[name] = [*hand[name], *given] if name in hand else given
+    shares = sharing.share()
+    assignment: TargetAssignment = {}
+    for number, member in enumerate(view.members):
+        topics: dict[str, list[int]] = {}
+        for key in sorted(shares[number]):
+            name = names[key >> _ID_BITS]
+            if name in topics:
+                topics[name].append(key & _ID_MASK)
+            else:
+                topics[name] = [key & _ID_MASK]
+        if not member.assigned.keys() <= topics.keys():
+            shown = wanted.intersection(member.assigned).union(topics)
+            topics = {name: topics.get(name, []) for name in sorted_strings(shown)}
+        assignment[member.member_id] = topics
     return assignment
 
 
@@ -80,41 +83,28 @@ _ID_BITS = 32
 _ID_MASK = (1 << _ID_BITS) - 1
 
 
-def _by_topic(keys: Sequence[int], names: Sequence[str]) -> dict[str, list[int]]:
-    by_place: dict[int, list[int]] = {}
-    for key in keys:
-        place = key >> _ID_BITS
-        if place in by_place:
-            by_place[place].append(key & _ID_MASK)
-        else:
-            by_place[place] = [key & _ID_MASK]
-    return {names[place]: numbers for place, numbers in by_place.items()}
-
-
-def _share_mixed(view: CoordinatorView, assignable: Assignable) -> Shares:
+def _share_mixed(view: CoordinatorView, assignable: Assignable) -> TargetAssignment:
+    """Topic by topic, in the order of their names."""
     takers: dict[str, list[int]] = {}
     for number, member in enumerate(view.members):
         for name in view.subscribed(member):
             takers.setdefault(name, []).append(number)
     if not takers:
         return {}
-    assignment = {member.member_id: dict(member.assigned) for member in view.members}
-    hands = list(assignment.values())
     holders: dict[str, dict[int, list[int]]] = {name: {} for name in takers}
     for number, member in enumerate(view.members):
-        for name, partitions in member.assigned.items():
-            if name in holders:
-                holders[name][number] = int_set_order(partitions)
-    for name, numbers in takers.items():
-        sharing = Sharing(
-            targets=_targets(view, name, assignable), takers=numbers, held=holders[name], spreads=spread_all
-        )
-        sharing.share()
-        for number, revoked in sharing.revoked.items():
-            hands[number][name] = [partition for partition in hands[number][name] if partition not in revoked]
-        for number, given in sharing.given.items():
-            hands[number][name] = [*hands[number].get(name, ()), *given]
-    return assignment
+        for name, numbers in member.assigned.items():
+            holders.setdefault(name, {})[number] = int_set_order(numbers)
+    hands: list[dict[str, list[int]]] = [{} for _ in view.members]
+    for name in sorted_strings(holders):
+        shares: Mapping[int, Collection[int]] = holders[name]
+        if name in takers:
+            targets = _targets(view, name, assignable)
+            sharing = Sharing(targets=targets, takers=takers[name], held=holders[name], spreads=spread_all)
+            shares = sharing.share()
+        for number, partitions in shares.items():
+            hands[number][name] = sorted(partitions)
+    return {member.member_id: hand for member, hand in zip(view.members, hands, strict=True)}
 
 
 def _targets(view: CoordinatorView, name: str, assignable: Assignable) -> Sequence[int]:

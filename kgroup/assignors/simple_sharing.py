@@ -3,9 +3,8 @@
 Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import ceil
-from typing import Generic, TypeVar
 
 from kgroup.assignors.java_order import (
     JavaHashSet,
@@ -16,25 +15,22 @@ from kgroup.assignors.java_order import (
 )
 from kgroup.assignors.model import AssignorError
 
-# A partition of the group, or of one topic.
-P = TypeVar("P", bound=Hashable)
 
+class Sharing:
+    """One round of sharing `targets` between the members `takers`; members and partitions are numbers.
 
-class Sharing(Generic[P]):
-    """One round of sharing `targets` between the members `takers`, who are numbers.
-
-    Takers come in ascending order. `held` is what members hold now, in Java's order; members that
-    are no takers lose all of it. Every target should be with as many members as it takes to give
-    each taker something. The results are `revoked` and `given`, by member.
+    Takers come in ascending order. `held` is what members hold now, in Java's order and nothing
+    twice; members that are no takers lose all of it. Every target should be with as many members as
+    it takes to give each taker something.
     """
 
     def __init__(
         self,
         *,
-        targets: Sequence[P],
+        targets: Sequence[int],
         takers: list[int],
-        held: Mapping[int, list[P]],
-        spreads: Callable[[Sequence[P]], list[int]],
+        held: Mapping[int, list[int]],
+        spreads: Callable[[Sequence[int]], list[int]],
     ) -> None:
         self._targets = targets
         self._takers = takers
@@ -45,24 +41,38 @@ class Sharing(Generic[P]):
         bounds = [ceil(share * place) for place in range(len(takers) + 1)]
         self._desired = {m: bounds[place + 1] - bounds[place] for place, m in enumerate(takers)}
         self._counts = {number: len(partitions) for number, partitions in held.items()}
-        self._sharers: dict[P, list[int]] = {}
+        self._sharers: dict[int, tuple[int, ...]] = {}
         for number, partitions in held.items():
+            alone = (number,)
             for partition in partitions:
-                self._sharers.setdefault(partition, []).append(number)
-        self._lost: dict[P, list[int]] = {}
-        self.revoked: dict[int, list[P]] = {}
-        self.given: dict[int, list[P]] = {}
+                if partition in self._sharers:
+                    self._sharers[partition] += alone
+                else:
+                    self._sharers[partition] = alone
+        self._lost: dict[int, list[int]] = {}
+        self._revoked: dict[int, list[int]] = {}
+        self._given: dict[int, list[int]] = {}
 
-    def share(self) -> None:
-        """Take from members with too much, then from partitions with too many members, and give."""
+    def share(self) -> dict[int, Collection[int]]:
+        """Take from members with too much, then from partitions with too many members, and give.
+
+        Answers the partitions, in no order, of each member that holds some or has held some.
+        """
         self._revoke_overfilled()
         self._revoke_overshared()
         self._give()
+        shares: dict[int, Collection[int]] = {**self._held}
+        for number, partitions in self._revoked.items():
+            shares[number] = set(shares[number]).difference(partitions)
+        for number, partitions in self._given.items():
+            if partitions:
+                shares[number] = set(shares.get(number, ())).union(partitions)
+        return shares
 
-    def _revoke(self, number: int, partition: P) -> None:
+    def _revoke(self, number: int, partition: int) -> None:
         self._lost.setdefault(partition, []).append(number)
         self._counts[number] -= 1
-        self.revoked.setdefault(number, []).append(partition)
+        self._revoked.setdefault(number, []).append(partition)
 
     def _revoke_overfilled(self) -> None:
         for number, partitions in self._held.items():
@@ -73,17 +83,20 @@ class Sharing(Generic[P]):
                     self._revoke(number, partition)
 
     def _revoke_overshared(self) -> None:
-        if all(len(sharers) <= self._per_target for sharers in self._sharers.values()):
-            return
-        held = list(self._sharers)
-        for partition in self._in_order(held, of=held):
+        held, lost = list(self._sharers), self._lost
+        surplus = {
+            partition: more
+            for partition, sharers in self._sharers.items()
+            if len(sharers) > self._per_target
+            and (more := len(sharers) - len(lost.get(partition, ())) - self._per_target) > 0
+        }
+        for partition in self._in_order(list(surplus), of=held):
             sharers: JavaHashSet[int] = JavaHashSet(int)
             for number in self._sharers[partition]:
                 sharers.add(number)
-            for number in self._lost.get(partition, ()):
+            for number in lost.get(partition, ()):
                 sharers.discard(number)
-            surplus = max(0, len(sharers) - self._per_target)
-            for number in list(sharers)[:surplus]:
+            for number in list(sharers)[: surplus[partition]]:
                 self._revoke(number, partition)
 
     def _give(self) -> None:
@@ -94,42 +107,45 @@ class Sharing(Generic[P]):
         """
         counts = self._counts
         room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
+        given: dict[int, list[int]] = {number: [] for number in room}
+        self._given = given
+        per_target = self._per_target
         waiting = list(room)[::-1]
         someone_took = False
-        given: dict[int, list[P]] = {number: [] for number in room}
-        self.given = given
-        per_target = self._per_target
-        unheld = [target for target in self._targets if target not in self._sharers]
-        wanting = [p for p, sharers in self._sharers.items() if len(sharers) < per_target or p in self._lost]
-        for partition in self._in_order([*wanting, *unheld], of=[*self._sharers, *unheld]):
-            if not room:
-                return
-            sharers = self._still_sharing(partition)
-            missing = per_target - len(sharers)
-            while missing > 0:
+        for partition, sharers in self._short():
+            missing = at_first = per_target - len(sharers)
+            while missing:
                 if not waiting:
                     if not someone_took:
-                        break
-                    waiting, someone_took = list(room)[::-1], False
+                        return
+                    waiting = [m for m, most in room.items() if len(given[m]) < most][::-1]
+                    someone_took = False
+                    if not waiting and missing == at_first:
+                        return
                     if not waiting:
                         raise _no_room()
                 number = waiting.pop()
-                if number in sharers:
-                    continue
-                given[number].append(partition)
-                missing -= 1
-                someone_took = True
-                room[number] -= 1
-                if not room[number]:
-                    del room[number]
+                if number not in sharers:
+                    given[number].append(partition)
+                    missing -= 1
+                    someone_took = True
 
-    def _still_sharing(self, partition: P) -> Sequence[int]:
-        sharers = self._sharers.get(partition, ())
-        lost = self._lost.get(partition)
-        return [number for number in sharers if number not in lost] if lost else sharers
+    def _short(self) -> Iterator[tuple[int, Sequence[int]]]:
+        """Partitions with fewer members than they should have, in Kafka's order, and who shares them."""
+        lost = self._lost
+        held = {
+            partition: [number for number in sharers if number not in lost.get(partition, ())]
+            for partition, sharers in self._sharers.items()
+            if len(sharers) < self._per_target or partition in lost
+        }
+        unheld = [target for target in self._targets if target not in self._sharers]
+        for partition in self._in_order([*held, *unheld], of=[*self._sharers, *unheld]):
+            yield partition, held.get(partition, ())
 
-    def _in_order(self, partitions: Sequence[P], *, of: Sequence[P]) -> list[P]:
+    def _in_order(self, partitions: Sequence[int], *, of: Sequence[int]) -> list[int]:
         """Some partitions in the order of Kafka's map, which has been filled with all `of` these."""
+        if not partitions:
+            return []
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
         table = computed_table(of, self._spreads, table)

@@ -91,7 +91,8 @@ class _Table:
             self._revoked.update(dict.fromkeys(far, member_id))
             mine = [partition for partition in mine if not self._racks.mismatch(member_id, partition)]
         ranks = self._topic_ranks
-        mine = sorted(mine, key=lambda partition: (partition[1], ranks[partition[0]]))
+        # By partition id, then topic, as one number.
+        mine = sorted(mine, key=lambda partition: partition[1] * len(ranks) + ranks[partition[0]])
         if self._ownership.contested:
             for partition in dict.fromkeys(p for p in mine if p in self._ownership.contested):
                 mine.remove(partition)

@@ -144,12 +144,13 @@ class _Level:
     """Subscribers of one topic by load: the low end to give to, the high end to take from.
 
     Both ends are ranges of members with one size. When a range has been gone through once, its size
-    changes by one and it takes in the neighbours that have that size.
+    changes by one and it takes in the neighbours that have that size. `members` come in ascending
+    order, which those of one size keep.
     """
 
     def __init__(self, members: list[int], sizes: list[int]) -> None:
         self._sizes = sizes
-        self._members = sorted(members, key=lambda number: (sizes[number], number))
+        self._members = sorted(members, key=sizes.__getitem__)
         self._low_end = 0
         self._low_size = sizes[self._members[0]] - 1
         self._low_next = 0

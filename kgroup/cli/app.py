@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
     "simulate": "Play brokers and members on a virtual clock.",
+    "what-if": "Say what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 

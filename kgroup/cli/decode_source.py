@@ -14,7 +14,8 @@ from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.partition import LogDir
 from kgroup.log.sources import STDIN, Sources
 from kgroup.log.spool import SpooledStream
-from kgroup.log.transactions import TransactionOutcome, TransactionOutcomes
+from kgroup.log.transactions import TransactionOutcomes
+from kgroup.protocol.entries import TransactionOutcome
 
 if TYPE_CHECKING:
     from kgroup.cli.live import LiveLog

@@ -180,14 +180,25 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
                 "leader_epoch",
                 "metadata",
                 "commit_timestamp",
+                "expire_timestamp",
                 "topic_id",
                 "offsets_partition",
                 "log_offset",
             )
         ]
-        for group, topic, partition, offset, epoch, metadata, time, topic_id, place, log_offset in zip(
-            *columns, strict=True
-        ):
+        for (
+            group,
+            topic,
+            partition,
+            offset,
+            epoch,
+            metadata,
+            time,
+            expires,
+            topic_id,
+            place,
+            log_offset,
+        ) in zip(*columns, strict=True):
             yield Commit(
                 group=group,
                 topic=topic,
@@ -196,6 +207,7 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
                 leader_epoch=epoch if epoch >= 0 else None,
                 metadata=metadata or "",
                 commit_timestamp=time,
+                expire_timestamp=expires if expires >= 0 else None,
                 topic_id=_topic_id(topic_id),
                 offsets_partition=place,
                 log_offset=log_offset,

@@ -3,11 +3,9 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,6 +13,38 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
+from kgroup.cli.lag_options import (
+    BreakdownOption,
+    ByOption,
+    CheckpointOption,
+    EveryOption,
+    ExplainOption,
+    FailOnOption,
+    HtmlOption,
+    MaxOffsetsOption,
+    OnceOption,
+    PrometheusOption,
+    RemoteOption,
+    RetentionOption,
+    ServeMetricsOption,
+    ShipOption,
+    SinceOption,
+    StreamOption,
+    StuckOption,
+    TimeLagOption,
+    Views,
+    WatchOption,
+    WindowsOption,
+    check_time_lag,
+)
+from kgroup.cli.lag_spark import (
+    DEFAULT_MASTER,
+    SparkOptions,
+    read_on_spark,
+    save_rows,
+    spark_session,
+    which_spark,
+)
 from kgroup.cli.options import (
     BootstrapServer,
     ClientProperties,
@@ -27,21 +57,14 @@ from kgroup.cli.options import (
     Strict,
     connection_options,
 )
-from kgroup.cli.progress import activity, byte_progress
-from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.group.membership import GroupKind
-from kgroup.protocol.topic_id import topic_id_text
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_inputs import LagInputs
-    from kgroup.cli.lag_status import StatusJudge
-    from kgroup.log.scan import Newest
-    from kgroup.log.sources import Sources
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.net.properties import ConnectionOptions
-    from kgroup.protocol.log_ends import LogListing
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -57,49 +80,38 @@ EXAMPLES: Final = (
         "Who seems stopped or stuck, and by which rule, as it was at the time of the files",
         "kgroup lag-report fixtures/3.9.1/codec-gzip --status --now 2026-11-20T13:00Z",
     ),
+    Example(
+        "Which groups are stuck, since when, and what to try",
+        "kgroup lag-report fixtures/2.4.1/lives --stuck --now 2026-11-20T12:42:11Z",
+    ),
+    Example(
+        "All about one group, on a page",
+        "kgroup lag-report fixtures/2.4.1/lives --explain warehouse-stuck --now 2026-11-20T12:42:11Z",
+    ),
+    Example(
+        "Since when records have waited, and whether the lag grows, as it was at the time of the files",
+        "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
+    ),
+    Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
+    Example(
+        "How far a group was behind in each quarter of an hour that the log tells of",
+        "kgroup lag-report /var/lib/kafka/data --group orders-app --windows 15m",
+    ),
+    Example(
+        "Lag and findings of a cluster's logs in object storage, as tables of Spark's catalog",
+        "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
+    ),
+    Example(
+        "The live report again and again, from what is new, after a crash from where it was",
+        "kgroup lag-report -b localhost:9092 --spark --stream --checkpoint /var/lib/kgroup/lag",
+    ),
     Example("Who is behind on a live cluster", "kgroup lag-report -b localhost:9092 --only-lagging"),
-)
-
-_LOCAL_MASTER: Final = "local[*]"
-_SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
-
-_COLUMNS: Final = (
-    Column(name="group"),
-    Column(name="topic"),
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="current_offset", kind=Kind.INTEGER),
-    Column(name="log_end_offset", kind=Kind.INTEGER),
-    Column(name="lag", kind=Kind.INTEGER),
-    Column(name="log_start_offset", kind=Kind.INTEGER),
-    Column(name="leader_epoch", kind=Kind.INTEGER),
-    Column(name="metadata"),
-    Column(name="commit_timestamp", kind=Kind.TIME_MS),
-    Column(name="member_id"),
-    Column(name="group_instance_id"),
-    Column(name="host"),
-    Column(name="client_id"),
-    Column(name="group_kind"),
-    Column(name="group_state"),
-    Column(name="topic_id"),
-    Column(name="topic_state"),
-    Column(name="log_end_source"),
-    Column(name="notes", kind=Kind.NESTED),
-)
-_STATUS_COLUMNS: Final = (
-    Column(name="status"),
-    Column(name="rule"),
-    Column(name="evidence", kind=Kind.NESTED),
-)
-_WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
-_TABLE_COLUMNS: Final = (
-    Column(name="group"),
-    Column(name="topic"),
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="current_offset", kind=Kind.INTEGER),
-    Column(name="log_end_offset", kind=Kind.INTEGER),
-    Column(name="lag", kind=Kind.INTEGER),
-    Column(name="client_id"),
-    Column(name="notes", kind=Kind.NESTED),
+    Example("On a screen that stays", "kgroup lag-report -b localhost:9092 --only-lagging --watch 5"),
+    Example(
+        "Metrics for Prometheus at http://127.0.0.1:9308/metrics",
+        "kgroup lag-report -b localhost:9092 --time-lag exact --serve-metrics 9308",
+    ),
+    Example("A page of lag over time", "kgroup lag-report -b localhost:9092 --html lag.html"),
 )
 
 
@@ -140,7 +152,7 @@ def lag_report(
         bool,
         typer.Option(
             "--status",
-            help=f"Judge each partition by its last {_WINDOW_COMMITS} commits: OK, WARN, STOP, STALL, REWIND"
+            help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
             " or UNKNOWN, with the rule that decided and its numbers.",
         ),
     ] = False,
@@ -158,17 +170,36 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status judges at, for old logs; the clock's by default.",
+            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
+            " of --windows; the log's last commit by default.",
             show_default=False,
         ),
     ] = None,
+    stuck: StuckOption = False,
+    explain: ExplainOption = None,
+    fail_on: FailOnOption = None,
+    breakdown: BreakdownOption = False,
+    offsets_retention: RetentionOption = None,
+    time_lag: TimeLagOption = None,
+    by: ByOption = None,
+    watch: WatchOption = None,
+    prometheus: PrometheusOption = False,
+    serve_metrics: ServeMetricsOption = None,
+    html: HtmlOption = None,
+    history: WindowsOption = None,
+    since: SinceOption = None,
+    stream: StreamOption = False,
+    checkpoint: CheckpointOption = None,
+    once: OnceOption = False,
+    every: EveryOption = "10s",
+    max_offsets: MaxOffsetsOption = 1_000_000,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
     master: Annotated[
         str | None,
         typer.Option(
             "--master",
             metavar="URL",
-            help=f"The Spark to run on, {_LOCAL_MASTER} by default.",
+            help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
             show_default=False,
         ),
     ] = None,
@@ -176,6 +207,18 @@ def lag_report(
         list[str] | None,
         typer.Option(
             "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
+        ),
+    ] = None,
+    remote: RemoteOption = None,
+    ship: ShipOption = False,
+    save_as: Annotated[
+        str | None,
+        typer.Option(
+            "--save-as",
+            metavar="TABLE",
+            help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
+            " --stuck the findings, too, as TABLE_findings.",
+            show_default=False,
         ),
     ] = None,
     bootstrap_server: BootstrapServer = None,
@@ -197,10 +240,22 @@ def lag_report(
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
     committed an offset beyond the end. Commits of aborted and of open transactions do not count.
 
+    With --time-lag every row also says how long the first unread record has waited, by which method, and
+    where that is unknown why; with rates and the time to drain, where two readings tell. docs/time_lag.md.
+
+    With --windows rows are of the past: one for each window from a partition's first commit on, as it was
+    when the window ended. What the data's own logs do not tell of that time is unknown.
+
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
     """
-    from kgroup.cli.lag_inputs import gather
+    from kgroup.cli.lag_fail_on import FailOn
+    from kgroup.cli.lag_history import history_asked, report_history
+    from kgroup.cli.lag_html import write_html
+    from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
+    from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
+    from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -213,71 +268,179 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or spark_conf):
-        raise InputError("--master and --spark-conf are for --spark")
-    if not status and (rules or now):
-        raise InputError("--rules and --now are for --status")
-    if status and spark:
-        raise InputError("--status is not judged on Spark; leave out --spark")
+    if not spark and (master or remote or spark_conf or ship or save_as):
+        raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
+    for path in paths or ():
+        if "://" in path and not spark:
+            raise InputError(f"{path}: a path of this kind is for --spark")
+    if save_as and (output or output_format is not OutputFormat.TABLE):
+        raise InputError("--save-as is instead of --format and --output")
+    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
+    others = {
+        "--breakdown": breakdown,
+        "--explain": explain,
+        "--fail-on": fail_on,
+        "--now": now,
+        "--save-as": save_as,
+        "--spark": spark,
+        "--stream": stream,
+        "--strict": strict,
+        "--stuck": stuck,
+        "--windows": history,
+    }
+    views.check(destination, others)
+    failing = FailOn.parse(fail_on or [])
+    finds = stuck or explain is not None or bool(failing.findings)
+    if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
+        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
+    if explain is not None and (groups or topics or status or time_lag or breakdown):
+        raise InputError("--explain is a page about one group, and shows all that is known of it by itself")
+    if explain is not None and output_format is not OutputFormat.TABLE:
+        raise InputError("--explain is a page to read; --stuck has other formats")
+    status = status or bool(failing.statuses) or (stuck and save_as is not None)
+    if rules and not (status or history or explain):
+        raise InputError("--rules is for --status, --explain and --windows")
+    if now and not (status or time_lag or history or finds or fail_on):
+        raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
+    if offsets_retention and not (breakdown or stuck or explain):
+        raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
+    if breakdown and (history or bootstrap_server):
+        raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
+    if (finds or fail_on) and (history or stream):
+        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --stream")
+    if explain is not None and save_as:
+        raise InputError("--explain is a page to read, not rows for --save-as")
+    if since and not history:
+        raise InputError("--since is for --windows")
+    if history and (status or time_lag or log_ends):
+        raise InputError("--windows judges by itself: no --status, --time-lag or --log-ends with it")
+    if stream and not (spark and bootstrap_server):
+        raise InputError("--stream is for --spark with --bootstrap-server")
+    if not stream and (checkpoint or once):
+        raise InputError("--checkpoint and --once are for --stream")
+    if stream and (history or save_as):
+        raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
+    if time_lag is not None:
+        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
-    scan = partial(_scan_on_spark, master or _LOCAL_MASTER, spark_conf or []) if spark else _scan
-    with _opened(paths or [], connection) as (sources, live):
-        inputs = gather(scan(sources, quiet), sources, log_ends, _matcher(groups), live)
-        judge = _status_judge(sources, rules or RuleSet.KGROUP, now_ms, quiet) if status else None
-    if groups and not inputs.groups and not inputs.commits.num_rows:
-        raise SourceError(f"no group here matches {' or '.join(groups)}; leave out --group to see all")
-    is_table = output_format is OutputFormat.TABLE
-    columns = _TABLE_COLUMNS if is_table else _COLUMNS
-    if judge is not None:
-        columns = (*columns[:-1], *(_STATUS_COLUMNS[:2] if is_table else _STATUS_COLUMNS), columns[-1])
-    emit(
-        _rows(inputs, columns, _matcher(topics), only_lagging, judge),
-        columns,
-        OutputOptions(format=output_format, path=output, headers=not no_headers),
+    on_spark = SparkOptions(
+        master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
     )
-    for line in [*([] if quiet else _remarks(sources, inputs)), *inputs.problems]:
-        print(f"kgroup: {printable(line)}", file=sys.stderr)
-    if strict and inputs.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(inputs.problems)}")
+    question = LagQuestion(
+        groups=groups if explain is None else [explain],
+        topics=topics,
+        log_ends=log_ends,
+        only_lagging=only_lagging,
+        rules=(rules or RuleSet.KGROUP) if status else None,
+        time_lag=time_lag,
+        findings=finds,
+        breakdown=breakdown,
+        retention_ms=_retention_ms(offsets_retention),
+        quiet=quiet,
+    )
+    if views.repeated:
+        from kgroup.cli.lag_repeat import repeat
+
+        repeat(question, views, paths or [], connection, destination)
+        return
+    is_table = output_format is OutputFormat.TABLE and save_as is None
+    if stream and connection is not None:
+        settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
+        check_destination(destination)
+        check_cluster(connection)
+        with spark_session(on_spark, quiet=quiet) as session:
+            assert session is not None
+            report_stream(
+                session, connection, question, settings, columns_of(question, is_table=is_table), destination
+            )
+        return
+    began = time.monotonic()
+    with (
+        _opened(paths or [], connection) as logs,
+        spark_session(on_spark if spark else None, quiet=quiet) as session,
+    ):
+        if history is not None:
+            span = (_since_ms(since, now_ms), now_ms if now else None)
+            history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
+            report_history(session, logs, history_options, save_as, destination)
+            return
+        if session is not None:
+            scanned, past = read_on_spark(session, logs, question)
+        else:
+            scanned = scan_logs(logs.sources, question)
+            past = history_of(logs.sources, quiet=quiet) if finds else None
+        if now is None:
+            now_ms = _now_ms(None)  # reading has taken its time
+        look = take_look(question, logs, scanned, now_ms)
+        view = RowView(by=by, is_table=is_table)
+        remarks: list[str] = []
+        if past is not None:
+            save = None
+            if session is not None and save_as is not None:
+                save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
+            asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
+            judge_ms = now_ms if now or bootstrap_server else None
+            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, destination)
+        if session is not None and save_as is not None:
+            save_rows(
+                session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
+            )
+        elif stuck or explain is not None:
+            failing.look_at(look.rows(view.columns(look)))
+        elif prometheus:
+            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
+        else:
+            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
+        if html is not None:
+            write_html(look, logs, html)
+    problems = look.problems()
+    for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
+        print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
+    failing.check()
+    if strict and problems:
+        raise FindingsError(f"damaged or undecodable places: {len(problems)}")
 
 
 @contextmanager
-def _opened(
-    paths: Sequence[str], connection: "ConnectionOptions | None"
-) -> Iterator["tuple[Sources, LogListing | None]"]:
-    """The logs to scan, and what the cluster says of all topics where they are a cluster's."""
+def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Iterator["OpenedLogs"]:
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
+    from kgroup.spark.remote import is_uri, open_remote
 
     if connection is None:
-        yield one_replica_each(open_sources(paths)), None
+        if any(map(is_uri, paths)):
+            with open_remote(paths) as remote:
+                yield OpenedLogs(sources=remote.named(), remote=remote)
+        else:
+            yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
         return
     from kgroup.cli.live import live_log
 
     with live_log(connection) as live:
-        yield open_sources([live.folder]), live.cluster.log_listing()
+        cluster = live.cluster
+        yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
 
 
-def _scan(sources: "Sources", quiet: bool) -> "Newest":
-    import pyarrow as pa
+def _retention_ms(duration: str | None) -> int:
+    from kgroup.durations import parse_duration
+    from kgroup.group.offset_expiry import RETENTION_MS
 
-    from kgroup.log.scan import merge, newest, split
+    if duration is None:
+        return RETENTION_MS
+    length_ms = parse_duration(duration)
+    if not length_ms:
+        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
+    return length_ms
 
-    # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
-    pa.set_memory_pool(pa.system_memory_pool())
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    scanned: list[Newest] = []
-    with byte_progress("reading", sum(part.end - part.start for part in parts), quiet=quiet) as advance:
-        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-            so_far: Newest | None = None
-            for part in of_partition:
-                found = newest([part])
-                so_far = merge([so_far, found]) if so_far else found
-                advance(part.end - part.start)
-            scanned += [so_far] if so_far else []
-    return merge(scanned)
+
+def _since_ms(since: str | None, now_ms: int) -> int | None:
+    from kgroup.cli.times import parse_time
+
+    return parse_time(since, "--since", now_ms) if since else None
 
 
 def _now_ms(now: str | None) -> int:
@@ -285,76 +448,3 @@ def _now_ms(now: str | None) -> int:
 
     clock_ms = int(time.time() * 1000)
     return parse_time(now, "--now", clock_ms) if now else clock_ms
-
-
-def _status_judge(sources: "Sources", rules: RuleSet, now_ms: int, quiet: bool) -> "StatusJudge":
-    """Read the logs once more for what the rules judge by."""
-    from kgroup.cli.lag_status import StatusJudge, Windows
-    from kgroup.group.lag_rules import rules_named
-    from kgroup.log.scan import split
-    from kgroup.log.scan_last import last_commits
-
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    with byte_progress(
-        "reading windows", sum(part.end - part.start for part in parts), quiet=quiet
-    ) as advance:
-        last = last_commits(parts, _WINDOW_COMMITS, advance)
-    return StatusJudge(windows=Windows(last, _WINDOW_COMMITS), rules=rules_named(rules), now_ms=now_ms)
-
-
-def _scan_on_spark(master: str, spark_conf: list[str], sources: "Sources", quiet: bool) -> "Newest":
-    from kgroup.spark import jobs
-    from kgroup.spark.session import open_session, parse_conf
-
-    with (
-        activity(f"Spark ({master}) is reading", quiet=quiet),
-        open_session(master, parse_conf(spark_conf)) as session,
-    ):
-        return jobs.newest(session, sources.segments)
-
-
-def _matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
-    if not patterns:
-        return lambda name: True
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _rows(
-    inputs: "LagInputs",
-    columns: Sequence[Column],
-    wanted_topic: Callable[[str], bool],
-    only_lagging: bool,
-    judge: "StatusJudge | None",
-) -> Iterator[Row]:
-    of_status = {column.name for column in _STATUS_COLUMNS}
-    names = [column.name for column in columns if column.name not in of_status]
-    for row in inputs.rows():
-        if not wanted_topic(row.topic) or (only_lagging and (row.lag or 0) <= 0):
-            continue
-        fields = {name: getattr(row, name) for name in names}
-        fields["notes"] = [note.value for note in row.notes]
-        if row.topic_id is not None and "topic_id" in fields:
-            fields["topic_id"] = topic_id_text(row.topic_id)
-        if judge is not None:
-            fields |= judge.fields(row)
-        yield fields
-
-
-def _remarks(sources: "Sources", inputs: "LagInputs") -> Iterator[str]:
-    """What the rows do not show and somebody may miss."""
-    for skipped in sources.skipped:
-        yield f"{skipped.path}: not read: {skipped.why}"
-    without_rows = {group.group_id for group in inputs.groups_without_rows()}
-    for group_id, group in sorted(inputs.groups.items()):
-        notes = [*group.notes, *(note for member in group.members for note in member.notes)]
-        if group_id in without_rows:
-            share = group.kind is GroupKind.SHARE
-            notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
-        if notes:
-            members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
-            yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
-    if inputs.pending:
-        yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
-    if not inputs.ends.sources() and inputs.commits.num_rows:
-        yield "no log ends found: give a broker's log directory, or --log-ends FILE"

@@ -1,6 +1,7 @@
 """A progress bar on standard error, for work of more than a second that somebody watches on a terminal."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_S = 1.0
+_POLL_S = 0.5
 
 
 @contextmanager
@@ -51,6 +53,37 @@ def activity(what: str, *, quiet: bool) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
+    """Show how far `what` is while something else does it: `poll` says how many steps are done, of how many.
+
+    It is asked twice a second, from another thread, and only where somebody watches.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    ended = threading.Event()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        bar = shown.add_task(what, total=None)
+
+        def watch() -> None:
+            while not ended.wait(_POLL_S):
+                done, total = poll()
+                shown.update(bar, completed=done, total=total or None)
+
+        watching = threading.Thread(target=watch, name="progress", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watching.join()
 
 
 class _Bar:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,13 +22,11 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.cli.progress import byte_progress
-from kgroup.errors import FindingsError, InputError
+from kgroup.errors import FindingsError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
-    from kgroup.cli.replay_source import GroupReader
     from kgroup.group.timeline_model import Timeline
-    from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example(
@@ -76,6 +73,15 @@ def replay(
         Path | None,
         typer.Option("--svg", metavar="FILE", help="Also write a still picture to FILE.", show_default=False),
     ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(
+            "--png",
+            metavar="FILE",
+            help="The same as PNG; needs pip install 'kgroup[png]'.",
+            show_default=False,
+        ),
+    ] = None,
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
@@ -95,6 +101,10 @@ def replay(
     evidence), or unknown (the log allows several, which are named and end in a question mark). The log does
     not tell why a member left; that is inferred from session timeouts and from the rhythm of its commits,
     where they allow only one answer. What compaction has removed is marked and not guessed.
+
+    A cluster also says which state a classic group is in now: a rebalance is in the log only when it has
+    ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no answer
+    of a broker; only its own log file has them.
     """
     from kgroup.cli.replay_rows import (
         EVENT_COLUMNS,
@@ -104,26 +114,19 @@ def replay(
         generation_rows,
         generation_table,
     )
+    from kgroup.cli.replay_source import opened_reader
 
-    if not groups:
-        raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
-    if not paths and bootstrap_server is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and bootstrap_server is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
     connection = None
     if bootstrap_server is not None:
         connection = connection_options(bootstrap_server, command_config, client_properties)
     with (
-        _opened(paths or [], connection, groups) as reader,
+        opened_reader(paths or [], connection, groups or []) as reader,
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
     ):
         replayed = reader.read(advance)
-    timelines = list(replayed.timelines.values())
-    _write_pictures(timelines, html, svg)
+        timelines = list(replayed.timelines.values())
+        states = [] if quiet else list(reader.states_now(timelines))
+    _write_pictures(timelines, html, svg, png)
     table = output_format is OutputFormat.TABLE
     options = OutputOptions(format=output_format, path=output, headers=not no_headers)
     several = len(timelines) > 1
@@ -132,7 +135,7 @@ def replay(
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, options)
-    for line in () if quiet else _remarks(timelines, events=events):
+    for line in () if quiet else [*_remarks(timelines, events=events), *states]:
         print(f"kgroup: {line}", file=sys.stderr)
     for line in replayed.problems:
         print(f"kgroup: {line}", file=sys.stderr)
@@ -140,34 +143,16 @@ def replay(
         raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
 
 
-@contextmanager
-def _opened(
-    paths: Sequence[str], connection: "ConnectionOptions | None", groups: Sequence[str]
-) -> "Iterator[GroupReader]":
-    from kgroup.cli.replay_source import GroupReader, is_pattern
-    from kgroup.log.sources import one_replica_each, open_sources
-
-    if connection is None:
-        yield GroupReader(one_replica_each(open_sources(paths)), groups)
+def _write_pictures(
+    timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None, png: Path | None
+) -> None:
+    if html is None and svg is None and png is None:
         return
-    from kgroup.cli.live import live_log
-    from kgroup.group.log_ends import LogEnds
+    from kgroup.report.timeline_page import write_page, write_png, write_svg
 
-    alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
-    with live_log(connection, group=alone) as live:
-        names = LogEnds([live.cluster.log_listing()]).topic_names()
-        yield GroupReader(open_sources([live.folder]), groups, names)
-
-
-def _write_pictures(timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None) -> None:
-    if html is None and svg is None:
-        return
-    from kgroup.report.timeline_page import write_page, write_svg
-
-    if html is not None:
-        write_page(timelines, html)
-    if svg is not None:
-        write_svg(timelines, svg)
+    for path, write in ((html, write_page), (svg, write_svg), (png, write_png)):
+        if path is not None:
+            write(timelines, path)
 
 
 def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:

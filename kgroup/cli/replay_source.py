@@ -1,11 +1,15 @@
-"""Where `kgroup replay` takes its entries from: log files, standard input, or a live cluster's copy."""
+"""Where `kgroup replay` and `what-if` get entries: log files, standard input, or a live cluster's copy."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kgroup.errors import SourceError, did_you_mean
+from kgroup.errors import InputError, SourceError, did_you_mean
+from kgroup.group.log_ends import LogEnds
+from kgroup.group.membership import GroupKind
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Timeline
 from kgroup.log.batch import Damage
@@ -13,10 +17,14 @@ from kgroup.log.entries import read_entries
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.scan import Slice, split
 from kgroup.log.scan_select import select
-from kgroup.log.sources import STDIN, Sources
+from kgroup.log.sources import STDIN, Sources, one_replica_each, open_sources
 from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.keys import group_of
+
+if TYPE_CHECKING:
+    from kgroup.net.admin import Cluster
+    from kgroup.net.properties import ConnectionOptions
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
@@ -38,12 +46,14 @@ class Replayed:
 class GroupReader:
     """Reads groups by name or pattern from sources.
 
-    `topic_names` are names of topic ids that a live cluster knows, over those of the files.
+    `cluster` is the live one that the sources are a copy of, and `topic_names` are names of topic ids that
+    it knows, over those of the files.
     """
 
     sources: Sources
     patterns: Sequence[str]
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
+    cluster: "Cluster | None" = None
     _unwanted: set[str] = field(default_factory=set)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
@@ -62,6 +72,20 @@ class GroupReader:
             raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
         hint = did_you_mean(self.patterns[0], sorted(self._unwanted))
         raise SourceError(f"{why}{hint or '; kgroup lag-report lists the groups of a log'}")
+
+    def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:
+        """What the coordinator of each classic group says of it now, if there is one to ask.
+
+        That a rebalance is under way is in no log.
+        """
+        if self.cluster is None:
+            return
+        for timeline in timelines:
+            kinds = [generation.roster.kind for generation in timeline.generations[-1:]]
+            state = self.cluster.classic_state(timeline.group_id) if kinds == [GroupKind.CLASSIC] else None
+            if state is not None:
+                members = "1 member" if state.members == 1 else f"{state.members} members"
+                yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
     @property
     def total_bytes(self) -> int:
@@ -110,6 +134,34 @@ class GroupReader:
             is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
             if is_ours or isinstance(item.entry, TransactionMarker):
                 yield item
+
+
+@contextmanager
+def opened_reader(
+    paths: Sequence[str], connection: "ConnectionOptions | None", groups: Sequence[str]
+) -> Iterator[GroupReader]:
+    """A reader of these groups from paths, or from a copy of a live cluster's log.
+
+    Raises InputError where no group is asked for, or not just one of the sources given.
+    """
+    if not groups:
+        raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
+    if not paths and connection is None:
+        raise InputError(
+            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
+            " or a cluster with --bootstrap-server"
+        )
+    if paths and connection is not None:
+        raise InputError("give PATHs or --bootstrap-server, not both")
+    if connection is None:
+        yield GroupReader(one_replica_each(open_sources(paths)), groups)
+        return
+    from kgroup.cli.live import live_log
+
+    alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
+    with live_log(connection, group=alone) as live:
+        names = LogEnds([live.cluster.log_listing()]).topic_names()
+        yield GroupReader(open_sources([live.folder]), groups, names, live.cluster)
 
 
 def is_pattern(text: str) -> bool:

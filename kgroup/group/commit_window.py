@@ -34,15 +34,17 @@ class CommitWindow:
     back.
 
     The rest is what only some sources know. `unread_since_ms` is when the first unread record was written, or
-    when somebody who watches the log without a break first saw it. `membership_changes` are the offsets, in
-    the same offsets partition as the commits, of records that changed the group's members or generation. None
-    is unknown for both; an empty `membership_changes` says that there were none.
+    when somebody who watches the log without a break first saw it. `unread_by_ms` is when it was there at the
+    latest. `membership_changes` are the offsets, in the same offsets partition as the commits, of records
+    that changed the group's members or generation. None is unknown for all; an empty `membership_changes`
+    says that there were none.
     """
 
     slots: int
     commits: tuple[WindowCommit, ...] = ()
     heads: tuple[LogEnd, ...] = ()
     unread_since_ms: int | None = None
+    unread_by_ms: int | None = None
     membership_changes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -7,6 +7,9 @@ steady rhythm, moving forward, and then stopped for just the session timeout was
 Everything else is unknown.
 """
 
+from dataclasses import dataclass, replace
+
+from kgroup.group.causes import static_restart
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_commits import CommitTrack, Silence, silence_of
 from kgroup.group.timeline_model import Cause, CauseKind, Grade, Partition, Roster, TimelineMember
@@ -34,23 +37,36 @@ _REMEDY_REBALANCE_TIMEOUT = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a log tells from before a round that somebody is gone in.
+
+    `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
+    `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of
+    another broker than that of the round. `together_after_ms` is after when all members of the round before
+    had joined it.
+    """
+
+    tracks: dict[Partition, CommitTrack]
+    cut: bool = False
+    history_lost: bool = False
+    clock_from: int = 0
+    together_after_ms: int | None = None
+
+
 def why_gone(
     member: TimelineMember,
     previous: Roster,
     current: Roster,
-    tracks: dict[Partition, CommitTrack],
-    *,
-    cut: bool,
-    history_lost: bool = False,
+    evidence: Evidence,
     unrevoked_since_ms: int | None = None,
 ) -> Cause:
     """The cause of one member's departure in the round that `current` came out of.
 
-    `tracks` are as they were before that; `cut` says that records before it are missing, so that an absent
-    commit tells nothing, and `history_lost` that whole generations are; `unrevoked_since_ms` since when a
-    broker has waited for it to give up partitions.
+    `unrevoked_since_ms` is since when a broker has waited for it to give up partitions.
     """
-    at_ms = None if history_lost else current.at_ms
+    at_ms = None if evidence.history_lost else current.at_ms
+    tracks, together_after_ms = evidence.tracks, evidence.together_after_ms
     silence = silence_of(tracks, member.owned, previous.offset)
     timeout = member.rebalance_timeout_ms
     if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
@@ -60,22 +76,28 @@ def why_gone(
                 f"it owed partitions for {_seconds(waited)}, and its rebalance timeout is {_seconds(timeout)}"
             )
             return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
-    if silence is None and _joined_shortly_before(member, previous, at_ms):
-        assert previous.at_ms is not None and at_ms is not None
-        why = (
-            f"left: it was in the round {_seconds(at_ms - previous.at_ms)} before, and its session timeout is"
-            f" {_seconds(member.session_timeout_ms or 0)}"
-        )
-        return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
+    if silence is None and at_ms is not None and together_after_ms is not None:
+        since_ms = at_ms - together_after_ms
+        if _is_too_soon(member, previous, since_ms):
+            why = (
+                f"left: its last round was put together less than {_seconds(since_ms)} before, and its"
+                f" session timeout is {_seconds(member.session_timeout_ms or 0)}"
+            )
+            return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
         why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
         return _unknown(member, f"gone; {why}, so that nothing tells how it went")
+    if silence.log_offset < evidence.clock_from:
+        return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
     quiet_ms = at_ms - silence.last_ms
     if member.session_timeout_ms is None:
-        return _without_session_timeout(member, silence, quiet_ms, cut=cut)
+        return _without_session_timeout(member, silence, quiet_ms, cut=evidence.cut)
     if quiet_ms < member.session_timeout_ms:
         return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
-    if not cut and silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence):
+    # With rounds between that nobody finished, a member may have left long before this one ended.
+    is_next = current.generation == previous.generation + 1
+    is_silent = silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence)
+    if is_next and is_silent and not evidence.cut:
         return _expired(member, quiet_ms, silence, member.session_timeout_ms)
     why = (
         f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is "
@@ -84,17 +106,61 @@ def why_gone(
     return _unknown(member, why)
 
 
-def _joined_shortly_before(member: TimelineMember, previous: Roster, at_ms: int | None) -> bool:
-    """Whether the round before, for which a classic member has to rejoin, is a sign of life that is fresh
-    enough.
+def why_renamed(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster, evidence: Evidence
+) -> Cause:
+    """Why a static member has another id after a round: as a rule it restarted.
 
-    Half of the session timeout: its record is written when the leader has assigned, some time after the
-    joins.
+    One whose session has expired comes back with a new id too, by itself, and if that happens before the
+    round ends no record has the group without it.
     """
-    if previous.kind is not GroupKind.CLASSIC or None in (at_ms, previous.at_ms, member.session_timeout_ms):
+    restart = static_restart(old.member_id, new)
+    if previous.kind is not GroupKind.CLASSIC or old.session_timeout_ms is None:
+        return restart
+    silence = silence_of(evidence.tracks, old.owned, previous.offset)
+    signs = [] if evidence.together_after_ms is None else [evidence.together_after_ms]
+    if silence is not None and silence.log_offset >= evidence.clock_from:
+        signs.append(silence.last_ms)
+    alive_ms = max(signs, default=None)
+    at_ms = current.at_ms
+    if alive_ms is not None and at_ms is not None and at_ms - alive_ms < old.session_timeout_ms:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def why_renamed_between_rounds(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster
+) -> Cause:
+    """The same without a round: the coordinator still knew the old id, and so has not seen it expire.
+
+    An earlier one may have, without living to the end of the round that this made.
+    """
+    restart = static_restart(old.member_id, new)
+    if previous.leader_epoch == current.leader_epoch:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
+    session = "session" if session_timeout_ms is None else f"session of {_seconds(session_timeout_ms)}"
+    return replace(
+        restart,
+        grade=Grade.UNKNOWN,
+        evidence=f"{restart.evidence}; or its {session} had expired",
+        alternatives=(CauseKind.STATIC_RESTART, CauseKind.SESSION_EXPIRED),
+        remedy=None,
+    )
+
+
+def _is_too_soon(member: TimelineMember, previous: Roster, since_ms: int) -> bool:
+    """Whether no timeout can have run out since the members were told that they are together.
+
+    A session begins anew with the answer to the join, and so does the time in which to sync.
+    """
+    if previous.kind is not GroupKind.CLASSIC or member.session_timeout_ms is None:
         return False
-    assert at_ms is not None and previous.at_ms is not None and member.session_timeout_ms is not None
-    return at_ms - previous.at_ms < member.session_timeout_ms // 2
+    longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
+    return 0 <= since_ms < min(member.session_timeout_ms, longest)
 
 
 def _alive_shortly_before(

@@ -48,6 +48,8 @@ class Note(StrEnum):
 class Commit:
     """A committed offset that counts. Times are epoch ms; `leader_epoch` is None where unknown.
 
+    `expire_timestamp` is None unless the commit says when it expires, as those of old clients do.
+
     `log_offset` is the offset of the record itself in offsets partition `offsets_partition`.
     """
 
@@ -58,6 +60,7 @@ class Commit:
     leader_epoch: int | None = None
     metadata: str = ""
     commit_timestamp: int = -1
+    expire_timestamp: int | None = None
     topic_id: TopicId = None
     offsets_partition: int = -1
     log_offset: int = -1
@@ -67,7 +70,8 @@ class Commit:
 class LagRow:
     """One partition of one group; what is unknown, or not there, is None.
 
-    `commit_timestamp` is epoch ms. `log_end_source` says where `log_end_offset` is from.
+    Times are epoch ms; `expire_timestamp` is what the commit itself says, if it does. `log_end_source` says
+    where `log_end_offset` is from.
     """
 
     group: str
@@ -90,6 +94,7 @@ class LagRow:
     topic_state: TopicState
     log_end_source: LogEndSource | None
     notes: tuple[Note, ...]
+    expire_timestamp: int | None = None
 
 
 def commit_of(logged: LoggedEntry) -> Commit:
@@ -105,6 +110,7 @@ def commit_of(logged: LoggedEntry) -> Commit:
         leader_epoch=None if value.leader_epoch < 0 else value.leader_epoch,
         metadata=value.metadata,
         commit_timestamp=value.commit_timestamp,
+        expire_timestamp=None if value.expire_timestamp < 0 else value.expire_timestamp,
         topic_id=value.topic_id,
         offsets_partition=logged.partition,
         log_offset=logged.offset,
@@ -213,6 +219,7 @@ def _row(
         topic_state=state,
         log_end_source=log.source if log and end is not None else None,
         notes=(*_notes(group, current, start, end, len(owners), state), *also),
+        expire_timestamp=commit.expire_timestamp if commit else None,
     )
 
 

@@ -107,6 +107,9 @@ class KgroupRules:
         since_ms = window.unread_since_ms
         if since_ms is not None:
             return since_ms <= first.timestamp or now_ms - since_ms > self.patience_ms
+        by_ms = window.unread_by_ms
+        if by_ms is not None and (by_ms <= first.timestamp or now_ms - by_ms > self.patience_ms):
+            return True
         if first.lag is not None:
             return first.lag > self.allowed_lag
         return None
@@ -217,10 +220,13 @@ def _arrival(window: CommitWindow, now_ms: int) -> tuple[int, int]:
     if last.lag is not None and last.lag > 0:
         return last.timestamp, last.timestamp
     caught_up_ms, unread_by_ms = last.timestamp, now_ms
+    if window.unread_by_ms is not None:
+        unread_by_ms = min(unread_by_ms, window.unread_by_ms)
     for head in reversed(window.heads):
         if head.timestamp is None:
             continue
         if head.offset <= last.offset:
-            return max(caught_up_ms, head.timestamp), unread_by_ms
-        unread_by_ms = head.timestamp
+            caught_up_ms = max(caught_up_ms, head.timestamp)
+            return caught_up_ms, max(caught_up_ms, unread_by_ms)
+        unread_by_ms = min(unread_by_ms, head.timestamp)
     return caught_up_ms, unread_by_ms

@@ -59,7 +59,8 @@ class Group:
     """One group. `epoch` is the generation of a classic group and the group epoch of the others.
 
     `protocol` is the assignor: the one agreed on in a classic group, the one that members ask for in a
-    consumer group; None where the broker's default applies, which no log knows.
+    consumer group; None where the broker's default applies, which no log knows. `since_ms` is when its
+    present state was logged: its generation or epoch, or that it has become empty (epoch ms).
     """
 
     group_id: str
@@ -70,6 +71,7 @@ class Group:
     protocol: str | None = None
     leader: str | None = None
     members: tuple[Member, ...] = ()
+    since_ms: int | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -5,6 +5,7 @@ know is None, and what is odd is said in `notes` and never fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from kgroup.errors import DecodeError
@@ -36,6 +37,12 @@ _KINDS: Mapping[type, GroupKind] = {
     keys.StreamsGroupCurrentMemberAssignmentKey: GroupKind.STREAMS,
     keys.StreamsGroupTopologyKey: GroupKind.STREAMS,
 }
+_EPOCH_KEYS = (
+    keys.GroupMetadataKey,
+    keys.ConsumerGroupMetadataKey,
+    keys.ShareGroupMetadataKey,
+    keys.StreamsGroupMetadataKey,
+)
 
 
 def read_groups(entries: Iterable[LoggedEntry], topic_names: Mapping[UUID, str]) -> dict[str, Group]:
@@ -99,6 +106,17 @@ def _read_group(
     kind = max(by_kind, key=lambda kind: (max(logged.offset for logged in by_kind[kind]), kind))
     notes += [f"remains of a {other} group" for other in sorted(by_kind) if other is not kind]
     entries = [logged.entry for logged in by_kind[kind] if isinstance(logged.entry, OffsetsEntry)]
+    group = _of_kind(kind, group_id, entries, topic_names, notes)
+    return replace(group, since_ms=_state_ms(by_kind[kind]))
+
+
+def _of_kind(
+    kind: GroupKind,
+    group_id: str,
+    entries: Sequence[OffsetsEntry],
+    topic_names: Mapping[UUID, str],
+    notes: Sequence[str],
+) -> Group:
     match kind:
         case GroupKind.CONSUMER:
             return consumer_group(group_id, entries, topic_names, notes)
@@ -108,6 +126,22 @@ def _read_group(
             return streams_group(group_id, entries, notes)
         case _:
             return _classic_group(group_id, entries[-1].value, notes)
+
+
+def _state_ms(entries: Sequence[LoggedEntry]) -> int:
+    """When the group got into its state: by its epoch's record, which of a classic group is its only one.
+
+    Brokers since 2.1 say it in GroupMetadata, and count the retention of offsets from it (KIP-211).
+    """
+    times: list[int] = []
+    for logged in entries:
+        assert isinstance(logged.entry, OffsetsEntry)
+        value = logged.entry.value
+        if isinstance(value, values.GroupMetadataValue) and value.current_state_timestamp >= 0:
+            times.append(value.current_state_timestamp)
+        elif isinstance(logged.entry.key, _EPOCH_KEYS):
+            times.append(logged.timestamp_ms)
+    return max(times or [logged.timestamp_ms for logged in entries])
 
 
 def _last_time(entries: Iterable[LoggedEntry]) -> int:

@@ -7,18 +7,18 @@ By interpolation: an estimate from when the log's end stood where, as kafka-lag-
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from math import copysign, inf, isfinite
+from typing import Final
 
-
-class TimeLagMethod(StrEnum):
-    """How a time lag was found."""
-
-    FIRST_UNREAD_RECORD = "first-unread-record"
-    BISECTION = "bisection"
-    INTERPOLATION = "interpolation"
+from kgroup.group.lag import LagRow
+from kgroup.group.log_ends import TopicState
+from kgroup.group.time_lag_method import TimeLagMethod
+from kgroup.protocol.entries import TransactionOutcome
+from kgroup.protocol.log_ends import FirstUnread
 
 
 class TimeLagNote(StrEnum):
@@ -27,9 +27,13 @@ class TimeLagNote(StrEnum):
     CAUGHT_UP = "caught-up"
     """Nothing is unread."""
     NOTHING_LEFT = "nothing-left"
-    """Up to the log's end there are only transaction markers, aborted data and gaps of compaction."""
+    """Up to the log's end there are only transaction markers and gaps of compaction."""
     FIRST_LEFT_RECORD = "first-left-record"
     """Records before it are deleted unread: what they waited is not known, only that it was no less."""
+    OPEN_TRANSACTION = "open-transaction"
+    """Readers of committed data cannot have the record yet: its transaction goes on."""
+    ABORTED = "aborted"
+    """Readers of committed data pass over the record, so that what they wait for may be newer."""
     AT_MOST = "at-most"
     """The record may be newer, so that it has waited for less."""
     NO_TIMESTAMP = "no-timestamp"
@@ -40,6 +44,16 @@ class TimeLagNote(StrEnum):
     """A line takes two log ends."""
     FLAT_LOG_END = "flat-log-end"
     """In all that was seen of it the log's end stood still, so nothing says when it passed the offset."""
+    NO_COMMIT = "no-commit"
+    NO_LOG_END = "no-log-end"
+    """No source knows the log's end, so nobody knows whether anything is unread."""
+    TOPIC_DELETED = "topic-deleted"
+    TOPIC_RECREATED = "topic-recreated"
+    """The offset is one of an earlier topic of this name."""
+    NO_DATA_LOG = "no-data-log"
+    """The partition's own log is not there to look into, or ends before the record."""
+    UNREADABLE = "unreadable"
+    """Damage, or a broker's refusal; what it was is said elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +65,17 @@ class TimeLag:
     note: TimeLagNote | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadRecord:
-    """The first data record at or after the committed offset; `timestamp` is epoch ms, -1 if it has none."""
-
-    offset: int
-    timestamp: int
+_OF_TRANSACTION: Final[Mapping[TransactionOutcome | None, TimeLagNote]] = {
+    TransactionOutcome.PENDING: TimeLagNote.OPEN_TRANSACTION,
+    TransactionOutcome.ABORTED: TimeLagNote.ABORTED,
+}
 
 
 def exact_time_lag(
     committed_offset: int,
     log_start_offset: int,
     log_end_offset: int,
-    first_unread: UnreadRecord | None,
+    first_unread: FirstUnread | None,
     now_ms: int,
 ) -> TimeLag:
     """The time lag by the first unread record.
@@ -71,17 +83,35 @@ def exact_time_lag(
     None for `first_unread` says that the log was read up to its end and no data record found, not that it was
     not read. Log start and end are offsets.
     """
-    method = TimeLagMethod.FIRST_UNREAD_RECORD
+    method = TimeLagMethod.EXACT
     if committed_offset >= log_end_offset:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.CAUGHT_UP)
     if first_unread is None:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.NOTHING_LEFT)
-    if first_unread.timestamp < 0:
+    if first_unread.timestamp_ms < 0:
         return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_TIMESTAMP)
-    if first_unread.timestamp > now_ms:
+    if first_unread.timestamp_ms > now_ms:
         return TimeLag(lag_ms=0, method=method, note=TimeLagNote.IN_FUTURE)
-    note = TimeLagNote.FIRST_LEFT_RECORD if committed_offset < log_start_offset else None
-    return TimeLag(lag_ms=now_ms - first_unread.timestamp, method=method, note=note)
+    note = _OF_TRANSACTION.get(first_unread.outcome)
+    if committed_offset < log_start_offset:
+        note = TimeLagNote.FIRST_LEFT_RECORD
+    return TimeLag(lag_ms=now_ms - first_unread.timestamp_ms, method=method, note=note)
+
+
+def without_looking(row: LagRow, method: TimeLagMethod) -> TimeLag | None:
+    """The time lag of a row that needs no look at the log, or for which none would help; None for others."""
+    note = None
+    if row.topic_state is TopicState.DELETED:
+        note = TimeLagNote.TOPIC_DELETED
+    elif row.topic_state is TopicState.RECREATED:
+        note = TimeLagNote.TOPIC_RECREATED
+    elif row.current_offset is None:
+        note = TimeLagNote.NO_COMMIT
+    elif row.log_end_offset is None:
+        note = TimeLagNote.NO_LOG_END
+    elif row.current_offset >= row.log_end_offset:
+        return TimeLag(lag_ms=0, method=method, note=TimeLagNote.CAUGHT_UP)
+    return None if note is None else TimeLag(lag_ms=None, method=method, note=note)
 
 
 class AddedPoint(StrEnum):
@@ -168,7 +198,7 @@ class LogEndTable:
 
 def interpolated_time_lag(table: LogEndTable, committed_offset: int, now_ms: int) -> TimeLag:
     """The time lag of a commit by the table, read at `now_ms`."""
-    method = TimeLagMethod.INTERPOLATION
+    method = TimeLagMethod.INTERPOLATE
     match table.lookup(committed_offset):
         case TooFewPoints():
             return TimeLag(lag_ms=None, method=method, note=TimeLagNote.TOO_FEW_POINTS)

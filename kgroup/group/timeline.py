@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kgroup.group import causes, incidents
-from kgroup.group.departures import why_gone
+from kgroup.group.departures import Evidence, why_gone, why_renamed, why_renamed_between_rounds
 from kgroup.group.membership import GroupKind
 from kgroup.group.patterns import find_patterns
 from kgroup.group.removals import why_group_removed, why_offsets_removed
@@ -116,6 +116,9 @@ class GroupReplay:
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
         self._last_sign_ms: int | None = None
+        self._clock_from = 0
+        self._clock_ms: int | None = None
+        self._together_after_ms: int | None = None
         self._cut = False
         self._leader_epoch: int | None = None
 
@@ -198,7 +201,7 @@ class GroupReplay:
         if self._modern is None or self._modern.kind is not kind:
             if value is None:
                 return
-            self._modern = ModernGroup(kind, self._topic_names)
+            self._modern = ModernGroup(kind, self._topic_names, topic_ids=self._timeline.topic_ids)
         self._modern.apply(logged, entry)
         if isinstance(key, EPOCH_KEYS):
             assert isinstance(
@@ -246,6 +249,7 @@ class GroupReplay:
                 generation.since_previous_ms = roster.at_ms - previous.at_ms
             found += self._changes(generation, previous, roster, cut)
         self._cut = False
+        self._note_round(roster.at_ms)
         generation.causes = tuple(found)
         generation.usual_interval_ms = usual_interval_ms(self._tracks, self._tracks)
         self._timeline.generations.append(generation)
@@ -253,6 +257,17 @@ class GroupReplay:
         if not roster.members:
             self._last_sign_ms = roster.at_ms
         self._open_gaps(generation)
+
+    def _note_round(self, at_ms: int | None) -> None:
+        """Remember a time when the members of the round that begins here had not all joined it.
+
+        That is when the last round was stored, or the last commit: while a leader is waited for, a
+        coordinator refuses those that are not transactional (REBALANCE_IN_PROGRESS). Only times by one clock
+        compare.
+        """
+        goes_on = self._clock_ms is not None and at_ms is not None and self._clock_ms <= at_ms
+        self._together_after_ms = self._clock_ms if goes_on else None
+        self._clock_ms = at_ms
 
     def _first(self, roster: Roster, cut: bool) -> list[Cause]:
         if cut and roster.generation > _FIRST_GENERATION:
@@ -288,21 +303,21 @@ class GroupReplay:
                 )
             )
         found += causes.joins(joined, previous)
-        found += causes.static_restarts(replaced, roster.members)
-        lost_history = cut and (generation.unfinished > 0 or roster.generation < previous.generation)
+        evidence = Evidence(
+            tracks=self._tracks,
+            cut=cut,
+            history_lost=cut and (generation.unfinished > 0 or roster.generation < previous.generation),
+            clock_from=self._clock_from,
+            together_after_ms=self._together_after_ms,
+        )
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        found += [why_renamed(before[old], now[new], previous, roster, evidence) for old, new in replaced]
         unrevoked = self._modern.unrevoked_since if self._modern else {}
-        for member in left:
-            found.append(
-                why_gone(
-                    member,
-                    previous,
-                    roster,
-                    self._tracks,
-                    cut=cut,
-                    history_lost=lost_history,
-                    unrevoked_since_ms=unrevoked.pop(member.member_id, None),
-                )
-            )
+        found += [
+            why_gone(member, previous, roster, evidence, unrevoked.pop(member.member_id, None))
+            for member in left
+        ]
         found += causes.subscription_changes(previous, roster)
         found += causes.assignor_change(previous, roster)
         return found
@@ -334,8 +349,10 @@ class GroupReplay:
     def _same_generation(self, logged: LoggedEntry, previous: Roster, roster: Roster) -> None:
         """Written again without a round: a static member came back (KIP-345)."""
         _, _, replaced = causes.member_changes(previous, roster)
-        for cause in causes.static_restarts(replaced, roster.members):
-            self._occur(logged, cause)
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        for old, new in replaced:
+            self._occur(logged, why_renamed_between_rounds(before[old], now[new], previous, roster))
         self._roster = roster
         if self._timeline.generations:
             last = self._timeline.generations[-1]
@@ -362,6 +379,8 @@ class GroupReplay:
             timeline.generations[-1].commits += 1
         timeline.first_commit_ms = at_ms if timeline.first_commit_ms is None else timeline.first_commit_ms
         timeline.last_commit_ms = self._last_sign_ms = at_ms
+        if logged.producer_id is None:
+            self._clock_ms = at_ms
         track = self._tracks.get(partition)
         if track is None:
             self._tracks[partition] = CommitTrack(
@@ -446,6 +465,9 @@ class GroupReplay:
 
     def _note_leader_epoch(self, logged: LoggedEntry) -> None:
         known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
+        # What was before is by another broker's clock.
+        self._clock_ms = self._together_after_ms = None
+        self._clock_from = logged.offset
         if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
             self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
 

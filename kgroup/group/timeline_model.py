@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
+from uuid import UUID
 
 from kgroup.group.membership import GroupKind
 
@@ -206,5 +207,7 @@ class Timeline:
     first_commit_ms: int | None = None
     last_commit_ms: int | None = None
     has_group_records: bool = False
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    """Of topics that a coordinator assigned, which logs their ids; a classic group's log has names alone."""
     is_cut: bool = False
     """The log skips offsets where entries of this group may have been."""

@@ -141,6 +141,8 @@ class ModernGroup:
     _targets: dict[str, frozenset[Partition]] = field(default_factory=dict)
     _matched: dict[str, frozenset[str]] = field(default_factory=dict)
     unrevoked_since: dict[str, int] = field(default_factory=dict)
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    """Of the topics that were assigned, by name."""
 
     def apply(self, logged: LoggedEntry, entry: OffsetsEntry) -> None:
         """Take a record that is of this group's kind."""
@@ -241,8 +243,12 @@ class ModernGroup:
     def _named(self, given: Iterable[TopicPartitions]) -> Iterable[Partition]:
         for topic in given:
             name = "" if topic.topic_id is None else self.topic_names.get(topic.topic_id)
+            if name is None:
+                name = topic_id_text(topic.topic_id)
+            if topic.topic_id is not None:
+                self.topic_ids[name] = topic.topic_id
             for partition in topic.partitions:
-                yield Partition(name if name is not None else topic_id_text(topic.topic_id), partition)
+                yield Partition(name, partition)
 
     def _note_revocation(self, logged: LoggedEntry, member_id: str, value: values.Value | None) -> None:
         at_ms = time_of(logged)

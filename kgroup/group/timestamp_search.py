@@ -5,7 +5,9 @@ timestamp. So the newest timestamp before a given offset is found by halving, in
 if the caller knows when the record cannot have been written.
 """
 
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote, UnreadRecord
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
+from kgroup.protocol.log_ends import FirstUnread
 
 
 class TimestampSearch:
@@ -22,7 +24,7 @@ class TimestampSearch:
         self._after_ms = after_ms  # records before the offset may be as new as this
         self._until_ms = until_ms + 1  # and none of them is as new as this
         self._read_ms: int | None = None  # the newest timestamp found before the offset
-        self._unread: UnreadRecord | None = None  # the first record as new as `_until_ms`
+        self._unread: FirstUnread | None = None  # the first record as new as `_until_ms`
 
     @property
     def question_ms(self) -> int | None:
@@ -31,12 +33,12 @@ class TimestampSearch:
             return None
         return (self._after_ms + self._until_ms) // 2
 
-    def tell(self, answer: UnreadRecord | None) -> None:
+    def tell(self, answer: FirstUnread | None) -> None:
         """Take the answer to `question_ms`: the first record that is no older, None if there is none."""
         asked_ms = self.question_ms
         assert asked_ms is not None, "nothing was asked"
         if answer is not None and answer.offset < self._committed_offset:
-            self._after_ms = self._read_ms = min(max(asked_ms, answer.timestamp), self._until_ms - 1)
+            self._after_ms = self._read_ms = min(max(asked_ms, answer.timestamp_ms), self._until_ms - 1)
         else:
             self._until_ms, self._unread = asked_ms, answer
 
@@ -46,9 +48,9 @@ class TimestampSearch:
         Where records of one ms lie on both sides of the offset, or gaps after it, the first unread record is
         as old as the last one read or newer, and what is said is the longer of the two waits.
         """
-        method = TimeLagMethod.BISECTION
+        method = TimeLagMethod.BISECT
         if self._unread is not None and (self._is_at_offset() or self._read_ms is None):
-            written_ms, note = self._unread.timestamp, None
+            written_ms, note = self._unread.timestamp_ms, None
         elif self._read_ms is not None:
             written_ms, note = self._read_ms, TimeLagNote.AT_MOST
         else:

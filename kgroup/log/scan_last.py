@@ -1,7 +1,11 @@
-"""The last commits of every key, found while scanning: what a window of commits is made of."""
+"""The last commits of every key, found while scanning: what a window of commits is made of.
+
+A log may be read in parts, by several processes: `last_part` reads one, `merge_last` puts parts together,
+and `counting` says what counts of the whole.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -9,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan import ScanBlock, Slice, scan
+from kgroup.log.scan import FirstMarker, ScanBlock, Slice, scan
 from kgroup.log.scan_arrow import schema_of
 from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_newest import settle
 from kgroup.protocol.consumer_values import ConsumerGroupMetadataValue
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker
 from kgroup.protocol.keys import ConsumerGroupMetadataKey, GroupMetadataKey
@@ -20,6 +25,7 @@ from kgroup.protocol.values import GroupMetadataValue
 _COLUMNS: Final = (
     "offsets_partition",
     "log_offset",
+    "record_timestamp",
     "producer_id",
     "group",
     "topic",
@@ -32,17 +38,57 @@ _ROWS_AT_ONCE: Final = 500_000  # gathered before they are reduced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """What stays of each group, topic and partition: the last `slots` commits.
+
+    With `period_ms`, the last ones of each period of that length, counted from the epoch: a commit is of the
+    period of its own timestamp, a tombstone of its record's.
+    """
+
+    slots: int
+    period_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastCommits:
     """The last commits that count of each group, topic and partition, no more than were asked for.
 
-    `commits` has columns of COMMIT_SCHEMA, sorted by group, topic, partition, offsets partition and log
-    offset. Commits before a tombstone are left out, and so are those of aborted and of open transactions.
+    `commits` has columns of COMMIT_SCHEMA, sorted by group, topic, partition, offsets partition, period if
+    there are any, and log offset. Commits before a tombstone are left out, and so are those of aborted and of
+    open transactions. With periods tombstones stay (`value_version` -1), and with them what they ended.
     `membership_changes`: by (offsets partition, group), the log offsets of records with another generation or
     group epoch than the record before them.
     """
 
     commits: pa.Table
     membership_changes: Mapping[tuple[int, str], tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipChanges:
+    """A group's generations or epochs in a part of a log; None is a tombstone.
+
+    `log_offsets` are those of the first record, and of each with another generation than the one before it.
+    """
+
+    first: int | None
+    newest: int | None
+    log_offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastPart:
+    """What is left of a part of a log, in a form that parts can be merged in.
+
+    `settled` are rows outside transactions and of those committed within the part, tombstones included;
+    `waiting` are the rows of transactions whose marker is not in it. `first_markers` is by offsets partition
+    and producer id, `memberships` by offsets partition and group.
+    """
+
+    settled: pa.Table
+    waiting: pa.Table
+    first_markers: Mapping[tuple[int, int], FirstMarker]
+    memberships: Mapping[tuple[int, str], MembershipChanges]
 
 
 def last_commits(
@@ -54,29 +100,83 @@ def last_commits(
     `slots`, what transactions leave open, and a number per generation. Raises SourceError if a file cannot
     be read.
     """
+    keep = Keep(slots=slots)
+    return counting(last_part(slices, keep, advance), keep)
+
+
+def last_part(
+    slices: Iterable[Slice], keep: Keep, advance: Callable[[int], None] = lambda size: None
+) -> LastPart:
+    """Read slices, those of one offsets partition in log order. The rest is as with `last_commits`."""
     ordered = sorted(slices, key=lambda part: part.offsets_partition)
-    tables: list[pa.Table] = []
-    changes: dict[tuple[int, str], tuple[int, ...]] = {}
-    for partition, parts in groupby(ordered, key=lambda part: part.offsets_partition):
-        last, membership = _LastRows(slots), _Membership()
-        for part in parts:
+    parts = []
+    for partition, of_partition in groupby(ordered, key=lambda part: part.offsets_partition):
+        reading = _PartitionPart(partition, keep)
+        for part in of_partition:
             for block in scan([part], columns=_COLUMNS):
-                last.add(block)
-                membership.add(block)
+                reading.add(block)
             advance(part.end - part.start)
-        tables.append(last.rows())
-        changes |= {(partition, group): tuple(offsets) for group, offsets in membership.changes.items()}
-    commits = _reduced(tables, slots)
-    alive = values_of(commits["value_version"]) >= 0
-    return LastCommits(commits=_chosen(commits, alive), membership_changes=changes)
+        parts.append(reading.part())
+    return merge_last(parts, keep)
+
+
+def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
+    """Put together the parts of a log. The parts of an offsets partition must come in log order."""
+    settled: list[pa.Table] = []
+    waiting: list[pa.Table] = []
+    first_markers: dict[tuple[int, int], FirstMarker] = {}
+    memberships: dict[tuple[int, str], MembershipChanges] = {}
+    for part in parts:
+        if part.first_markers:
+            committed, waiting = settle(waiting, part.first_markers)
+            settled += committed
+        settled.append(part.settled)
+        waiting.append(part.waiting)
+        first_markers = {**part.first_markers, **first_markers}
+        for key, changes in part.memberships.items():
+            memberships[key] = _followed(memberships[key], changes) if key in memberships else changes
+    return LastPart(
+        settled=_reduced(settled, keep),
+        waiting=_reduced(waiting, keep, per_producer=True),
+        first_markers=first_markers,
+        memberships=memberships,
+    )
+
+
+def counting(part: LastPart, keep: Keep) -> LastCommits:
+    """What counts of a whole log."""
+    commits = part.settled
+    if keep.period_ms is None:
+        commits = _chosen(commits, values_of(commits["value_version"]) >= 0)
+    changes = {key: changes.log_offsets for key, changes in part.memberships.items()}
+    return LastCommits(commits=commits, membership_changes=changes)
+
+
+def periods_of(rows: pa.Table, period_ms: int) -> NDArray[np.int64]:
+    """The number of the period that each row of a `LastPart` or `LastCommits` is of."""
+    is_tombstone = values_of(rows["value_version"]) < 0
+    times = np.where(is_tombstone, values_of(rows["record_timestamp"]), values_of(rows["commit_timestamp"]))
+    return times // period_ms
+
+
+def _followed(before: MembershipChanges, after: MembershipChanges) -> MembershipChanges:
+    # The first record of a part is a change for want of knowledge; with the part before it is known.
+    log_offsets = after.log_offsets[1:] if after.first == before.newest else after.log_offsets
+    return MembershipChanges(before.first, after.newest, before.log_offsets + log_offsets)
+
+
+@dataclass(slots=True)
+class _Generations:
+    first: int | None
+    newest: int | None
+    log_offsets: list[int]
 
 
 class _Membership:
     """Where generations and epochs change. A group's first record counts: what was before is unknown."""
 
     def __init__(self) -> None:
-        self.changes: dict[str, list[int]] = {}
-        self._newest: dict[str, int | None] = {}
+        self.groups: dict[str, _Generations] = {}
 
     def add(self, block: ScanBlock) -> None:
         for logged in block.others:
@@ -95,22 +195,29 @@ class _Membership:
                     pass
 
     def _note(self, group: str, generation: int | None, log_offset: int) -> None:
-        if group not in self._newest or self._newest[group] != generation:
-            self.changes.setdefault(group, []).append(log_offset)
-        self._newest[group] = generation
+        known = self.groups.get(group)
+        if known is None:
+            self.groups[group] = _Generations(generation, generation, [log_offset])
+        elif known.newest != generation:
+            known.newest = generation
+            known.log_offsets.append(log_offset)
 
 
-class _LastRows:
+@dataclass(slots=True)
+class _PartitionPart:
     """The last rows of one offsets partition, and what its open transactions hold."""
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
-        self._tables: list[pa.Table] = []
-        self._gathered = 0
-        self._kept = 0
-        self._open: list[pa.Table] = []
+    partition: int
+    keep: Keep
+    _tables: list[pa.Table] = field(default_factory=list)
+    _gathered: int = 0
+    _kept: int = 0
+    _open: list[pa.Table] = field(default_factory=list)
+    _first_markers: dict[tuple[int, int], FirstMarker] = field(default_factory=dict)
+    _membership: _Membership = field(default_factory=_Membership)
 
     def add(self, block: ScanBlock) -> None:
+        self._membership.add(block)
         table = pa.Table.from_batches([block.commits])
         # A tombstone acts at once, even inside a transaction.
         waits = (values_of(table["producer_id"]) >= 0) & (values_of(table["value_version"]) >= 0)
@@ -123,23 +230,36 @@ class _LastRows:
             for logged in block.others
             if isinstance(logged.entry, TransactionMarker)
         ]
+        for producer_id, log_offset, committed in markers:
+            self._first_markers.setdefault(
+                (self.partition, producer_id), FirstMarker(committed=committed, log_offset=log_offset)
+            )
         if markers and self._open:
             waiting = pa.concat_tables(self._open)
-            ended, committed = _outcomes(waiting, markers)
-            self._keep(_chosen(waiting, committed))
+            ended, is_committed = _outcomes(waiting, markers)
+            self._keep(_chosen(waiting, is_committed))
             self._open = [_chosen(waiting, ~ended)]
         if sum(part.num_rows for part in self._open) > _ROWS_AT_ONCE:
-            self._open = [_reduced(self._open, self._slots, per_producer=True)]
+            self._open = [_reduced(self._open, self.keep, per_producer=True)]
 
-    def rows(self) -> pa.Table:
-        """What is kept, tombstones included."""
-        return _reduced(self._tables, self._slots)
+    def part(self) -> LastPart:
+        return LastPart(
+            settled=_reduced(self._tables, self.keep),
+            waiting=_reduced(self._open, self.keep, per_producer=True),
+            first_markers=self._first_markers,
+            memberships={
+                (self.partition, group): MembershipChanges(
+                    known.first, known.newest, tuple(known.log_offsets)
+                )
+                for group, known in self._membership.groups.items()
+            },
+        )
 
     def _keep(self, table: pa.Table) -> None:
         self._tables.append(table)
         self._gathered += table.num_rows
         if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
-            self._tables = [self.rows()]
+            self._tables = [_reduced(self._tables, self.keep)]
             self._gathered = self._kept = self._tables[0].num_rows
 
 
@@ -169,10 +289,10 @@ def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
     return table.take(numbers(np.flatnonzero(rows)))
 
 
-def _reduced(tables: Iterable[pa.Table], slots: int, *, per_producer: bool = False) -> pa.Table:
+def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:
     """Per key the newest tombstone and the last rows after it, sorted by key and log offset.
 
-    With `per_producer` the producer id is a part of the key.
+    The period is a part of the key where there are periods; with `per_producer` the producer id is, too.
     """
     rows = (
         pa.concat_tables([schema_of(_COLUMNS).empty_table(), *tables]).unify_dictionaries().combine_chunks()
@@ -180,6 +300,7 @@ def _reduced(tables: Iterable[pa.Table], slots: int, *, per_producer: bool = Fal
     if not rows.num_rows:
         return rows
     keys = [values_of(rows["producer_id"])] if per_producer else []
+    keys += [periods_of(rows, keep.period_ms)] if keep.period_ms is not None else []
     keys += [values_of(rows["offsets_partition"]), values_of(rows["partition"])]
     keys += [_ranks(rows, "topic"), _ranks(rows, "group")]
     order = np.lexsort((values_of(rows["log_offset"]), *keys))
@@ -191,7 +312,7 @@ def _reduced(tables: Iterable[pa.Table], slots: int, *, per_producer: bool = Fal
     end = np.append(starts[1:], len(order))[number]
     is_tombstone = values_of(rows["value_version"])[order] < 0
     tombstone = np.maximum.reduceat(np.where(is_tombstone, place, -1), starts)[number]
-    kept = (place == tombstone) | ((place > tombstone) & (end - place <= slots))
+    kept = (place == tombstone) | ((place > tombstone) & (end - place <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()
 
 

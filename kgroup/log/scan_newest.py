@@ -100,7 +100,7 @@ def merge(parts: Iterable[Newest]) -> Newest:
     first_markers: dict[tuple[int, int], FirstMarker] = {}
     for part in parts:
         if part.first_markers:
-            committed, pending = _settle(pending, part.first_markers)
+            committed, pending = settle(pending, part.first_markers)
             settled += committed
         settled.append(part.commits)
         pending.append(part.pending)
@@ -261,10 +261,10 @@ def value_bytes(block: RowBlock, row: int) -> bytes | None:
     return None if size < 0 else block.buffer[start : start + size].tobytes()
 
 
-def _settle(
+def settle(
     pending: Sequence[pa.Table], markers: Mapping[tuple[int, int], FirstMarker]
 ) -> tuple[list[pa.Table], list[pa.Table]]:
-    """Part the pending rows into those that the markers commit, and those that stay pending."""
+    """Part pending rows into those that the markers, which come later, commit, and those still pending."""
     committed, still_pending = [], []
     for rows in pending:
         partitions = values_of(rows["offsets_partition"]).tolist()

@@ -8,7 +8,7 @@ damage.
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import FileIO
 from operator import itemgetter
 from pathlib import Path
@@ -41,12 +41,16 @@ _LISTED_BATCHES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Bytes `start` to `end` of a segment; each is where a batch begins, or the end of the file."""
+    """Bytes `start` to `end` of a segment; each is where a batch begins, or the end of the file.
+
+    `name` is what to call the segment in messages, if not by its path.
+    """
 
     path: Path
     offsets_partition: int
     start: int
     end: int
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,14 @@ class RowReader:
         try:
             with part.path.open("rb", buffering=0) as file:
                 assert isinstance(file, FileIO)
-                yield from self._read(part, Window(file, part.start, part.end, self._chunk_bytes))
+                window = Window(file, part.start, part.end, self._chunk_bytes)
+                for item in self._read(part, window):
+                    if isinstance(item, Damage) and part.name is not None:
+                        yield replace(item, segment=part.name)
+                    else:
+                        yield item
         except OSError as error:
-            raise SourceError(f"{part.path}: {error.strerror or error}") from error
+            raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
 
     def _read(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
         if part.end == 0:  # the plain path knows whether the file should be empty

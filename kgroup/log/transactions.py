@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from enum import Enum
 from pathlib import Path
 
 from kgroup.log.batch import Batch, Damage
@@ -13,15 +12,7 @@ from kgroup.log.partition import SegmentFile
 from kgroup.log.segment import read_records, read_segment, read_stream
 from kgroup.log.sources import STDIN
 from kgroup.log.spool import SpooledStream
-from kgroup.protocol.entries import TransactionMarker
-
-
-class TransactionOutcome(Enum):
-    """`PENDING`: no marker behind the record in what was given to read."""
-
-    PENDING = "pending"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
+from kgroup.protocol.entries import TransactionMarker, TransactionOutcome
 
 
 class TransactionOutcomes:

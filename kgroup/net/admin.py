@@ -20,6 +20,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kgroup.errors import InputError, SourceError
 from kgroup.net.properties import ConnectionOptions, client_config
 from kgroup.protocol.entries import TopicId
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
 CONNECT_TIMEOUT_MS: Final = 5_000
@@ -64,26 +65,11 @@ class Coordinator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberDescription:
-    """A member of a live classic group; `metadata` and `assignment` are what its protocol type puts there."""
+class ClassicState:
+    """What the coordinator of a classic group says of it now; `state` as DescribeGroups spells it."""
 
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    metadata: bytes
-    assignment: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDescription:
-    """A live classic group, as DescribeGroups answers."""
-
-    group: str
     state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[MemberDescription, ...]
+    members: int
 
 
 class Cluster:
@@ -165,32 +151,20 @@ class Cluster:
             groups.update(group.group_id for group in answer.groups)
         return sorted(groups)
 
-    def describe_group(self, group: str) -> GroupDescription:
-        """A classic group with its members; raises SourceError for a group that is not there."""
+    def classic_state(self, group: str) -> ClassicState | None:
+        """The state of a classic group, also one that no log has; None if there is no classic group so named.
+
+        Raises SourceError where no coordinator answers for it.
+        """
         (coordinator,) = self.find_coordinators([group])
         if coordinator.node_id is None:
             raise SourceError(f"{self.name}: no coordinator for group {group!r}: {coordinator.error}")
         (described,) = self._ask(DescribeGroupsRequest(groups=[group]), coordinator.node_id).groups
+        # Brokers before 4.1 call a group Dead that they do not know, later ones have an error for it.
+        if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND or described.group_state == "Dead":
+            return None
         self._raise_for(described.error_code, f"describe group {group!r}")
-        if described.group_state == "Dead":  # brokers before 4.1 answer so for a group that they do not know
-            raise SourceError(f"{self.name}: there is no classic group {group!r}")
-        return GroupDescription(
-            group=group,
-            state=described.group_state,
-            protocol_type=described.protocol_type,
-            protocol=described.protocol_data,
-            members=tuple(
-                MemberDescription(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    client_id=member.client_id,
-                    client_host=member.client_host,
-                    metadata=bytes(member.member_metadata or b""),
-                    assignment=bytes(member.member_assignment or b""),
-                )
-                for member in described.members
-            ),
-        )
+        return ClassicState(state=described.group_state, members=len(described.members))
 
     def log_listing(self, names: Collection[str] | None = None) -> LogListing:
         """Log starts and high watermarks of these topics, or of all; `complete` when it is all of them.
@@ -213,6 +187,15 @@ class Cluster:
             for partition in sorted(topic.leaders)
         )
         return LogListing(logs=tuple(logs), complete=names is None)
+
+    def leaders(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """The node that leads each partition of these topics; those without a leader are left out."""
+        return {
+            (topic.name, partition): leader
+            for topic in self.topics(topics).values()
+            for partition, leader in topic.leaders.items()
+            if leader is not None
+        }
 
     def ask(self, request: Any, node_id: int) -> Any:
         """Send a request of kafka-python's to one broker, and return its answer; for `consumer.py`."""

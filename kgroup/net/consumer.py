@@ -22,6 +22,7 @@ from kgroup.net.admin import Cluster, error_name
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 
 _FETCH_BYTES: Final = 4 * 1024 * 1024
+_ONE_BATCH_BYTES: Final = 1  # the first batch is sent whole, however large (KIP-74)
 _WAIT_MS: Final = 500
 _TRIES: Final = 20
 _PAUSE_S: Final = 0.25
@@ -42,14 +43,61 @@ def copy_offsets_topic(
     offset to `follow` from. Raises SourceError if the topic or a partition is not there, or cannot be read
     for some seconds.
     """
-    positions = {}
-    for partition, (start, end) in _spans(cluster, partitions).items():
-        segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
-        segment.parent.mkdir(parents=True)
-        with segment.open("wb") as file:
-            positions[partition] = _copy(cluster, partition, start, end, file)
+    return grow_copy(cluster, folder, {}, partitions)
+
+
+def grow_copy(
+    cluster: Cluster,
+    folder: Path,
+    positions: Mapping[int, int],
+    partitions: Collection[int] | None = None,
+) -> dict[int, int]:
+    """Bring a copy up to the high watermark of now: what was written since `positions` goes behind the rest.
+
+    What the cleaner has taken from the cluster meanwhile stays in the copy; its newer records win, as in any
+    log. Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic
+    was made anew.
+    """
+    grown = {}
+    for partition, (start, end) in offsets_spans(cluster, partitions).items():
+        begin = max(start, positions.get(partition, start))
+        if begin > end:
+            raise SourceError(
+                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} ends at {end}, before {begin}"
+            )
+        place = folder / f"{OFFSETS_TOPIC}-{partition}"
+        place.mkdir(parents=True, exist_ok=True)
+        segment = next(place.glob("*.log"), place / f"{begin:020}.log")
+        with segment.open("ab") as file:
+            grown[partition] = _copy(cluster, partition, begin, end, file)
         segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
-    return positions
+    return grown
+
+
+def copy_span(cluster: Cluster, partition: int, span: tuple[int, int], folder: Path) -> tuple[Path, int]:
+    """Write the batches of one partition from the first offset of `span` on, those before its second.
+
+    Returns the segment and where the copy ends. The second offset should be where a batch begins, as a high
+    watermark or `batch_boundary` is; a batch that holds it is left out. Raises like `copy_offsets_topic`.
+    """
+    start, end = span
+    segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
+    segment.parent.mkdir(parents=True)
+    with segment.open("wb") as file:
+        position = _copy(cluster, partition, start, end, file)
+    segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return segment, position
+
+
+def batch_boundary(cluster: Cluster, partition: int, offset: int, end: int) -> int:
+    """The offset behind the batch that holds `offset`, or the first one after it; `end` if there is none."""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE_S)
+        sent = _fetch(cluster, {partition: offset}, _ONE_BATCH_BYTES).get(partition)
+        if sent is not None:
+            return min(_first_boundary(sent) or end, end)
+    raise _silent_leader(cluster, partition)
 
 
 def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO) -> int:
@@ -58,18 +106,22 @@ def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO
         sent = _fetch(cluster, {partition: position}).get(partition)
         if sent == b"":
             return end  # the cleaner took the last records; the high watermark stays
-        size, behind = whole_batches(sent or b"")
+        size, behind = whole_batches(sent or b"", end)
         if sent is not None and behind > position:
             file.write(memoryview(sent)[:size])
             position, tries = behind, _TRIES
             continue
+        if sent is not None and (_first_boundary(sent) or 0) > end:
+            return end  # the cleaner took all between
         if tries == 0:
-            raise SourceError(
-                f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing"
-            )
+            raise _silent_leader(cluster, partition)
         tries -= 1
         time.sleep(_PAUSE_S)
     return position
+
+
+def _silent_leader(cluster: Cluster, partition: int) -> SourceError:
+    return SourceError(f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing")
 
 
 def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
@@ -86,8 +138,8 @@ def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecor
             following[partition] = max(following[partition], behind)
 
 
-def _spans(cluster: Cluster, partitions: Collection[int] | None) -> dict[int, tuple[int, int]]:
-    """The first offset and the high watermark of each partition, in their order."""
+def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -> dict[int, tuple[int, int]]:
+    """The first offset and the high watermark of each partition, in their order. Raises SourceError."""
     logs = {log.partition: log for log in cluster.log_listing([OFFSETS_TOPIC]).logs}
     if not logs:
         raise SourceError(f"{cluster.name}: there is no topic {OFFSETS_TOPIC}, or it may not be seen")
@@ -104,7 +156,7 @@ def _spans(cluster: Cluster, partitions: Collection[int] | None) -> dict[int, tu
     return spans
 
 
-def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
+def _fetch(cluster: Cluster, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES) -> dict[int, bytes]:
     """What the leaders have from `positions` on; a partition whose leader is moving is left out.
 
     Who leads is asked anew each time, so that following survives a move.
@@ -115,7 +167,8 @@ def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
             by_leader.setdefault(leader, []).append(partition)
     fetched = {}
     for leader, partitions in sorted(by_leader.items()):
-        request = _fetch_request({partition: positions[partition] for partition in sorted(partitions)})
+        asked = {partition: positions[partition] for partition in sorted(partitions)}
+        request = _fetch_request(asked, max_bytes)
         for topic in cluster.ask(request, leader).responses:
             for answer in topic.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None
@@ -127,16 +180,16 @@ def _fetch(cluster: Cluster, positions: Mapping[int, int]) -> dict[int, bytes]:
     return fetched
 
 
-def _fetch_request(positions: Mapping[int, int]) -> Any:
+def _fetch_request(positions: Mapping[int, int], max_bytes: int) -> Any:
     topic = FetchRequest.FetchTopic
     partitions = [
-        topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES)
+        topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
         for partition, offset in positions.items()
     ]
     return FetchRequest(
         max_wait_ms=_WAIT_MS,
         min_bytes=1,
-        max_bytes=_FETCH_BYTES,
+        max_bytes=max_bytes,
         isolation_level=0,
         topics=[topic(topic=OFFSETS_TOPIC, partitions=partitions)],
         max_version=12,  # from 13 on topics go by id
@@ -163,18 +216,34 @@ def _records(cluster: Cluster, partition: int, batches: bytes, first: int) -> It
                 )
 
 
-def whole_batches(sent: bytes) -> tuple[int, int]:
+def whole_batches(sent: bytes, before: int | None = None) -> tuple[int, int]:
     """Bytes of `sent` up to the last batch that is whole, and the offset after that batch (0 if none is).
 
-    A broker cuts what it sends at a number of bytes, not at a batch.
+    A broker cuts what it sends at a number of bytes, not at a batch. With `before`, only batches that hold
+    no record of that offset or a later one.
     """
     size = behind = 0
+    for end in _batch_ends(sent):
+        if before is not None and end[1] > before:
+            break
+        size, behind = end
+    return size, behind
+
+
+def _first_boundary(sent: bytes) -> int | None:
+    """The offset behind the first batch, None if no batch is whole."""
+    return next((behind for _, behind in _batch_ends(sent)), None)
+
+
+def _batch_ends(sent: bytes) -> Iterator[tuple[int, int]]:
+    """Of each whole batch the position of its end, and the offset behind it."""
+    size = 0
     while size + _FRAME.size <= len(sent):
         offset, length, magic = _FRAME.unpack_from(sent, size)
         end = size + 12 + length
         if length < _LAST_OFFSET_DELTA_AT or end > len(sent):
-            break
+            return
         if magic >= 2:
             offset += _LAST_OFFSET_DELTA.unpack_from(sent, size + _LAST_OFFSET_DELTA_AT)[0]
-        size, behind = end, offset + 1
-    return size, behind
+        size = end
+        yield size, offset + 1

@@ -62,6 +62,11 @@ class ConnectionOptions:
             merged[key.strip()] = value.strip()
         return merged
 
+    def self_contained(self) -> "ConnectionOptions":
+        """The same without the file, for another machine; what its properties name must be there, too."""
+        properties = tuple(f"{key}={value}" for key, value in self.read_properties().items())
+        return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
+
 
 def read_properties(path: Path) -> dict[str, str]:
     """A Java properties file; raises SourceError if it cannot be read."""

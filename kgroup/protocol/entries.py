@@ -9,7 +9,7 @@ Sources: the record schemas of Kafka 0.10.1 to 4.3.1 (`schemas/*.json`).
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -87,6 +87,14 @@ class TransactionMarker:
     producer_epoch: int
     committed: bool
     coordinator_epoch: int
+
+
+class TransactionOutcome(Enum):
+    """How a record's transaction ended. `PENDING`: no marker behind the record in what was given to read."""
+
+    PENDING = "pending"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

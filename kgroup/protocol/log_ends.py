@@ -1,13 +1,14 @@
-"""Where a partition's log begins and ends, as some source said: what log dirs, files and clusters all answer.
+"""Where a partition's log begins and ends, and what a group has not read of it, as some source said.
 
-The value that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
+The values that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
 neither imports the other.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.entries import TopicId, TransactionOutcome
 
 
 class LogEndSource(StrEnum):
@@ -33,6 +34,26 @@ class PartitionLog:
     log_start_offset: int | None = None
     log_end_offset: int | None = None
     topic_id: TopicId = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstUnread:
+    """The first data record at or after a committed offset.
+
+    `timestamp_ms` is epoch ms, -1 if the record has none (message format 0). `outcome` is that of the
+    transaction that it was written in: None if in none, or if that was not looked into.
+    """
+
+    offset: int
+    timestamp_ms: int
+    outcome: TransactionOutcome | None = None
+
+
+class LogEndAt(NamedTuple):
+    """Where a log ended, and when that was, in epoch ms."""
+
+    offset: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

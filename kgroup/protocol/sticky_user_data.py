@@ -32,19 +32,24 @@ def decode_sticky(user_data: bytes) -> StickyUserData:
     Raises DecodeError if it is neither. Kafka's assignor then goes on as if the member had claimed
     nothing, in generation -1.
     """
+    size = len(user_data)
     partitions: list[tuple[str, int]] = []
     topics, position = _count(user_data, 0, "previous_assignment")
     for _ in range(topics):
-        topic, position = _string(user_data, position)
-        count, position = _count(user_data, position, "previous_assignment.partitions")
+        start = position + 2
+        stop = start + (_INT16.unpack_from(user_data, position)[0] if start <= size else 0)
+        if not start <= stop <= size:
+            raise DecodeError("previous_assignment.topic", at=position, why=f"ends behind byte {size}")
+        topic = user_data[start:stop].decode("utf-8", "replace")
+        count, position = _count(user_data, stop, "previous_assignment.partitions")
         end = position + 4 * count
-        if end > len(user_data):
+        if end > size:
             raise DecodeError(
                 "previous_assignment.partitions", at=position, why=f"array of {count} ends early"
             )
-        partitions.extend(zip(repeat(topic), struct.unpack_from(f">{count}i", user_data, position)))
+        partitions += zip(repeat(topic), struct.unpack_from(f">{count}i", user_data, position))
         position = end
-    generation = None if len(user_data) < position + 4 else _INT32.unpack_from(user_data, position)[0]
+    generation = None if size < position + 4 else _INT32.unpack_from(user_data, position)[0]
     return StickyUserData(partitions=tuple(partitions), generation=generation)
 
 
@@ -59,17 +64,6 @@ def _count(data: bytes, position: int, field: str) -> tuple[int, int]:
             field, at=position - 4, why=f"array of {count} with {len(data) - position} bytes left"
         )
     return count, position
-
-
-def _string(data: bytes, position: int) -> tuple[str, int]:
-    field = "previous_assignment.topic"
-    if len(data) < position + 2:
-        raise DecodeError(field, at=position, why=f"2 bytes needed, {len(data) - position} left")
-    length: int = _INT16.unpack_from(data, position)[0]
-    start = position + 2
-    if not 0 <= length <= len(data) - start:
-        raise DecodeError(field, at=position, why=f"string of {length} bytes with {len(data) - start} left")
-    return data[start : start + length].decode("utf-8", "replace"), start + length
 
 
 def encode_sticky(partitions_by_topic: Iterable[tuple[str, Sequence[int]]], generation: int | None) -> bytes:

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from kgroup.errors import InputError, SourceError
 from kgroup.report.table import TableColumn, printable, render_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
@@ -98,11 +101,23 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
         _write_lines(_lines(rows, columns, output, stream), output, stream)
 
 
+def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:
+    """Write lines that are done already, whatever the format."""
+    with _opened(output) as stream:
+        _write_lines(lines, output, stream)
+
+
 def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
     with _opened(output) as stream:
         is_array = output.format is OutputFormat.JSON
         _write_lines(_json_array_lines(map(JsonText, texts)) if is_array else texts, output, stream)
+
+
+def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
+    """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
+    with _opened(output) as stream:
+        _write_lines(page(_terminal_width(stream)), output, stream)
 
 
 def _write_lines(lines: Iterable[str], output: OutputOptions, stream: IO[str]) -> None:
@@ -121,20 +136,38 @@ def _lines(
         case OutputFormat.JSON:
             return _json_array_lines(rows)
         case _:
-            return render_table(
-                [
-                    TableColumn(
-                        heading=column.heading,
-                        right=column.kind in _RIGHT_ALIGNED,
-                        wraps=column.kind in (Kind.TEXT, Kind.NESTED),
-                    )
-                    for column in columns
-                ],
-                ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+            return table_lines(
+                rows,
+                columns,
                 width_max=_terminal_width(stream),
                 show_headings=output.headers,
                 rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
             )
+
+
+def table_lines(
+    rows: Iterable[Row],
+    columns: Sequence[Column],
+    *,
+    width_max: int | None = None,
+    show_headings: bool = True,
+    rows_at_once: int = _TABLE_ROWS_AT_ONCE,
+) -> Iterator[str]:
+    """The lines of a table, as `render_table` lays it out."""
+    return render_table(
+        [
+            TableColumn(
+                heading=column.heading,
+                right=column.kind in _RIGHT_ALIGNED,
+                wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+            )
+            for column in columns
+        ],
+        ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+        width_max=width_max,
+        show_headings=show_headings,
+        rows_at_once=rows_at_once,
+    )
 
 
 def _json_array_lines(rows: Iterable[object]) -> Iterator[str]:
@@ -279,8 +312,16 @@ def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: Output
 
 
 def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[bytes]) -> None:
-    import pyarrow as pa
     from pyarrow import parquet
+
+    with parquet.ParquetWriter(file, arrow_schema(columns)) as writer:
+        for batch in arrow_batches(rows, columns):
+            writer.write_batch(batch)
+
+
+def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
+    """The types that Parquet files and tables of Spark have for these columns."""
+    import pyarrow as pa
 
     types: dict[Kind, pa.DataType] = {
         Kind.TEXT: pa.string(),
@@ -291,16 +332,22 @@ def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[byte
         Kind.DURATION_MS: pa.int64(),
         Kind.NESTED: pa.string(),
     }
-    schema = pa.schema([(column.name, types[column.kind]) for column in columns])
+    return pa.schema([(column.name, types[column.kind]) for column in columns])
+
+
+def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[pa.RecordBatch]":
+    """Rows of `arrow_schema`, some ten thousand at a time; the last batch may have none."""
+    import pyarrow as pa
+
+    schema = arrow_schema(columns)
     converters = [(column.name, _parquet_converter(column.kind)) for column in columns]
-    with parquet.ParquetWriter(file, schema) as writer:
-        pending: list[dict[str, object]] = []
-        for row in rows:
-            pending.append({name: convert(row.get(name)) for name, convert in converters})
-            if len(pending) == _PARQUET_ROWS_AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(pending, schema))
-                pending.clear()
-        writer.write_table(pa.Table.from_pylist(pending, schema))
+    pending: list[dict[str, object]] = []
+    for row in rows:
+        pending.append({name: convert(row.get(name)) for name, convert in converters})
+        if len(pending) == _PARQUET_ROWS_AT_ONCE:
+            yield pa.RecordBatch.from_pylist(pending, schema)
+            pending.clear()
+    yield pa.RecordBatch.from_pylist(pending, schema)
 
 
 def _parquet_converter(kind: Kind) -> Callable[[object], object]:

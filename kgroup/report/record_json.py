@@ -11,8 +11,7 @@ from pathlib import PurePath
 from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord
 from kgroup.log.partition import SegmentFile, parse_folder_name
-from kgroup.log.transactions import TransactionOutcome
-from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, TransactionOutcome, Undecodable
 from kgroup.report.entry_json import Json, TopicNames, key_json, value_json
 
 _TIMESTAMP_TYPES = {

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from kgroup.log.batch import Batch
 from kgroup.log.entries import ReadRecord
-from kgroup.log.transactions import TransactionOutcome
-from kgroup.protocol.entries import OffsetsEntry
+from kgroup.protocol.entries import OffsetsEntry, TransactionOutcome
 from kgroup.protocol.values import OffsetCommitValue
 from kgroup.report.emit import JsonText, Row, to_json
 from kgroup.report.entry_json import TopicNames, key_json, topic_id_json, value_json

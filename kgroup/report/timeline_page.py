@@ -1,25 +1,25 @@
 """Timelines for a browser: one self-contained page, and a still picture."""
 
-import json
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from kgroup.errors import SourceError
+from kgroup.errors import InputError, KgroupError
 from kgroup.group.timeline_model import Cause, Generation, Occurrence, Timeline
+from kgroup.report import page
 from kgroup.report.emit import iso_time
+from kgroup.report.table import printable
 from kgroup.report.timeline_lanes import Cell, Picture, cause_class, picture_of
 
 _TEMPLATE: Final = "timeline.html"
-_DATA_MARK: Final = "/*DATA*/null"
 
 # The still picture: sizes in pixels, and the colours of few to many partitions.
 _LANE: Final = 16
 _LABEL: Final = 150
 _TOP: Final = 46
 _WIDTH_MAX: Final = 1600
+_PNG_PIXELS_MAX: Final = 20_000_000
 _CAUSE_COLOURS: Final = {
     "come": "#2e7d32",
     "go": "#b26a00",
@@ -31,30 +31,29 @@ _CAUSE_COLOURS: Final = {
 
 
 def write_page(timelines: Sequence[Timeline], path: Path) -> None:
-    """Write the page, which needs no network. Raises SourceError if the file cannot be written."""
-    data = json.dumps([_group(timeline) for timeline in timelines], separators=(",", ":"))
-    # Inside a script element only these could end it, or start another.
-    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    template = files("kgroup.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    _write(path, iter([template.replace(_DATA_MARK, data)]))
+    """Write the page. Raises SourceError if the file cannot be written."""
+    page.write_page(_TEMPLATE, [_group(timeline) for timeline in timelines], path)
 
 
 def write_svg(timelines: Sequence[Timeline], path: Path) -> None:
     """Write the still: groups one below another. Raises SourceError if the file cannot be written."""
-    _write(path, _svg(timelines))
+    page.write_text(_svg(timelines), path)
 
 
-def _write(path: Path, parts: Iterator[str]) -> None:
+def write_png(timelines: Sequence[Timeline], path: Path) -> None:
+    """Write the still as a picture of dots, two for each of the SVG's.
+
+    Raises KgroupError without the extra `png`, InputError if it would be too large to hold in memory, and
+    SourceError if the file cannot be written.
+    """
     try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            _copy(parts, file)
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _copy(parts: Iterator[str], file: IO[str]) -> None:
-    for part in parts:
-        file.write(part)
+        from resvg_py import svg_to_bytes
+    except ImportError as error:
+        raise KgroupError(f"--png: its renderer is not there ({error}): pip install 'kgroup[png]'") from error
+    width, height = _size([picture_of(timeline) for timeline in timelines])
+    if width * height > _PNG_PIXELS_MAX:
+        raise InputError(f"--png: {len(timelines)} groups are too many for one picture; --svg has no limit")
+    page.write_bytes([svg_to_bytes(svg_string="".join(_svg(timelines)), zoom=2)], path)
 
 
 def _group(timeline: Timeline) -> dict[str, object]:
@@ -129,18 +128,27 @@ def _occurrence(occurrence: Occurrence) -> dict[str, object]:
 
 def _svg(timelines: Sequence[Timeline]) -> Iterator[str]:
     pictures = [picture_of(timeline) for timeline in timelines]
-    heights = [_TOP + _LANE * max(len(picture.lanes), 1) + 24 for picture in pictures]
-    width = max((_LABEL + _columns_width(picture) + 10 for picture in pictures), default=_LABEL)
+    width, height = _size(pictures)
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{sum(heights)}" '
-        f'viewBox="0 0 {width} {sum(heights)}" font-family="system-ui, sans-serif" font-size="11">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" font-size="11">\n'
         '<rect width="100%" height="100%" fill="#ffffff"/>\n'
     )
     top = 0
-    for timeline, picture, height in zip(timelines, pictures, heights, strict=True):
+    for timeline, picture in zip(timelines, pictures, strict=True):
         yield from _svg_group(timeline, picture, top)
-        top += height
+        top += _height(picture)
     yield "</svg>\n"
+
+
+def _size(pictures: Sequence[Picture]) -> tuple[int, int]:
+    """Width and height of the still in pixels."""
+    width = max((_LABEL + _columns_width(picture) + 10 for picture in pictures), default=_LABEL)
+    return width, sum(map(_height, pictures))
+
+
+def _height(picture: Picture) -> int:
+    return _TOP + _LANE * max(len(picture.lanes), 1) + 24
 
 
 def _columns_width(picture: Picture) -> int:
@@ -149,7 +157,7 @@ def _columns_width(picture: Picture) -> int:
 
 def _svg_group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
     step = _columns_width(picture) / max(len(picture.columns), 1)
-    yield f'<text x="6" y="{top + 16}" font-size="14" font-weight="600">{escape(timeline.group_id)}</text>\n'
+    yield f'<text x="6" y="{top + 16}" font-size="14" font-weight="600">{_text(timeline.group_id)}</text>\n'
     times = [
         generation.roster.at_ms for generation in timeline.generations if generation.roster.at_ms is not None
     ]
@@ -158,11 +166,11 @@ def _svg_group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
         yield f'<text x="6" y="{top + 32}" fill="#555">{said}</text>\n'
     for number, lane in enumerate(picture.lanes):
         label = lane.label if len(lane.label) <= 22 else f"{lane.label[:21]}…"
-        yield f'<text x="6" y="{top + _TOP + number * _LANE + 12}">{escape(label)}</text>\n'
+        yield f'<text x="6" y="{top + _TOP + number * _LANE + 12}">{_text(label)}</text>\n'
     for number, generation in enumerate(timeline.generations):
         for nth, cause in enumerate(generation.causes[:3]):
             colour = _CAUSE_COLOURS[cause_class(cause)]
-            title = escape(
+            title = _text(
                 f"generation {generation.roster.generation}: {cause.kind} ({cause.grade}): {cause.evidence}"
             )
             yield (
@@ -175,8 +183,13 @@ def _svg_group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
         yield (
             f'<rect x="{_LABEL + first * step:.1f}" y="{top + _TOP + place * _LANE + 1}"'
             f' width="{max((last - first + 1) * step - 0.5, 0.5):.1f}" height="{_LANE - 3}" fill="{colour}">'
-            f"<title>{escape(picture.lanes[place].label)}: {owned} partitions</title></rect>\n"
+            f"<title>{_text(picture.lanes[place].label)}: {owned} partitions</title></rect>\n"
         )
+
+
+def _text(text: str) -> str:
+    """Text inside an element; XML has no control characters, which names in a log may hold."""
+    return escape(printable(text))
 
 
 def _runs(picture: Picture) -> Iterator[tuple[int, int, int, int]]:

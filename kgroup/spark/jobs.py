@@ -1,8 +1,12 @@
 """What kgroup asks of Spark. Importing this module does not import PySpark."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kgroup.spark.reductions import NewestRecords, Part, Reduction
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -12,7 +16,10 @@ if TYPE_CHECKING:
     from kgroup.log.scan import Newest, Slice
     from kgroup.spark.tasks import Task
 
+Value = TypeVar("Value")
+
 _MERGED_AT_ONCE: Final = 16
+_REMOTE_CORES: Final = 16
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
@@ -21,62 +28,160 @@ def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newes
     The driver holds what is newest per key, never more. Raises KgroupError, with the cause, if a segment
     cannot be read or the job fails.
     """
+    return reduced(session, segments, NewestRecords())
+
+
+def reduced(session: "SparkSession", segments: "Iterable[SegmentFile]", reduction: Reduction[Part]) -> Part:
+    """What the reduction leaves of these segments, given in log order, merged here in the driver."""
+    slices, task_bytes = _planned(session, segments)
+    return reduced_slices(session, slices, task_bytes, reduction)
+
+
+def reduced_slices(
+    session: "SparkSession", slices: "Iterable[Slice]", task_bytes: int, reduction: Reduction[Part]
+) -> Part:
+    """The same for slices in log order, read in tasks of `task_bytes`."""
+    from kgroup.spark.failure import raised_as_kgroup_error
+    from kgroup.spark.reduced_source import unpack
+
+    with raised_as_kgroup_error("the Spark job failed"):
+        rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
+    return reduction.merge([unpack(packed.as_py()) for packed in rows["part"]])
+
+
+@contextmanager
+def kept_parts(
+    session: "SparkSession", segments: "Iterable[SegmentFile]", reduction: Reduction[Part]
+) -> "Iterator[DataFrame]":
+    """What the reduction leaves of each offsets partition, kept on the executors' disks to be read again.
+
+    Inside, every failure of Spark is raised as KgroupError.
+    """
+    from pyspark import StorageLevel
+
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    slices, task_bytes = _planned(session, segments)
+    with raised_as_kgroup_error("the Spark job failed"):
+        parts = _parts(session, slices, task_bytes, reduction).persist(StorageLevel.DISK_ONLY)
+        try:
+            yield parts
+        finally:
+            parts.unpersist()
+
+
+def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
+    """What a function says of each part, by offsets partition; executors ask it."""
+    from kgroup.spark.reduced_source import SCHEMA, unpack
+
+    answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
+    return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
+
+
+def rows_of_parts(
+    parts: "DataFrame", function: "Callable[[Any], Iterator[pa.RecordBatch]]", schema: "pa.Schema"
+) -> "DataFrame":
+    """Rows of `schema` that a function makes of each part; executors call it."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return parts.mapInArrow(partial(_explode, function=function), from_arrow_schema(schema))
+
+
+def fetched(frame: "DataFrame") -> Iterator[dict[str, Any]]:
+    """The rows of a frame in its order; one of its partitions is held at a time."""
+    for row in frame.toLocalIterator():
+        yield row.asDict()
+
+
+def tasks_done(session: "SparkSession") -> tuple[int, int]:
+    """How many tasks of the jobs that run now are done, and how many there are; not for Spark Connect."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    known = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+
+
+def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
+    from kgroup.spark.reduced_source import packed_row, unpack
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield packed_row(row["offsets_partition"], row["run"], function(unpack(row["part"])))
+
+
+def _explode(
+    batches: "Iterator[pa.RecordBatch]", function: "Callable[[Any], Iterator[pa.RecordBatch]]"
+) -> "Iterator[pa.RecordBatch]":
+    from kgroup.spark.reduced_source import unpack
+
+    for batch in batches:
+        for packed in batch["part"]:
+            yield from function(unpack(packed.as_py()))
+
+
+def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tuple[list[Slice], int]":
     from kgroup.spark.tasks import bytes_of, split_segments, task_bytes_for
 
     segments = tuple(segments)
-    task_bytes = task_bytes_for(bytes_of(segments), session.sparkContext.defaultParallelism)
-    return newest_of_slices(session, split_segments(segments, task_bytes), task_bytes)
+    task_bytes = task_bytes_for(bytes_of(segments), _cores(session))
+    return split_segments(segments, task_bytes), task_bytes
 
 
-def newest_of_slices(session: "SparkSession", slices: "Iterable[Slice]", task_bytes: int) -> "Newest":
-    """The same for slices in log order, read in tasks of `task_bytes`."""
-    from kgroup.log.scan import merge
-    from kgroup.spark.failure import raised_as_kgroup_error
-    from kgroup.spark.newest_source import NewestDataSource, tasks_option, unpack
+def _cores(session: "SparkSession") -> int:
+    """How many tasks run at a time; a Spark Connect server does not say."""
+    from kgroup.spark.shipping import is_connected
+
+    return _REMOTE_CORES if is_connected(session) else session.sparkContext.defaultParallelism
+
+
+def _parts(
+    session: "SparkSession", slices: "Iterable[Slice]", task_bytes: int, reduction: Reduction[Part]
+) -> "DataFrame":
+    """One row for each offsets partition."""
+    from kgroup.spark.reduced_source import ReducedDataSource, source_options
     from kgroup.spark.tasks import pack
 
     tasks = pack(slices, task_bytes)
-    session.dataSource.register(NewestDataSource)
-    with raised_as_kgroup_error("the Spark job failed"):
-        parts = session.read.format(NewestDataSource.name()).option("tasks", tasks_option(tasks)).load()
-        if not _each_partition_in_one_run(tasks):
-            parts = _merged_by_partition(parts)
-        rows = parts.toArrow().sort_by("run")
-    return merge([unpack(packed.as_py()) for packed in rows["newest"]])
+    session.dataSource.register(ReducedDataSource)
+    options = source_options(tasks, reduction)
+    parts = session.read.format(ReducedDataSource.name()).options(**options).load()
+    return parts if _each_partition_in_one_run(tasks) else merged_by_partition(parts, reduction)
 
 
-def merge_sorted(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """Merge rows of `kgroup-newest` that are sorted by offsets partition and run: one row per partition.
+def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataFrame":
+    """Merge the runs of each offsets partition: a transaction may begin in one and end in a later one."""
+    from kgroup.spark.reduced_source import SCHEMA
+
+    return (
+        parts.repartition("offsets_partition")
+        .sortWithinPartitions("offsets_partition", "run")
+        .mapInArrow(partial(merge_sorted, reduction=reduction), SCHEMA)
+    )
+
+
+def merge_sorted(
+    batches: "Iterator[pa.RecordBatch]", reduction: Reduction[Any]
+) -> "Iterator[pa.RecordBatch]":
+    """Merge rows of `kgroup-reduced` that are sorted by offsets partition and run: one row per partition.
 
     Holds a few parts of one partition at a time.
     """
-    from kgroup.log.scan import merge
-    from kgroup.spark.newest_source import packed_row, unpack
+    from kgroup.spark.reduced_source import packed_row, unpack
 
     rows = (row for batch in batches for row in batch.to_pylist())
     for partition, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
         first_run: int | None = None
-        parts: list[Newest] = []
+        parts: list[Any] = []
         for row in of_partition:
             first_run = row["run"] if first_run is None else first_run
-            parts.append(unpack(row["newest"]))
+            parts.append(unpack(row["part"]))
             if len(parts) == _MERGED_AT_ONCE:
-                parts = [merge(parts)]
+                parts = [reduction.merge(parts)]
         assert first_run is not None
-        yield packed_row(partition, first_run, merge(parts))
+        yield packed_row(partition, first_run, reduction.merge(parts))
 
 
 def _each_partition_in_one_run(tasks: "Iterable[Task]") -> bool:
     partitions = [run.offsets_partition for task in tasks for run in task.runs()]
     return len(partitions) == len(set(partitions))
-
-
-def _merged_by_partition(parts: "DataFrame") -> "DataFrame":
-    """Merge the runs of each offsets partition: a transaction may begin in one and end in a later one."""
-    from kgroup.spark.newest_source import SCHEMA
-
-    return (
-        parts.repartition("offsets_partition")
-        .sortWithinPartitions("offsets_partition", "run")
-        .mapInArrow(merge_sorted, SCHEMA)
-    )

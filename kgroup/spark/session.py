@@ -4,12 +4,17 @@ Importing this module does not import PySpark; `open_session` does.
 """
 
 import os
+import signal
+import socket
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark.java import find_java, launcher_home
@@ -21,25 +26,70 @@ LOCAL: Final = "local[*]"
 LOOPBACK: Final = "127.0.0.1"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
+CONNECT: Final = "sc://"
+
 _CLUSTERS: Final = ("spark://", "yarn", "k8s://")
+_CONNECT_PORT: Final = 15002
+_CONNECT_TIMEOUT_S: Final = 5.0
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @contextmanager
-def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "Iterator[SparkSession]":
+def open_session(
+    master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF, *, ship: bool = False
+) -> "Iterator[SparkSession]":
     """Start Spark, yield its session, stop it.
 
-    `conf` are Spark's own configuration keys and win over what kgroup sets. Raises InputError if `master` is
-    not one of Spark's, KgroupError if PySpark is missing, no usable Java is found or Spark does not start.
+    `master` may be the address of a Spark Connect server, `sc://HOST`, to which this only connects. `conf`
+    are Spark's own configuration keys and win over what kgroup sets. With `ship` executors get kgroup from
+    here. Raises InputError if `master` is not one of Spark's, KgroupError if PySpark is missing, no usable
+    Java is found or Spark does not start.
     """
+    if not _is_local(master) and not master.startswith((*_CLUSTERS, CONNECT)):
+        known = ", ".join(_CLUSTERS)
+        raise InputError(f"--master {master!r}: not local, local[N] or an address in {known}")
+    opened = _connected(master, conf) if master.startswith(CONNECT) else _started(master, conf)
+    with opened as session, TemporaryDirectory(prefix="kgroup-ship-") as folder:
+        if ship:
+            from kgroup.spark import shipping
+            from kgroup.spark.failure import raised_as_kgroup_error
+
+            with raised_as_kgroup_error(f"Spark ({master}) does not take kgroup's own code"):
+                shipping.ship(session, Path(folder))
+        yield session
+
+
+@contextmanager
+def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
+    """A session of a Spark Connect server, which runs with its own Java and its own settings."""
+    try:
+        import grpc  # noqa: F401  a session would ask for it much later
+        from pyspark.sql import SparkSession
+
+        from kgroup.spark.failure import raised_as_kgroup_error
+    except ImportError as error:
+        raise KgroupError(
+            f"Spark Connect is not installed ({error}): pip install 'kgroup[spark]' 'pyspark[connect]'"
+        ) from error
+    _check_that_one_listens(remote)
+    with raised_as_kgroup_error(f"Spark ({remote}) cannot be reached"):
+        session = SparkSession.builder.remote(remote).getOrCreate()
+        for key, value in conf.items():
+            session.conf.set(key, value)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
     try:
         from pyspark.sql import SparkSession
 
         from kgroup.spark.failure import raised_as_kgroup_error
     except ImportError as error:
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
-    if not _is_local(master) and not master.startswith(_CLUSTERS):
-        raise InputError(f"--master {master!r}: not local, local[N] or an address in {', '.join(_CLUSTERS)}")
     builder = SparkSession.builder.appName("kgroup").master(master)
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
@@ -47,6 +97,7 @@ def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "It
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({master}) did not start"),
+            _own_interrupts(),
         ):
             session = builder.getOrCreate()
         try:
@@ -55,7 +106,22 @@ def open_session(master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF) -> "It
             session.stop()
 
 
-def parse_conf(assignments: list[str]) -> dict[str, str]:
+def _check_that_one_listens(remote: str) -> None:
+    """The client itself would try for ten minutes."""
+    try:
+        address = urlsplit(remote)
+        host, port = address.hostname, address.port or _CONNECT_PORT
+    except ValueError as error:
+        raise InputError(f"--remote {remote}: {error}") from error
+    if not host:
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    try:
+        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise KgroupError(f"Spark ({remote}) cannot be reached: {error.strerror or error}") from error
+
+
+def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
     """Read `--spark-conf` arguments, each `key=value`. Raises InputError for one that is not."""
     conf = {}
     for assignment in assignments:
@@ -102,6 +168,19 @@ def _launch_environment(master: str, java_home: Path) -> dict[str, str | None]:
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
     }
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep SIGINT's handler: PySpark's own talks to the JVM in the middle of another call, which fails."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

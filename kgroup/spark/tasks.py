@@ -45,10 +45,7 @@ class Task(InputPartition):
         """Make one of runs."""
         return cls(
             json.dumps(
-                [
-                    [run.number, run.offsets_partition, [[str(s.path), s.start, s.end] for s in run.slices]]
-                    for run in runs
-                ]
+                [[run.number, run.offsets_partition, [_encoded(part) for part in run.slices]] for run in runs]
             )
         )
 
@@ -60,12 +57,20 @@ class Task(InputPartition):
             Run(
                 number,
                 tuple(
-                    Slice(path=Path(path), offsets_partition=offsets_partition, start=start, end=end)
-                    for path, start, end in slices
+                    Slice(
+                        path=Path(path), offsets_partition=offsets_partition, start=start, end=end, name=name
+                    )
+                    for path, name, start, end in slices
                 ),
             )
             for number, offsets_partition, slices in json.loads(self.value)
         ]
+
+
+def _encoded(part: "Slice") -> tuple[str, str | None, int, int]:
+    """An executor's working folder is another one; in messages the path stays as the user gave it."""
+    name = part.name if part.path.is_absolute() else part.name or str(part.path)
+    return str(part.path.absolute()), name, part.start, part.end
 
 
 def split_segments(segments: "Iterable[SegmentFile]", task_bytes: int) -> "list[Slice]":

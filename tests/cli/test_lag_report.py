@@ -265,7 +265,9 @@ def test_logs_of_two_clusters_do_not_make_one_report(kgroup):
             "the first line should name the columns",
         ),
         ([str(SMALL), "--spark", "--master", "mars"], 2, "--master 'mars'"),
-        ([str(SMALL), "--master", "local[1]"], 2, "--master and --spark-conf are for --spark"),
+        ([str(SMALL), "--master", "local[1]"], 2, "--master, --remote, --spark-conf, --ship"),
+        ([str(SMALL), "--save-as", "lag"], 2, "--master, --remote, --spark-conf, --ship"),
+        ([str(SMALL), "--spark", "--save-as", "lag", "-o", "csv"], 2, "--save-as is instead of --format"),
         ([str(SMALL), "--spark", "--spark-conf", "nonsense"], 2, "--spark-conf 'nonsense'"),
     ],
 )
@@ -276,7 +278,7 @@ def test_what_cannot_be_done_is_said_in_one_line(kgroup, arguments, status, said
     assert ended.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("example", [example for example in EXAMPLES if " -b " not in example.call])
+@pytest.mark.parametrize("example", [example for example in EXAMPLES if " fixtures/" in example.call])
 def test_the_examples_of_the_help_work(kgroup, monkeypatch, example):
     monkeypatch.chdir(FIXTURES.parent)
     _, *arguments = shlex.split(example.call)

@@ -103,9 +103,8 @@ def test_groups_of_a_capture_that_commit_one_offset_and_are_far_behind(statuses)
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--rules", "burrow"], "--rules and --now are for --status"),
-        (["--now", SOON], "--rules and --now are for --status"),
-        (["--status", "--spark"], "--status is not judged on Spark"),
+        (["--rules", "burrow"], "--rules is for --status"),
+        (["--now", SOON], "--now is for --status, --stuck, --explain,"),
         (["--status", "--now", "soon"], "--now soon: not a time"),
     ],
 )

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kgroup.net.admin import ClassicState
 from tests.net.broker_with_files import LIVES, BrokerWithFiles
 
 
@@ -34,12 +35,17 @@ def test_decode_reads_only_the_partitions_asked_for(kgroup, broker):
     assert live == rows_of(kgroup("decode", str(LIVES), "--partition", str(partition), "-o", "jsonl"))
 
 
-@pytest.mark.parametrize("status", [[], ["--status", "--now", "1795178909603"]], ids=["lag", "status"])
-def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker, status):
-    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl", *status))
+@pytest.mark.parametrize(
+    "view",
+    [[], ["--status", "--now", "1795178909603"], ["--stuck", "--now", "1795178924632"]],
+    ids=["lag", "status", "stuck"],
+)
+def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(kgroup, broker, view):
+    live = rows_of(kgroup("lag-report", "-b", "test:9092", "-o", "jsonl", *view))
     from_files = rows_of(
-        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl", *status)
+        kgroup("lag-report", str(LIVES), "--log-ends", str(LIVES / "topics.json"), "-o", "jsonl", *view)
     )
+    assert live
     assert live == from_files
 
 
@@ -53,6 +59,21 @@ def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):
     live = rows_of(kgroup("replay", "-b", "test:9092", "--group", "trades-848", "-o", "jsonl"))
     assert live
     assert live == rows_of(kgroup("replay", str(LIVES), "--group", "trades-848", "-o", "jsonl"))
+
+
+def test_replay_of_a_cluster_says_what_state_a_group_is_in_now(kgroup, broker):
+    broker.states["orders-app"] = ClassicState(state="PreparingRebalance", members=3)
+    ended = kgroup("replay", "-b", "test:9092", "--group", "orders-app", "--group", "trades-848")
+    assert ended.err.splitlines()[-1] == "kgroup: group orders-app: now PreparingRebalance, with 3 members"
+    assert "now" not in kgroup("replay", "-b", "test:9092", "--group", "orders-app", "-q").err
+    assert "now" not in kgroup("replay", str(LIVES), "--group", "orders-app").err
+
+
+def test_what_if_of_a_cluster_is_that_of_its_files(kgroup, broker):
+    asked = ("--group", "trades-848", "--members", "+1", "--rounds", "-o", "jsonl")
+    live = rows_of(kgroup("what-if", "-b", "test:9092", *asked))
+    assert {row["case"] for row in live} == {"recorded", "what-if"}
+    assert live == rows_of(kgroup("what-if", str(LIVES), *asked))
 
 
 @pytest.mark.parametrize("command", ["decode", "lag-report"])

@@ -13,10 +13,10 @@ from kgroup.group.time_lag import (
     TimeLagMethod,
     TimeLagNote,
     TooFewPoints,
-    UnreadRecord,
     exact_time_lag,
     interpolated_time_lag,
 )
+from kgroup.protocol.log_ends import FirstUnread
 
 NOW = 1_700_000_000_000
 
@@ -27,17 +27,17 @@ NOW = 1_700_000_000_000
         (100, None, 0, TimeLagNote.CAUGHT_UP),
         (101, None, 0, TimeLagNote.CAUGHT_UP),
         (99, None, 0, TimeLagNote.NOTHING_LEFT),
-        (50, UnreadRecord(offset=50, timestamp=NOW - 1500), 1500, None),
-        (50, UnreadRecord(offset=53, timestamp=NOW), 0, None),
-        (50, UnreadRecord(offset=50, timestamp=NOW + 1), 0, TimeLagNote.IN_FUTURE),
-        (50, UnreadRecord(offset=50, timestamp=-1), None, TimeLagNote.NO_TIMESTAMP),
-        (10, UnreadRecord(offset=10, timestamp=NOW - 9), 9, None),
-        (9, UnreadRecord(offset=10, timestamp=NOW - 9), 9, TimeLagNote.FIRST_LEFT_RECORD),
+        (50, FirstUnread(offset=50, timestamp_ms=NOW - 1500), 1500, None),
+        (50, FirstUnread(offset=53, timestamp_ms=NOW), 0, None),
+        (50, FirstUnread(offset=50, timestamp_ms=NOW + 1), 0, TimeLagNote.IN_FUTURE),
+        (50, FirstUnread(offset=50, timestamp_ms=-1), None, TimeLagNote.NO_TIMESTAMP),
+        (10, FirstUnread(offset=10, timestamp_ms=NOW - 9), 9, None),
+        (9, FirstUnread(offset=10, timestamp_ms=NOW - 9), 9, TimeLagNote.FIRST_LEFT_RECORD),
     ],
 )
 def test_by_the_first_unread_record_of_a_log_from_10_to_100(committed, first_unread, lag_ms, note):
     assert exact_time_lag(committed, 10, 100, first_unread, NOW) == TimeLag(
-        lag_ms=lag_ms, method=TimeLagMethod.FIRST_UNREAD_RECORD, note=note
+        lag_ms=lag_ms, method=TimeLagMethod.EXACT, note=note
     )
 
 
@@ -104,7 +104,7 @@ class TestTable:
 )
 def test_by_interpolation(points, committed, lag_ms, note):
     assert interpolated_time_lag(table(*points), committed, NOW) == TimeLag(
-        lag_ms=lag_ms, method=TimeLagMethod.INTERPOLATION, note=note
+        lag_ms=lag_ms, method=TimeLagMethod.INTERPOLATE, note=note
     )
 
 

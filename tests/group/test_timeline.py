@@ -45,6 +45,48 @@ def test_a_member_that_committed_within_its_session_timeout_has_left():
     assert causes(log.timeline().generations[1]) == [(K.LEAVE, Grade.INFERRED)]
 
 
+def gone_soon_after_a_round(log: GroupLog) -> CauseKind:
+    """b and c are together in a round stored at 60 s, and b is in none at 64 s; it committed nothing."""
+    log.generation(60, 2, member("b", 0), member("c", 1))
+    log.generation(64, 3, member("c", 0, 1))
+    (cause,) = [cause for cause in log.timeline().generations[-1].causes if "b-id" in cause.member_ids]
+    return cause.kind
+
+
+def test_a_member_that_is_gone_within_its_session_timeout_after_a_round_has_left():
+    log = GroupLog()
+    log.generation(55, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.LEAVE
+    log = GroupLog()
+    log.generation(0, 1, member("c", 0, 1))
+    log.commits(1, 57, 1, 0, 1)
+    assert gone_soon_after_a_round(log) is CauseKind.LEAVE
+
+
+def test_how_long_a_leader_took_is_unknown_and_a_member_may_have_expired_meanwhile():
+    log = GroupLog()
+    log.generation(0, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
+def test_a_transactional_commit_tells_nothing_of_the_round_as_it_is_taken_while_a_leader_is_waited_for():
+    log = GroupLog()
+    log.generation(0, 1, member("c", 0, 1))
+    log.commit(57, 0, 5, producer=7)
+    log.end_transaction(58, 7, committed=True)
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
+def test_times_of_two_brokers_or_of_a_clock_that_was_set_back_do_not_compare():
+    log = GroupLog()
+    log.generation(55, 1, member("b", 0))
+    log.leader_epoch = 1
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+    log = GroupLog()
+    log.generation(61, 1, member("b", 0))
+    assert gone_soon_after_a_round(log) is CauseKind.MEMBER_GONE
+
+
 def test_a_member_that_falls_silent_for_its_session_timeout_expired():
     log = GroupLog()
     log.generation(0, 1, member("a", 0), member("b", 1))
@@ -84,6 +126,26 @@ def test_a_member_whose_offsets_stand_still_may_have_been_idle():
     assert causes(log.timeline().generations[1]) == [(K.MEMBER_GONE, Grade.UNKNOWN)]
 
 
+def test_a_silent_member_may_have_left_long_before_where_a_round_came_to_nothing_between():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 21, 2, 0, 1)
+    log.commits(23, 32, 2, 0)
+    log.generation(32, 3, member("a", 0, 1))
+    assert causes(log.timeline().generations[1]) == [(K.MEMBER_GONE, Grade.UNKNOWN)]
+
+
+def test_commits_with_another_coordinator_are_by_another_clock():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 21, 2, 0, 1)
+    log.leader_epoch = 1
+    log.generation(22, 2, member("a", 0, 1))
+    cause = only(log.timeline().generations[1])
+    assert (cause.kind, cause.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
+    assert "another coordinator, whose clock may differ" in cause.evidence
+
+
 def test_a_long_round_may_have_dropped_a_member_that_still_committed():
     log = GroupLog()
     log.generation(0, 1, member("a", 0), member("b", 1))
@@ -105,13 +167,34 @@ def test_a_static_member_comes_back_without_a_round():
     assert restart.cause.member_ids == ("old-id", "new-id")
 
 
+def test_a_static_member_that_comes_back_to_another_coordinator_may_have_expired_with_the_first():
+    log = GroupLog()
+    log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.leader_epoch = 1
+    log.generation(9, 1, member("new", 0, instance="rack1"), member("b", 1))
+    restart = log.timeline().occurrences[-1].cause
+    assert (restart.kind, restart.grade) == (K.STATIC_RESTART, Grade.UNKNOWN)
+    assert restart.alternatives == (K.STATIC_RESTART, K.SESSION_EXPIRED)
+
+
 def test_a_static_member_that_comes_back_keeps_its_partitions():
     log = GroupLog()
     log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.commits(1, 7, 2, 0)
     log.generation(9, 2, member("new", 0, instance="rack1"), member("b", 1))
     second = log.timeline().generations[1]
     assert causes(second) == [(K.STATIC_RESTART, Grade.RECORDED)]
     assert second.moved.moved == 0 and second.moved.kept == 2
+
+
+def test_a_static_member_with_another_id_after_a_long_round_may_have_expired_and_come_back():
+    log = GroupLog()
+    log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.commits(1, 20, 1, 1)  # b goes on, and tells nothing of the other
+    log.generation(21, 2, member("new", 0, instance="rack1"), member("b", 1))
+    cause = only(log.timeline().generations[1])
+    assert (cause.kind, cause.grade) == (K.STATIC_RESTART, Grade.UNKNOWN)
+    assert cause.alternatives == (K.STATIC_RESTART, K.SESSION_EXPIRED)
 
 
 def test_a_member_subscribes_to_something_else():

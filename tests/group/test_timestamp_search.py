@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.group.time_lag import TimeLag, TimeLagMethod, TimeLagNote, UnreadRecord
+from kgroup.group.time_lag import TimeLag, TimeLagNote
+from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.group.timestamp_search import TimestampSearch
+from kgroup.protocol.log_ends import FirstUnread
 
 NOW = 1_700_000_000_000
 
@@ -17,12 +19,12 @@ def search(log, committed_offset, now=NOW, **bounds):
     while (question := searching.question_ms) is not None:
         questions += 1
         found = next((record for record in log if record[1] >= question), None)
-        searching.tell(found and UnreadRecord(offset=found[0], timestamp=found[1]))
+        searching.tell(found and FirstUnread(offset=found[0], timestamp_ms=found[1]))
     return searching.time_lag(now), questions
 
 
 def lag(ms, note=None):
-    return TimeLag(lag_ms=ms, method=TimeLagMethod.BISECTION, note=note)
+    return TimeLag(lag_ms=ms, method=TimeLagMethod.BISECT, note=note)
 
 
 LOG = [(0, NOW - 900), (1, NOW - 500), (2, NOW - 500), (5, NOW - 100), (6, NOW)]

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgroup.log import scan_last
-from kgroup.log.scan import Slice, split
-from kgroup.log.scan_last import last_commits
-from kgroup.log.sources import open_sources
+from kgroup.log.batch import Batch
+from kgroup.log.scan import Slice
+from kgroup.log.scan_last import Keep, counting, last_commits, last_part, merge_last, periods_of
+from kgroup.log.segment import read_segment
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
-from tests.log.test_scan_parity import CAPTURES
 
 PARTITION = 7
 A, B = ("a", "t", 0), ("b", "t", 0)
@@ -123,20 +123,59 @@ def test_it_equals_going_through_one_by_one_however_it_is_cut(tmp_path_factory, 
     assert held(found) == plainly(events, slots)
 
 
-@pytest.mark.parametrize("capture", CAPTURES[:3], ids=str)
-def test_the_last_one_of_a_capture_is_what_counts(capture):
-    from kgroup.log.scan import newest
-
-    slices = [
-        s for source in open_sources([str(capture)]) for s in split(source.path, source.partition, 1 << 20)
+@settings(max_examples=60)
+@given(EVENTS, st.integers(1, 4), st.data())
+def test_parts_that_are_read_apart_and_merged_in_any_grouping_leave_the_same(
+    tmp_path_factory, events, slots, data
+):
+    batches = []
+    for at, (kind, what, producer) in enumerate(events):
+        if kind == "marker":
+            batches.append(marker(at, producer, committed=what))
+        else:
+            record = commit(*what, at) if kind == "commit" else tombstone(*what)
+            batches.append(batch(at, [record], producer_id=producer))
+    path = write(tmp_path_factory.mktemp("log"), batches, PARTITION)
+    ends = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
+    cuts = sorted(data.draw(st.sets(st.sampled_from(ends)))) if ends else []
+    keep = Keep(slots=slots)
+    parts = [
+        last_part([Slice(path=path, offsets_partition=PARTITION, start=start, end=end)], keep)
+        for start, end in pairwise([0, *cuts, path.stat().st_size])
     ]
-    counting = {
-        (row["offsets_partition"], row["group"], row["topic"], row["partition"]): row["offset"]
-        for row in newest(slices).commits.to_pylist()
-        if not row["tombstone"]
-    }
-    assert counting
-    assert {
-        (row["offsets_partition"], row["group"], row["topic"], row["partition"]): row["offset"]
-        for row in last_commits(slices, 1).commits.to_pylist()
-    } == counting
+    middle = data.draw(st.integers(0, len(parts)))
+    merged = merge_last([merge_last(parts[:middle], keep), merge_last(parts[middle:], keep)], keep)
+    assert held(counting(merged, keep)) == plainly(events, slots)
+
+
+def test_a_generation_that_goes_on_in_the_next_part_has_not_changed_there(tmp_path):
+    generations = [1, 2, 2, 3]
+    path = write(
+        tmp_path, [batch(i, [group_metadata("a", generation)]) for i, generation in enumerate(generations)], 7
+    )
+    keep = Keep(slots=1)
+    parts = [last_part([part], keep) for part in slice_per_batch(path)]
+    merged = counting(merge_last(parts, keep), keep)
+    assert merged.membership_changes == {(PARTITION, "a"): (0, 1, 3)}
+    assert merged == last_commits(slice_per_batch(path), 1)
+
+
+def slice_per_batch(path):
+    found = [item for item in read_segment(path) if isinstance(item, Batch)]
+    return [
+        Slice(path=path, offsets_partition=PARTITION, start=item.position, end=item.position + item.size)
+        for item in found
+    ]
+
+
+def test_of_each_period_the_last_ones_stay_and_a_tombstone_ends_only_what_is_before_it_in_its_own(tmp_path):
+    # Of `commit` the timestamp is the offset and 1; a tombstone's record is of 1000 ms and its log offset.
+    batches = [
+        batch(0, [commit(*A, 1), commit(*A, 2), commit(*A, 3)]),
+        batch(3, [commit(*A, 1400), tombstone(*A), commit(*A, 1500)]),
+    ]
+    path = write(tmp_path, batches, PARTITION)
+    keep = Keep(slots=2, period_ms=1000)
+    found = counting(last_part(slice_per_batch(path), keep), keep).commits
+    rows = list(zip(periods_of(found, 1000).tolist(), found["offset"].to_pylist(), strict=True))
+    assert rows == [(0, 2), (0, 3), (1, -1), (1, 1500)]

@@ -9,7 +9,8 @@ from kgroup.log.batch import Damage
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
 from kgroup.log.spool import SpooledStream
-from kgroup.log.transactions import TransactionOutcome, TransactionOutcomes
+from kgroup.log.transactions import TransactionOutcomes
+from kgroup.protocol.entries import TransactionOutcome
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = [capture for capture in sorted(FIXTURES.glob("[0-9]*/*")) if (capture / "truth.jsonl").exists()]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.segment import read_segment
-from kgroup.net.admin import Broker, Coordinator, Topic
+from kgroup.net.admin import Broker, ClassicState, Coordinator, Topic
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
@@ -22,7 +22,8 @@ OFFSET_OUT_OF_RANGE, NOT_LEADER = 1, 6
 class BrokerWithFiles:
     """Holds these segments, sends `at_most` bytes a partition, and knows the topics that LIVES lists.
 
-    `errors` are its next answers to fetches; `coordinator` is the broker that it names for every group.
+    `errors` are its next answers to fetches; `coordinator` is the broker that it names for every group;
+    `states` are those that it says classic groups are in.
     """
 
     segments: dict[int, Path] = field(default_factory=SEGMENTS.copy)
@@ -31,6 +32,7 @@ class BrokerWithFiles:
     name: str = "test:9092"
     cleaned_at_the_end: int = 0
     coordinator: int | None = 1
+    states: dict[str, ClassicState] = field(default_factory=dict)
 
     def __enter__(self):
         return self
@@ -55,6 +57,9 @@ class BrokerWithFiles:
             "error": None,
         }
         return [Coordinator(group=group, **place) for group in groups]
+
+    def classic_state(self, group):
+        return self.states.get(group)
 
     def topics(self, names=None):
         offsets_topic = Topic(name=OFFSETS_TOPIC, topic_id=None, leaders=dict.fromkeys(range(50), 1))

@@ -11,7 +11,7 @@ import kgroup.testing
 from kgroup.errors import InputError, SourceError
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
-from kgroup.net.admin import Cluster, _parse_servers
+from kgroup.net.admin import ClassicState, Cluster, _parse_servers
 from kgroup.net.consumer import copy_offsets_topic
 from kgroup.net.properties import ConnectionOptions
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
@@ -122,9 +122,13 @@ def test_a_topic_that_does_not_exist_is_left_out_and_not_made(cluster):
     assert "kgroup-no-such-topic" not in cluster.topics()
 
 
-def test_a_group_that_does_not_exist_is_an_error(cluster):
-    with pytest.raises(SourceError, match="kgroup-no-such-group"):
-        cluster.describe_group("kgroup-no-such-group")
+def test_a_group_that_does_not_exist_has_no_state(cluster):
+    assert cluster.classic_state("kgroup-no-such-group") is None
+
+
+@pytest.mark.skipif("KGROUP_TEST_BOOTSTRAP" in os.environ, reason="the other cluster has no such group")
+def test_a_group_that_only_commits_is_empty(cluster):
+    assert cluster.classic_state("billing") == ClassicState(state="Empty", members=0)
 
 
 def test_a_copy_of_the_offsets_topic_ends_at_its_high_watermarks(cluster, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from kgroup.log.batch import Batch, Codec, Damage, LogRecord, TimestampType
 from kgroup.log.entries import ReadRecord, decode_record
 from kgroup.log.partition import SegmentFile
-from kgroup.log.transactions import TransactionOutcome
+from kgroup.protocol.entries import TransactionOutcome
 from kgroup.protocol.records import decode_entry
 from kgroup.report.entry_text import entry_text
 from kgroup.report.record_json import damage_json, record_json

@@ -8,7 +8,7 @@ import pytest
 from kgroup.log.batch import Damage
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
-from kgroup.log.transactions import TransactionOutcome
+from kgroup.protocol.entries import TransactionOutcome
 from kgroup.report.emit import JsonText, Row
 from kgroup.report.record_json import record_json
 from kgroup.report.record_text import RecordText

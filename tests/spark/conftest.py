@@ -1,10 +1,12 @@
 """One Spark session for all tests that need one: it takes seconds to start."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kgroup.spark import session as session_module
 from kgroup.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -16,3 +18,14 @@ def spark() -> "Iterator[SparkSession]":
     conf = {"spark.sql.shuffle.partitions": "2"}
     with open_session("local[2]", conf) as session:
         yield session
+
+
+@pytest.fixture
+def shared_session(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands use the session of these tests instead of starting one."""
+
+    @contextmanager
+    def opened(master: str, conf: object, *, ship: bool = False) -> "Iterator[SparkSession]":
+        yield spark
+
+    monkeypatch.setattr(session_module, "open_session", opened)

@@ -10,9 +10,11 @@ import pytest
 from kgroup.errors import KgroupError
 from kgroup.log.batch import Batch
 from kgroup.log.scan import Slice, newest, split
+from kgroup.log.scan_last import Keep, counting, last_commits
 from kgroup.log.segment import read_segment
 from kgroup.log.sources import open_sources
-from kgroup.spark import jobs, newest_source
+from kgroup.spark import jobs, reduced_source
+from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +39,7 @@ def test_spark_equals_local_on_every_capture_and_every_damaged_file(spark: "Spar
     assert len({part.offsets_partition // 100 for part in slices}) > 50
     assert local.commits.num_rows > 1000
     assert local.damage
-    assert jobs.newest_of_slices(spark, slices, WHOLE_FILES) == local
+    assert jobs.reduced_slices(spark, slices, WHOLE_FILES, NewestRecords()) == local
 
 
 def transactional_segments() -> list[Path]:
@@ -80,10 +82,22 @@ def cut_at_every_boundary(paths: list[Path]) -> tuple[list[Slice], list[Slice]]:
 def test_a_transaction_that_is_cut_anywhere_counts_the_same(spark: "SparkSession") -> None:
     fronts, backs = cut_at_every_boundary(transactional_segments())
     # With all fronts before all backs each part is a run by itself, and they meet again only in the shuffle.
-    merged = jobs.newest_of_slices(spark, [*fronts, *backs], WHOLE_FILES)
+    merged = jobs.reduced_slices(spark, [*fronts, *backs], WHOLE_FILES, NewestRecords())
     whole = newest(replace(front, end=back.end) for front, back in zip(fronts, backs, strict=True))
     assert merged == whole
     assert merged.commits.num_rows > len(fronts)
+
+
+@pytest.mark.spark
+def test_last_commits_of_a_log_that_is_cut_anywhere_are_the_same(spark: "SparkSession") -> None:
+    fronts, backs = cut_at_every_boundary(transactional_segments())
+    keep = Keep(slots=3)
+    both = Both(NewestRecords(), LastCommitsOfEach(keep))
+    newest_records, last = jobs.reduced_slices(spark, [*fronts, *backs], WHOLE_FILES, both)
+    whole = [replace(front, end=back.end) for front, back in zip(fronts, backs, strict=True)]
+    assert newest_records == newest(whole)
+    assert counting(last, keep) == last_commits(whole, 3)
+    assert last.settled.num_rows > len(fronts)
 
 
 @pytest.mark.spark
@@ -92,7 +106,7 @@ def test_a_partition_in_several_tasks_of_several_slices(spark: "SparkSession") -
     slices = [part for path in segments for part in slice_per_batch(path, 11)]
     task_bytes = sum(part.end - part.start for part in slices) // 5
     whole = [part for path in segments for part in split(path, 11, WHOLE_FILES)]
-    assert jobs.newest_of_slices(spark, slices, task_bytes) == newest(whole)
+    assert jobs.reduced_slices(spark, slices, task_bytes, NewestRecords()) == newest(whole)
 
 
 @pytest.mark.spark
@@ -104,7 +118,7 @@ def test_nothing_to_read_leaves_nothing(spark: "SparkSession") -> None:
 def test_a_segment_that_vanishes_is_one_line_with_its_path(spark: "SparkSession") -> None:
     gone = Slice(path=Path("/nowhere/0.log"), offsets_partition=0, start=0, end=100)
     with pytest.raises(KgroupError) as raised:
-        jobs.newest_of_slices(spark, [gone], WHOLE_FILES)
+        jobs.reduced_slices(spark, [gone], WHOLE_FILES, NewestRecords())
     assert str(raised.value) == "the Spark job failed: /nowhere/0.log: No such file or directory"
 
 
@@ -114,11 +128,11 @@ def test_parts_of_a_partition_are_merged_in_log_order_and_partitions_stay_apart(
         part for partition in (11, 12) for path in segments for part in slice_per_batch(path, partition)
     ]
     rows = [
-        newest_source.packed_row(part.offsets_partition, run, newest([part]))
+        reduced_source.packed_row(part.offsets_partition, run, newest([part]))
         for run, part in enumerate(slices)
     ]
-    merged = [batch.to_pylist()[0] for batch in jobs.merge_sorted(iter(rows))]
+    merged = [batch.to_pylist()[0] for batch in jobs.merge_sorted(iter(rows), NewestRecords())]
     assert [(row["offsets_partition"], row["run"]) for row in merged] == [(11, 0), (12, len(slices) // 2)]
     for row in merged:
         whole = [part for path in segments for part in split(path, row["offsets_partition"], WHOLE_FILES)]
-        assert newest_source.unpack(row["newest"]) == newest(whole)
+        assert reduced_source.unpack(row["part"]) == newest(whole)

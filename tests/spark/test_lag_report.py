@@ -1,31 +1,16 @@
 """`kgroup lag-report --spark` prints what `kgroup lag-report` prints, byte for byte."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kgroup.cli.app import main
-from kgroup.spark import session as session_module
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/*/truth.jsonl"))
 
 
-@pytest.fixture
-def shared_session(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command use the session of these tests instead of starting one."""
-
-    @contextmanager
-    def opened(master: str, conf: object) -> "Iterator[SparkSession]":
-        yield spark
-
-    monkeypatch.setattr(session_module, "open_session", opened)
+LIVES = [path for path in CAPTURES if path.name == "lives"]
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
@@ -43,3 +28,36 @@ def test_spark_reports_what_the_local_scan_reports(capture: Path, capsys: pytest
     local = report(capsys, str(capture))
     assert local[0].count("\n") > 5
     assert report(capsys, str(capture), "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: str(path.relative_to(FIXTURES)))
+@pytest.mark.parametrize("rules", ["burrow", "kgroup"])
+def test_spark_judges_as_the_local_scan_judges(
+    capture: Path, rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (str(capture), "--status", "--rules", rules, "--now", "2026-11-20T13:00Z")
+    local = report(capsys, *arguments)
+    assert '"status":' in local[0]
+    assert report(capsys, *arguments, "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
+def test_spark_tells_the_history_that_the_local_scan_tells(
+    capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = report(capsys, str(capture), "--windows", "20s")
+    assert local[0].count("\n") > 5
+    assert report(capsys, str(capture), "--windows", "20s", "--spark") == local
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
+def test_spark_finds_what_the_local_scan_finds(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    local = report(capsys, str(capture), "--stuck")
+    assert local[0].count("\n") > 3
+    assert report(capsys, str(capture), "--stuck", "--spark") == local

@@ -18,6 +18,7 @@ KINDS = {
     "stories": "tests.vectors.stories",
     "lag-status": "tests.vectors.lag_status",
     "time-lag": "tests.vectors.time_lag",
+    "what-if": "tests.vectors.what_if",
 }
 
 

@@ -1,8 +1,8 @@
-"""A capture's `story.json`: does replay find what was done to each group, and accuse no other?
+"""A capture's `story.json`: do replay and `lag-report --stuck` find what was done, and accuse nobody else?
 
 Each condition that a log can show is a case; one that it cannot show is printed as held, with the reason,
-and not counted. Each group is one more case: nothing that replay grades `recorded` or `inferred` may be
-without an event that made it. Conditions that need log ends (stuck, lag) are not judged here.
+and not counted. Each group is two more cases: nothing that replay, or `--stuck` as of the capture's end,
+grades `recorded` or `inferred` may be without an event that made it.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,22 +12,12 @@ from typing import Any
 from kgroup.errors import KgroupError
 from kgroup.group.timeline_model import CauseKind, Grade, Pattern
 from tests.vectors.case import Case, VectorError
-from tests.vectors.story import SLOW_MS, Said, Story, is_true, read_story
+from tests.vectors.story import SLOW_MS, HeldError, Said, Story, is_true, read_story
+from tests.vectors.story_findings import JUDGES as LAG_JUDGES
+from tests.vectors.story_findings import Found, false_findings, find_in, lag_failure
 
 K = CauseKind
-NEEDS_LAG = {
-    "stuck-no-commits",
-    "stuck-one-partition",
-    "lag-growing",
-    "caught-up-idle",
-    "empty-with-lag-growing",
-    "never-commits",
-}
 PATTERNS_NEED = {"rebalance-storm": "rebalance-storm", "flapping-member": "rebalance-storm"}
-
-
-class HeldError(Exception):
-    """The log cannot show the condition, and why."""
 
 
 def cases(path: Path) -> Iterator[Case]:
@@ -37,18 +27,21 @@ def cases(path: Path) -> Iterator[Case]:
     for folder in folders:
         try:
             story = read_story(folder)
+            found = find_in(folder, story.stopped_ms)
         except (KgroupError, ValueError, KeyError) as error:
             yield Case(str(folder), f"{type(error).__name__}: {error}")
             continue
-        yield from story_cases(story)
+        yield from story_cases(story, found)
 
 
-def story_cases(story: Story) -> Iterator[Case]:
+def story_cases(story: Story, found: Found) -> Iterator[Case]:
     said = list(story.said())
     for condition in story.truth:
         name = f"{story.name} {condition['group']} {condition['condition']}"
         try:
-            failure = condition_failure(story, condition, [s for s in said if s.group == condition["group"]])
+            failure = condition_failure(
+                story, condition, [s for s in said if s.group == condition["group"]], found
+            )
         except HeldError as held:
             print(f"held   {name}: {held}")
             continue
@@ -60,6 +53,9 @@ def story_cases(story: Story) -> Iterator[Case]:
         accused = [f"{s.cause.kind} at {s.at_ms}: {s.cause.evidence}" for s in wrong]
         accused += [f"{p.name}: {p.evidence}" for p in patterns]
         yield Case(f"{story.name} {group} accused of nothing it did not do", "; ".join(accused) or None)
+    for group, false in false_findings(story, found):
+        accused = [f"{finding.kind}: {finding.evidence}" for finding in false]
+        yield Case(f"{story.name} {group} found guilty of nothing it did not do", "; ".join(accused) or None)
 
 
 def is_pattern_true(story: Story, group: str, pattern: Pattern) -> bool:
@@ -69,10 +65,10 @@ def is_pattern_true(story: Story, group: str, pattern: Pattern) -> bool:
     return any(t["group"] == group and t["condition"] == needed for t in story.truth)
 
 
-def condition_failure(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
+def condition_failure(story: Story, condition: dict[str, Any], said: list[Said], found: Found) -> str | None:
     name = condition["condition"]
-    if name in NEEDS_LAG:
-        raise HeldError("not judged yet: needs lag-report --stuck")
+    if name in LAG_JUDGES:
+        return lag_failure(story, condition, found)
     if name not in JUDGES:
         raise HeldError("no rule for this condition")
     if condition["group"] not in story.timelines:

@@ -28,6 +28,10 @@ SLOW_MS = 60_000
 CLOCK_MS = 1_500
 
 
+class HeldError(Exception):
+    """The log cannot show a condition, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A cause that replay gives, and where."""
@@ -53,6 +57,8 @@ class Story:
     timelines: dict[str, Timeline]
     group_records: dict[str, list[int]]
     """When each group's records other than commits were written, whatever replay makes of them."""
+    stopped_ms: int
+    """When the capture ends."""
 
     def said(self) -> Iterator[Said]:
         for group, timeline in self.timelines.items():
@@ -86,7 +92,7 @@ def read_story(folder: Path) -> Story:
     entries = _noting(select(slices, lambda group: True), records)
     timelines = replay(entries, LogDirEndsReader(sources.log_dirs).topic_names())
     name = f"{folder.absolute().parent.name}/{folder.name}"
-    return Story(name, told["truth"], told["events"], timelines, records)
+    return Story(name, told["truth"], told["events"], timelines, records, told["stoppedMs"])
 
 
 def _noting(

@@ -1,4 +1,4 @@
-"""Every capture that has a diary: replay finds what was done, and accuses nobody else."""
+"""Every capture that has a diary: replay and findings name what was done, and accuse nobody else."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import pytest
 from kgroup.group.timeline_model import CauseKind, Grade
 from tests.vectors import stories
 from tests.vectors.case import VectorError
-from tests.vectors.story import is_true, read_story
+from tests.vectors.story import HeldError, is_true, read_story
+from tests.vectors.story_findings import JUDGES, false_findings, find_in, lag_failure
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FOLDERS = sorted(story.parent for story in FIXTURES.rglob("story.json"))
@@ -50,6 +51,47 @@ def test_a_cause_that_no_event_made_is_false():
     assert is_true(story, said) is True
     story.events[:] = [event for event in story.events if event["what"] != "kill-member"]
     assert is_true(story, said) is False
+
+
+LIVES = [folder for folder in FOLDERS if folder.name == "lives"]
+
+
+@pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
+def test_the_lag_conditions_of_a_rich_capture_are_all_judged_and_found(folder):
+    story = read_story(folder)
+    found = find_in(folder, story.stopped_ms)
+    judged = {t["condition"]: lag_failure(story, t, found) for t in story.truth if t["condition"] in JUDGES}
+    assert judged == dict.fromkeys(
+        (
+            "stuck-no-commits",
+            "stuck-one-partition",
+            "lag-growing",
+            "caught-up-idle",
+            "empty-with-lag-growing",
+        )
+    )
+
+
+def test_conditions_that_are_over_or_gone_are_held():
+    folder = FIXTURES / "3.9.1" / "lives"
+    story = read_story(folder)
+    found = find_in(folder, story.stopped_ms)
+    stuck = next(t for t in story.truth if t["condition"] == "stuck-no-commits")
+    with pytest.raises(HeldError, match="over before the log ends"):
+        lag_failure(story, {**stuck, "to_ms": stuck["to_ms"] - 61_000}, found)
+    with pytest.raises(HeldError, match="nothing of the group is left"):
+        lag_failure(story, {**stuck, "group": "nosuch"}, found)
+    assert "no stopped-group" in (lag_failure(story, {**stuck, "group": "orders-app"}, found) or "")
+
+
+@pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
+def test_a_finding_without_a_cause_in_the_diary_is_false(folder):
+    story = read_story(folder)
+    found = find_in(folder, story.stopped_ms)
+    assert [group for group, false in false_findings(story, found) if false] == []
+    story.truth[:] = [t for t in story.truth if t["group"] not in ("warehouse-stuck", "search-indexer")]
+    accused = [group for group, false in false_findings(story, found) if false]
+    assert accused == ["search-indexer", "warehouse-stuck"]
 
 
 def test_a_folder_without_a_diary_is_no_story(tmp_path):

@@ -1,0 +1,229 @@
+"""One look at all groups: what `lag-report` asks of logs or a cluster, once or again and again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kgroup.cli.lag_breakdown import Breakdown
+from kgroup.cli.lag_inputs import LagInputs, gather
+from kgroup.cli.lag_status import StatusJudge, Windows
+from kgroup.cli.lag_time import TimeColumns, time_columns
+from kgroup.cli.progress import byte_progress
+from kgroup.errors import SourceError
+from kgroup.group.lag import LagRow
+from kgroup.group.lag_looks import LagLooks
+from kgroup.group.lag_rules import RuleSet, rules_named
+from kgroup.group.membership import GroupKind
+from kgroup.group.offset_expiry import RETENTION_MS
+from kgroup.group.time_lag_method import TimeLagMethod
+from kgroup.log.data_logs import DataLogs
+from kgroup.log.scan import Newest, Slice, merge, newest, split
+from kgroup.log.scan_last import LastCommits, last_commits
+from kgroup.log.sources import Sources
+from kgroup.protocol.log_ends import LogListing
+from kgroup.protocol.topic_id import topic_id_text
+from kgroup.report.emit import Column, Row
+
+if TYPE_CHECKING:
+    from kgroup.net.admin import Cluster
+    from kgroup.spark.remote import RemoteLogs
+
+WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
+_SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagQuestion:
+    """What is asked at each look. `groups` and `topics` are names or a shell's patterns; None is all.
+
+    `rules` and `time_lag` are None where no status and no time lag is wanted. `only_lagging` is for whoever
+    shows rows: findings and sums look at all of them.
+    """
+
+    groups: Sequence[str] | None = None
+    topics: Sequence[str] | None = None
+    log_ends: Path | None = None
+    only_lagging: bool = False
+    rules: RuleSet | None = None
+    time_lag: TimeLagMethod | None = None
+    findings: bool = False
+    breakdown: bool = False
+    retention_ms: int = RETENTION_MS
+    quiet: bool = False
+
+    @property
+    def window_commits(self) -> int | None:
+        """How many commits of each key the answer needs, None if only the newest."""
+        needed = self.findings or self.rules is not None or self.time_lag is not None
+        return WINDOW_COMMITS if needed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedLogs:
+    """Logs to scan; where they are a cluster's, what it says of all topics, and the cluster to ask more."""
+
+    sources: Sources
+    listing: LogListing | None = None
+    cluster: "Cluster | None" = None
+    remote: "RemoteLogs | None" = None
+    """Where to fetch segments from that are not here; only Spark can."""
+
+    def message(self, text: str) -> str:
+        """A message with the names that the user knows."""
+        return text if self.remote is None else self.remote.named_in(text)
+
+
+class _Filler(Protocol):
+    """Fills columns that are not in a row itself."""
+
+    def fields(self, row: LagRow) -> Mapping[str, object]:
+        """The fields by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What one look found, at `now_ms` (epoch ms)."""
+
+    question: LagQuestion
+    now_ms: int
+    sources: Sources
+    inputs: LagInputs
+    windows: Windows | None
+    status: StatusJudge | None
+    times: TimeColumns | None
+    looks: LagLooks | None
+    breakdown: Breakdown | None = None
+
+    def lag_rows(self) -> Iterator[LagRow]:
+        """The partitions that were asked for, by group, topic, partition, made anew at each call."""
+        return _chosen(self.inputs, self.question)
+
+    def rows(self, columns: Sequence[Column]) -> Iterator[Row]:
+        """Their fields for these columns."""
+        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times, self.status)
+        fillers = [filler for filler in asked if filler is not None]
+        if self.times is None and self.looks is not None:
+            fillers.append(self.looks)
+        names = [column.name for column in columns if column.name in LagRow.__slots__]
+        for row in self.lag_rows():
+            fields = {name: getattr(row, name) for name in names}
+            fields["notes"] = [note.value for note in row.notes]
+            if row.topic_id is not None and "topic_id" in fields:
+                fields["topic_id"] = topic_id_text(row.topic_id)
+            for filler in fillers:
+                fields |= filler.fields(row)
+            yield fields
+
+    def problems(self) -> tuple[str, ...]:
+        """What could not be read: each with its place. Complete when the rows have been made."""
+        met = [filler.problems for filler in (self.times, self.breakdown) if filler is not None]
+        return tuple(dict.fromkeys(line for lines in (self.inputs.problems, *met) for line in lines))
+
+    def remarks(self) -> Iterator[str]:
+        """What the rows do not show and somebody may miss."""
+        inputs = self.inputs
+        for skipped in self.sources.skipped:
+            yield f"{skipped.path}: not read: {skipped.why}"
+        without_rows = {group.group_id for group in inputs.groups_without_rows()}
+        for group_id, group in sorted(inputs.groups.items()):
+            notes = [*group.notes, *(note for member in group.members for note in member.notes)]
+            if group_id in without_rows:
+                share = group.kind is GroupKind.SHARE
+                notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
+            if notes:
+                members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
+                yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
+        if inputs.pending:
+            yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
+        if not inputs.ends.sources() and inputs.commits.num_rows:
+            yield "no log ends found: give a broker's log directory, or --log-ends FILE"
+
+
+def take_look(
+    question: LagQuestion,
+    logs: OpenedLogs,
+    scanned: tuple[Newest, LastCommits | None],
+    now_ms: int,
+    looks: LagLooks | None = None,
+) -> Look:
+    """Put together what a scan of the logs found; `looks` take it to what they know.
+
+    A cluster is asked for time lags here. Raises SourceError if the groups that were named are not there.
+    """
+    newest_records, last = scanned
+    inputs = gather(newest_records, logs.sources, question.log_ends, matcher(question.groups), logs.listing)
+    if question.groups and not inputs.groups and not inputs.commits.num_rows:
+        named = " or ".join(question.groups)
+        raise SourceError(f"no group here matches {named}; leave out --group to see all")
+    if looks is not None:
+        looks.add(_chosen(inputs, question), now_ms)
+    windows = Windows(last, WINDOW_COMMITS) if last is not None else None
+    status = times = None
+    if question.rules is not None and windows is not None:
+        status = StatusJudge(windows=windows, rules=rules_named(question.rules), now_ms=now_ms)
+    if question.time_lag is not None and windows is not None:
+        rows = _chosen(inputs, question)
+        times = time_columns(question.time_lag, logs.sources, logs.cluster, rows, windows, now_ms, looks)
+    return Look(
+        question=question,
+        now_ms=now_ms,
+        sources=logs.sources,
+        inputs=inputs,
+        windows=windows,
+        status=status,
+        times=times,
+        looks=looks,
+        breakdown=_breakdown(question, inputs, logs),
+    )
+
+
+def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Breakdown | None:
+    if not question.breakdown:
+        return None
+    data_logs = DataLogs(logs.sources.log_dirs)
+    return Breakdown(inputs=inputs, data_logs=data_logs, retention_ms=question.retention_ms)
+
+
+def scan_logs(sources: Sources, question: LagQuestion) -> tuple[Newest, LastCommits | None]:
+    """Read the logs in this process, a second time if last commits are needed, too."""
+    import pyarrow as pa
+
+    # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
+    pa.set_memory_pool(pa.system_memory_pool())
+    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
+    size = sum(part.end - part.start for part in parts)
+    found = _newest(parts, size, quiet=question.quiet)
+    if question.window_commits is None:
+        return found, None
+    with byte_progress("reading windows", size, quiet=question.quiet) as advance:
+        return found, last_commits(parts, question.window_commits, advance)
+
+
+def _newest(parts: Sequence[Slice], size: int, *, quiet: bool) -> Newest:
+    scanned: list[Newest] = []
+    with byte_progress("reading", size, quiet=quiet) as advance:
+        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
+            so_far: Newest | None = None
+            for part in of_partition:
+                found = newest([part])
+                so_far = merge([so_far, found]) if so_far else found
+                advance(part.end - part.start)
+            scanned += [so_far] if so_far else []
+    return merge(scanned)
+
+
+def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
+    """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
+    if not patterns:
+        return lambda name: True
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:
+    wanted = matcher(question.topics)
+    for row in inputs.rows():
+        if wanted(row.topic):
+            yield row

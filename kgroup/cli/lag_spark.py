@@ -1,0 +1,131 @@
+"""`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kgroup.cli.progress import activity, polled_progress
+from kgroup.errors import InputError
+from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
+    from kgroup.log.partition import SegmentFile
+    from kgroup.log.scan import Newest
+    from kgroup.log.scan_history import History
+    from kgroup.log.scan_last import LastCommits
+    from kgroup.spark.reductions import Part, Reduction
+
+DEFAULT_MASTER = "local[*]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one.
+
+    With `ship` executors get kgroup's code from here.
+    """
+
+    master: str = DEFAULT_MASTER
+    conf: Sequence[str] = ()
+    ship: bool = False
+    save_as: str | None = None
+
+
+def which_spark(master: str | None, remote: str | None) -> str:
+    """The address to open. Raises InputError for both at once, or for a remote that is no Spark Connect."""
+    if remote is None:
+        return master or DEFAULT_MASTER
+    if master is not None:
+        raise InputError("give --master or --remote, not both")
+    if not remote.startswith("sc://"):
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    return remote
+
+
+@contextmanager
+def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[SparkSession | None]":
+    """Start Spark, if there are options, and see that the table can be written before work is done for it."""
+    if options is None:
+        yield None
+        return
+    from kgroup.spark.session import open_session, parse_conf
+
+    # py4j logs a stack for a call that Ctrl-C breaks off; it goes to standard error if nobody handles it.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with ExitStack() as stack:
+        with activity(f"Spark ({options.master}) starts", quiet=quiet):
+            session = stack.enter_context(
+                open_session(options.master, parse_conf(options.conf), ship=options.ship)
+            )
+            if options.save_as is not None:
+                from kgroup.spark.tables import check_table
+
+                check_table(session, options.save_as)
+        yield session
+
+
+def read_on_spark(
+    session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion"
+) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
+    """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
+    from kgroup.log.scan_last import Keep, counting
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
+
+    with job_progress(session, "Spark is reading", quiet=question.quiet):
+        if question.window_commits is None:
+            return (_reduced(session, logs, NewestRecords()), None), None
+        keep = Keep(slots=question.window_commits)
+        for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
+        if not question.findings:
+            newest, last = _reduced(session, logs, for_look)
+            return (newest, counting(last, keep)), None
+        (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
+        return (newest, counting(last, keep)), past
+
+
+def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:
+    """A bar of the tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
+    from kgroup.spark.jobs import tasks_done
+    from kgroup.spark.shipping import is_connected
+
+    if is_connected(session):
+        return activity(what, quiet=quiet)
+    return polled_progress(what, partial(tasks_done, session), quiet=quiet)
+
+
+def job_of(
+    logs: "OpenedLogs", reduction: "Reduction[Part]"
+) -> "tuple[tuple[SegmentFile, ...], Reduction[Part]]":
+    """The segments to cut into tasks, and what to do in these."""
+    if logs.remote is None:
+        return logs.sources.segments, reduction
+    return logs.remote.sources.segments, logs.remote.fetching(reduction)
+
+
+def _reduced(session: "SparkSession", logs: "OpenedLogs", reduction: "Reduction[Part]") -> "Part":
+    from kgroup.spark import jobs
+
+    return jobs.reduced(session, *job_of(logs, reduction))
+
+
+def save_rows(
+    session: "SparkSession", name: str, rows: Iterable[Row], columns: Sequence[Column], *, quiet: bool
+) -> None:
+    """Make the rows a table of Spark's catalog, and say so."""
+    from kgroup.spark.tables import save_table
+
+    count = save_table(session, name, arrow_schema(columns), arrow_batches(rows, columns))
+    said_saved(name, count, quiet=quiet)
+
+
+def said_saved(name: str, count: int, *, quiet: bool) -> None:
+    """Say on standard error how many rows the table has."""
+    if not quiet:
+        print(f"kgroup: table {name}: {count} row{'' if count == 1 else 's'}", file=sys.stderr)

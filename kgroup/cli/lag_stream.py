@@ -1,0 +1,145 @@
+"""`lag-report --spark --stream`: a live cluster's report again and again, each time from what is new."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_views import lagging
+from kgroup.durations import parse_duration
+from kgroup.errors import InputError
+from kgroup.log.scan import Newest
+from kgroup.log.scan_last import Keep, LastPart, counting
+from kgroup.log.sources import Sources
+from kgroup.net.admin import Cluster
+from kgroup.net.offsets_topic import LiveOffsetsTopic
+from kgroup.net.properties import ConnectionOptions
+from kgroup.report.emit import (
+    Column,
+    OutputFormat,
+    OutputOptions,
+    Row,
+    arrow_batches,
+    arrow_schema,
+    emit,
+)
+from kgroup.report.table import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+_KEEP = Keep(slots=WINDOW_COMMITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSettings:
+    """What `--stream` came with. `every_ms` is None for `--once`; `now_ms` is None for the clock's time."""
+
+    checkpoint: str
+    every_ms: int | None
+    offsets_max: int
+    now_ms: int | None
+
+
+def stream_settings(
+    checkpoint: str | None, every: str, offsets_max: int, *, once: bool, now_ms: int | None
+) -> StreamSettings:
+    """Check the options of `--stream`. Raises InputError."""
+    if not checkpoint:
+        raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
+    every_ms = parse_duration(every)
+    if every_ms is None or every_ms < 1:
+        raise InputError(f"--every {every}: not a duration, like 10s or 1m")
+    return StreamSettings(
+        checkpoint=checkpoint,
+        every_ms=None if once else every_ms,
+        offsets_max=offsets_max,
+        now_ms=now_ms,
+    )
+
+
+def check_destination(destination: OutputOptions) -> None:
+    """Raises InputError for what cannot be written again and again."""
+    is_parquet = destination.format is OutputFormat.PARQUET
+    if destination.format is OutputFormat.JSON:
+        raise InputError("--stream has no end, and a JSON array has one: use -o jsonl")
+    if is_parquet != (destination.path is not None):
+        raise InputError("--stream writes files only as -o parquet, into the folder --output DIR")
+
+
+def check_cluster(connection: ConnectionOptions) -> None:
+    """Ask for the offsets topic before Spark is started for it. Raises SourceError if it cannot be read."""
+    LiveOffsetsTopic(connection).spans()
+
+
+def report_stream(
+    session: "SparkSession",
+    connection: ConnectionOptions,
+    question: LagQuestion,
+    settings: StreamSettings,
+    columns: "Sequence[Column]",
+    destination: OutputOptions,
+) -> None:
+    """Write the report after each micro-batch, until the query is stopped or all is read."""
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+    from kgroup.spark.shipping import is_connected
+    from kgroup.spark.stream import StreamOptions, run_stream
+
+    if is_connected(session):
+        raise InputError("--stream reports from here, so it needs a --master, not a --remote")
+    shipped = connection.self_contained()
+    options = StreamOptions(
+        topic=LiveOffsetsTopic(shipped),
+        reduction=Both(NewestRecords(), LastCommitsOfEach(_KEEP)),
+        checkpoint=settings.checkpoint,
+        offsets_max=settings.offsets_max,
+        every_ms=settings.every_ms,
+    )
+    report = _Report(session, shipped, question, settings, columns, destination)
+    run_stream(session, options, report.each)
+
+
+@dataclass(slots=True)
+class _Report:
+    """What is done with the state after each micro-batch."""
+
+    session: "SparkSession"
+    connection: ConnectionOptions
+    question: LagQuestion
+    settings: StreamSettings
+    columns: "Sequence[Column]"
+    destination: OutputOptions
+
+    def each(self, number: int, state: tuple[Newest, LastPart]) -> None:
+        newest, last = state
+        now_ms = self.settings.now_ms or int(time.time() * 1000)
+        # While it catches up a group may not have come yet, which is no mistake of the user's.
+        everything = replace(self.question, groups=None)
+        with Cluster(self.connection) as cluster:
+            logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
+            look = take_look(everything, logs, (newest, counting(last, _KEEP)), now_ms)
+            self._write(number, self._rows(look))
+        if not self.question.quiet:
+            print(f"kgroup: micro-batch {number}: {newest.records} records so far", file=sys.stderr)
+        for line in look.problems():
+            print(f"kgroup: {printable(line)}", file=sys.stderr)
+
+    def _rows(self, look: Look) -> "Iterator[Row]":
+        wanted = matcher(self.question.groups)
+        rows = (row for row in look.rows(self.columns) if wanted(str(row["group"])))
+        return lagging(rows) if self.question.only_lagging else rows
+
+    def _write(self, number: int, rows: "Iterable[Row]") -> None:
+        if self.destination.path is None:
+            emit(rows, self.columns, self.destination)
+            sys.stdout.flush()
+            return
+        from kgroup.spark.tables import write_parquet
+
+        # A micro-batch that is done again takes the place of what it wrote the first time.
+        folder = str(self.destination.path / f"batch={number}")
+        schema = arrow_schema(self.columns)
+        write_parquet(self.session, folder, schema, arrow_batches(rows, self.columns))

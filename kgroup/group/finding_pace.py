@@ -1,0 +1,131 @@
+"""Groups that read, and do not keep up; topics of which one partition has nearly all of the lag."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
+from kgroup.group.finding_text import counted
+from kgroup.group.reach import passed_until, written_per_s
+from kgroup.group.standstill import COMMITS_BEHIND, Rhythm, has_unread, usual_step
+from kgroup.group.timeline_model import Grade
+
+KEEPS_PACE: Final = 0.9
+"""A group that reads at least this share of what is written is taken to keep pace: rates are rough."""
+_WINDOW_MS: Final = 5_000  # shorter windows give no rate worth the name
+_HOT_SHARE: Final = 0.8
+_HOT_PARTITIONS: Final = 3
+_HOT_TIMES_OTHERS: Final = 10
+
+_TRY_GROWING: Final = (
+    "Make each record cheaper or add members, up to one per partition; if all partitions have a member of"
+    " their own, more partitions or threads. Look for what changed: a slower dependency, a burst."
+)
+_TRY_HOT: Final = (
+    "More members do not help one partition. Look at the keys: a very frequent one, null keys with a sticky"
+    " partitioner, or a custom partitioner; salt the key, or process by key in several threads."
+)
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    partition: PartitionFacts
+    written_per_s: float
+    read_per_s: float
+
+
+def pace(facts: GroupFacts, accused: Collection[Place]) -> Iterator[Finding]:
+    """Lag that grows, per topic, and hot partitions; those that stand still are `accused` already."""
+    step = usual_step(facts.partitions)
+    for topic in sorted({partition.row.topic for partition in facts.partitions}):
+        of_topic = [
+            partition
+            for partition in facts.partitions
+            if partition.row.topic == topic and partition.window.commits
+        ]
+        going = [partition for partition in of_topic if partition.place not in accused]
+        yield from _growing(facts, topic, going, step)
+        if len(going) == len(of_topic):
+            yield from _hot(facts, topic, of_topic, step)
+
+
+def _growing(facts: GroupFacts, topic: str, going: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
+    paces = [pace for partition in going if (pace := _pace(partition)) is not None]
+    lag = sum(pace.partition.row.lag or 0 for pace in paces)
+    written = sum(pace.written_per_s for pace in paces)
+    read = sum(pace.read_per_s for pace in paces)
+    if not paces or read >= KEEPS_PACE * written or lag < COMMITS_BEHIND * step * len(paces):
+        return
+    if read <= 0:
+        return  # nothing moves: that is a standstill, or too little is known for one
+    yield Finding(
+        kind=FindingKind.LAG_GROWING,
+        group=facts.group.group_id,
+        topic=topic,
+        partition=paces[0].partition.row.partition if len(paces) == 1 else None,
+        since_ms=min(pace.partition.window.commits[0].timestamp for pace in paces),
+        grade=Grade.INFERRED,
+        evidence=f"reads {read:.1f}/s, {written:.1f}/s are written; {lag:,} unread on"
+        f" {counted(len(paces), 'partition')}",
+        numbers={
+            "read_per_s": round(read, 3),
+            "written_per_s": round(written, 3),
+            "total_lag": lag,
+            "partitions": len(paces),
+        },
+        try_this=_TRY_GROWING,
+    )
+
+
+def _pace(partition: PartitionFacts) -> _Pace | None:
+    """Rates over the commits of a partition on which they go on; None where they cannot be known."""
+    rhythm, commits = Rhythm.of(partition.window), partition.window.commits
+    if rhythm is None or not has_unread(partition):
+        return None
+    first, last = commits[0], commits[-1]
+    passed_ms = passed_until(partition.seen_ends, last.offset) or last.timestamp
+    if last.timestamp - first.timestamp < _WINDOW_MS or passed_ms - last.timestamp >= rhythm.broken_after_ms:
+        return None
+    written = written_per_s(partition.seen_ends, first.timestamp, last.timestamp)
+    if written is None:
+        return None
+    return _Pace(
+        partition, written, max(last.offset - first.offset, 0) * 1000 / (last.timestamp - first.timestamp)
+    )
+
+
+def _is_read_as_the_others(hottest: PartitionFacts, known: Sequence[PartitionFacts]) -> bool:
+    """Whether it was committed as lately as the rest: else it is no load that makes it lag."""
+    rhythm = Rhythm.of(hottest.window)
+    if rhythm is None:
+        return False
+    newest_ms = max(partition.window.commits[-1].timestamp for partition in known)
+    return newest_ms - hottest.window.commits[-1].timestamp <= 2 * rhythm.longest_ms
+
+
+def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
+    known = [partition for partition in of_topic if partition.row.lag is not None]
+    total = sum(max(partition.row.lag or 0, 0) for partition in known)
+    if len(known) < _HOT_PARTITIONS or not total:
+        return
+    hottest = max(known, key=lambda partition: partition.row.lag or 0)
+    lag = hottest.row.lag or 0
+    others = [max(partition.row.lag or 0, 0) for partition in known if partition is not hottest]
+    is_hot = lag >= _HOT_SHARE * total and lag >= _HOT_TIMES_OTHERS * max(median(others), 1)
+    if not is_hot or lag < COMMITS_BEHIND * step or not _is_read_as_the_others(hottest, known):
+        return
+    yield Finding(
+        kind=FindingKind.HOT_PARTITION,
+        group=facts.group.group_id,
+        topic=topic,
+        partition=hottest.row.partition,
+        member_id=hottest.row.member_id,
+        grade=Grade.INFERRED,
+        evidence=f"{lag:,} of the topic's {total:,} unread are in one of {len(known)} partitions, the others"
+        f" have {median(others):g} each",
+        numbers={"lag": lag, "total_lag": total, "share": round(lag / total, 3), "partitions": len(known)},
+        try_this=_TRY_HOT,
+    )

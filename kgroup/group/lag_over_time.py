@@ -1,0 +1,115 @@
+"""How the lag of groups went over time, put together from how far each was in each window.
+
+Where a partition's own log says how long it was, a lag is known. Where it does not, what all groups committed
+says how long it was at least: whoever commits an offset has read the record before it. So the lag was no
+less than the way to the furthest of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+TopicPartition = tuple[str, int]
+
+
+class PastOffset(NamedTuple):
+    """Where a group was in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
+
+    group: str
+    topic: str
+    partition: int
+    window: int
+    current_offset: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LagLine:
+    """Lags by window, None before the first commit and after offsets were deleted.
+
+    `at_least` says of each whether it may have been more; of None, that there was a commit, and no more.
+    """
+
+    lags: tuple[int | None, ...]
+    at_least: tuple[bool, ...]
+
+    @property
+    def peak(self) -> int:
+        """The largest of them, 0 if there is none."""
+        return max((lag for lag in self.lags if lag is not None), default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLags:
+    """A group's lag over time, all its partitions together, and each of them by topic and partition."""
+
+    group: str
+    total: LagLine
+    partitions: Mapping[TopicPartition, LagLine]
+
+
+def lag_over_time(
+    offsets: Iterable[PastOffset], windows: int, ends_now: Mapping[TopicPartition, int | None]
+) -> list[GroupLags]:
+    """The lags of all groups, by group; `offsets` may come in any order.
+
+    An offset beyond the end that a log has now proves nothing, and neither does any where that is unknown.
+    """
+    known: dict[str, dict[TopicPartition, _Known]] = {}
+    furthest: dict[TopicPartition, list[int]] = {}
+    for past in offsets:
+        place = past.topic, past.partition
+        of_group = known.setdefault(past.group, {})
+        if place not in of_group:
+            of_group[place] = _Known.of(windows)
+        of_group[place].offsets[past.window] = past.current_offset
+        of_group[place].lags[past.window] = past.lag
+        end = ends_now.get(place)
+        if end is not None and past.current_offset <= end:
+            reached = furthest.setdefault(place, [-1] * windows)
+            reached[past.window] = max(reached[past.window], past.current_offset)
+    for reached in furthest.values():
+        for window in range(1, windows):
+            reached[window] = max(reached[window], reached[window - 1])
+    return [
+        _group_lags(
+            group, {place: found.line(furthest.get(place)) for place, found in sorted(places.items())}
+        )
+        for group, places in sorted(known.items())
+    ]
+
+
+@dataclass(slots=True)
+class _Known:
+    """Of one group and partition, by window."""
+
+    offsets: list[int | None] = field(default_factory=list)
+    lags: list[int | None] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, windows: int) -> "_Known":
+        return cls([None] * windows, [None] * windows)
+
+    def line(self, furthest: list[int] | None) -> LagLine:
+        lags: list[int | None] = []
+        at_least: list[bool] = []
+        for window, (offset, lag) in enumerate(zip(self.offsets, self.lags, strict=True)):
+            proven = None if offset is None or furthest is None else furthest[window] - offset
+            lags.append(_not_negative(proven if lag is None else lag))
+            at_least.append(lag is None and offset is not None)
+        return LagLine(tuple(lags), tuple(at_least))
+
+
+def _group_lags(group: str, lines: Mapping[TopicPartition, LagLine]) -> GroupLags:
+    windows = len(next(iter(lines.values())).lags)
+    lags: list[int | None] = []
+    at_least: list[bool] = []
+    for window in range(windows):
+        known = [line for line in lines.values() if line.lags[window] is not None]
+        lags.append(sum(line.lags[window] or 0 for line in known) if known else None)
+        at_least.append(any(line.at_least[window] for line in lines.values()))
+    return GroupLags(group=group, total=LagLine(tuple(lags), tuple(at_least)), partitions=lines)
+
+
+def _not_negative(lag: int | None) -> int | None:
+    return None if lag is None else max(lag, 0)

@@ -1,0 +1,38 @@
+"""Files for people to look at: a page for a browser made of a template and data, or any text."""
+
+import json
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from kgroup.errors import SourceError
+
+_DATA_MARK: Final = "/*DATA*/null"
+
+
+def write_page(template: str, data: object, path: Path) -> None:
+    """Write the template of that name beside this module, with `data` (of JSON's types) in its script.
+
+    The page needs no network. Raises SourceError if the file cannot be written.
+    """
+    text = json.dumps(data, separators=(",", ":"))
+    # Inside a script element only these could end it, or start another.
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    page = files("kgroup.report").joinpath(template).read_text(encoding="utf-8")
+    write_text([page.replace(_DATA_MARK, text)], path)
+
+
+def write_text(parts: Iterable[str], path: Path) -> None:
+    """Write text as UTF-8. Raises SourceError if the file cannot be written."""
+    write_bytes((part.encode("utf-8", "backslashreplace") for part in parts), path)
+
+
+def write_bytes(parts: Iterable[bytes], path: Path) -> None:
+    """Write the parts one after another. Raises SourceError if the file cannot be written."""
+    try:
+        with path.open("wb") as file:
+            for part in parts:
+                file.write(part)
+    except OSError as error:
+        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,101 @@
+"""What executors reduce slices of the log to, and how such parts are put together.
+
+Everything here is pickled on its way to executors and back. Importing this module imports neither PySpark nor
+the scan.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from kgroup.log.scan import Newest, Slice
+    from kgroup.log.scan_history import History
+    from kgroup.log.scan_last import Keep, LastPart
+
+Part = TypeVar("Part")
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+
+class Reduction(Protocol[Part]):
+    """Slices -> a part, parts -> a part; slices and parts of an offsets partition come in log order."""
+
+    def reduce(self, slices: "Iterable[Slice]") -> Part:
+        """Read slices. Raises SourceError if one cannot be read."""
+        ...
+
+    def merge(self, parts: Iterable[Part]) -> Part:
+        """Put parts together; of none at all comes what an empty log leaves."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewestRecords:
+    """The newest record of each key."""
+
+    def reduce(self, slices: "Iterable[Slice]") -> "Newest":
+        """See `kgroup.log.scan.newest`."""
+        from kgroup.log.scan import newest
+
+        return newest(slices)
+
+    def merge(self, parts: "Iterable[Newest]") -> "Newest":
+        """See `kgroup.log.scan.merge`."""
+        from kgroup.log.scan import merge
+
+        return merge(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LastCommitsOfEach:
+    """The last commits of each key, or of each key and period."""
+
+    keep: "Keep"
+
+    def reduce(self, slices: "Iterable[Slice]") -> "LastPart":
+        """See `kgroup.log.scan_last.last_part`."""
+        from kgroup.log.scan_last import last_part
+
+        return last_part(slices, self.keep)
+
+    def merge(self, parts: "Iterable[LastPart]") -> "LastPart":
+        """See `kgroup.log.scan_last.merge_last`."""
+        from kgroup.log.scan_last import merge_last
+
+        return merge_last(parts, self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachAndRounds:
+    """How far anybody had got when, and rebalances in a row."""
+
+    def reduce(self, slices: "Iterable[Slice]") -> "History":
+        """See `kgroup.log.scan_history.read_history`."""
+        from kgroup.log.scan_history import read_history
+
+        return read_history(slices)
+
+    def merge(self, parts: "Iterable[History]") -> "History":
+        """See `kgroup.log.scan_history.merge_histories`."""
+        from kgroup.log.scan_history import merge_histories
+
+        return merge_histories(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Generic[First, Second]):
+    """Two reductions in one job; the second finds in memory what the first has read from disk."""
+
+    first: Reduction[First]
+    second: Reduction[Second]
+
+    def reduce(self, slices: "Iterable[Slice]") -> tuple[First, Second]:
+        """Each reads the slices once."""
+        slices = tuple(slices)
+        return self.first.reduce(slices), self.second.reduce(slices)
+
+    def merge(self, parts: Iterable[tuple[First, Second]]) -> tuple[First, Second]:
+        """Each merges its own."""
+        parts = tuple(parts)
+        return self.first.merge(part for part, _ in parts), self.second.merge(part for _, part in parts)

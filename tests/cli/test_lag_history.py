@@ -1,0 +1,105 @@
+"""`kgroup lag-report --windows`: the history that a log holds."""
+
+import json
+
+import pytest
+
+from tests.compat.captures import FIXTURES
+from tests.log.offsets_log import batch, commit, write
+
+LIVES = FIXTURES / "4.3.1/lives"
+
+
+@pytest.fixture
+def history(kgroup):
+    def run(*arguments):
+        ended = kgroup("lag-report", *map(str, arguments), "-o", "jsonl")
+        assert ended.status == 0, ended.err
+        return [json.loads(line) for line in ended.out.splitlines()], ended.err
+
+    return run
+
+
+def test_a_caught_up_group_reads_a_record_a_second_and_stays_close(history):
+    """By its story `payments` gets a record a second, and `assign-range` reads all of it."""
+    rows, told = history(LIVES, "--windows", "30s", "--group", "assign-range", "--topic", "payments")
+    of_first = [row for row in rows if row["partition"] == 0]
+    assert [row["window_start"] for row in of_first] == list(range(1795178760000, 1795178910000, 30_000))
+    assert [row["log_end_offset"] for row in of_first][-1] == 96
+    for row in of_first[1:3]:
+        assert 25 <= row["progress"] <= 35
+    assert all(0 <= row["lag"] <= 6 and row["status"] == "OK" for row in rows)
+    assert told == ""
+
+
+def test_without_the_topics_log_there_is_progress_and_no_lag_and_that_is_said(history):
+    rows, told = history(LIVES, "--windows", "1m", "--group", "warehouse-stuck")
+    assert rows
+    assert {(row["current_offset"], row["lag"], row["status"]) for row in rows} == {(69, None, None)}
+    assert (
+        told
+        == "kgroup: no log ends of the time are known of 4 partitions (orders 0 and others): lag is unknown\n"
+    )
+
+
+def test_it_begins_and_ends_where_it_is_told_to(history):
+    since, until = "2026-11-20T12:46:40Z", "2026-11-20T12:47:10Z"
+    rows, _ = history(LIVES, "--windows", "30s", "--since", since, "--now", until, "--topic", "payments")
+    spans = sorted({(row["window_start"], row["window_end"]) for row in rows})
+    assert spans == [(1795178790000, 1795178820000), (1795178820000, 1795178830001)]
+
+
+def test_only_lagging_leaves_out_windows_that_were_caught_up(history):
+    everything, _ = history(LIVES, "--windows", "30s", "--topic", "payments")
+    lagging, _ = history(LIVES, "--windows", "30s", "--topic", "payments", "--only-lagging")
+    assert lagging == [row for row in everything if (row["lag"] or 0) > 0]
+    assert len(lagging) < len(everything)
+
+
+def test_the_last_window_says_what_the_report_says_and_a_deleted_group_is_only_in_earlier_ones(history):
+    rows, _ = history(LIVES, "--windows", "10s")
+    last = max(row["window_end"] for row in rows)
+    at_the_end = {
+        (row["group"], row["topic"], row["partition"]): row["current_offset"]
+        for row in rows
+        if row["window_end"] == last
+    }
+    now, _ = history(LIVES)
+    committed = {
+        (row["group"], row["topic"], row["partition"]): row["current_offset"]
+        for row in now
+        if row["current_offset"] is not None
+    }
+    assert at_the_end == committed
+    assert "gone-group" in {row["group"] for row in rows} - {group for group, *_ in committed}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--windows", "soon"], "--windows soon: not a duration of a second or more"),
+        (["--windows", "5ms"], "--windows 5ms: not a duration of a second or more"),
+        (["--windows", "15m", "--status"], "--windows judges by itself"),
+        (["--windows", "15m", "--time-lag", "exact"], "--windows judges by itself"),
+        (["--since", "1h"], "--since is for --windows"),
+        (["--windows", "15m", "--since", "later"], "--since later: not a time"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(kgroup, arguments, why):
+    ended = kgroup("lag-report", str(LIVES), *arguments)
+    assert ended.status == 2
+    assert why in ended.err
+
+
+def test_windows_without_number_are_refused_with_the_remedy(kgroup, tmp_path):
+    """The second commit is of the year 2527: one such timestamp may not fill a disk."""
+    segment = write(tmp_path, [batch(0, [commit("g", "t", 0, 1), commit("g", "t", 0, 17_600_000_000_000)])])
+    ended = kgroup("lag-report", str(segment), "--windows", "15m")
+    assert ended.status == 2
+    assert "no more than 20000: give longer ones, or a later --since" in ended.err
+
+
+def test_a_log_without_commits_has_no_history(kgroup, tmp_path):
+    ended = kgroup("lag-report", str(write(tmp_path, [])), "--windows", "15m")
+    assert (ended.status, ended.out) == (1, "")
+    assert "the log holds no commit" in ended.err

@@ -1,0 +1,124 @@
+"""The rules over columns say what the rules say of each window by itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.group.burrow_rules import BurrowRules
+from kgroup.group.commit_window import CommitWindow, WindowCommit
+from kgroup.group.lag_rules import KgroupRules
+from kgroup.group.status import PartitionStatus, Rule
+from kgroup.group.status_columns import (
+    RULES,
+    STATUSES,
+    UNKNOWN,
+    CommitColumns,
+    WindowColumns,
+    every_commit,
+    judge_columns,
+)
+from tests.group.windows import NOW
+
+# Few values that lie close together, so that they meet and cross.
+TIMES = st.sampled_from([0, 1, 999, 1000, 60_000, 299_999, 300_000, 300_001, 900_000]).map(
+    lambda ago: NOW - ago
+)
+COMMITS = st.lists(
+    st.builds(
+        WindowCommit,
+        offset=st.integers(0, 6),
+        timestamp=TIMES,
+        lag=st.none() | st.integers(0, 3),
+    ),
+    max_size=4,
+)
+MAYBE_TIME = st.none() | TIMES
+WINDOWS = st.lists(
+    st.builds(
+        lambda commits, since, by: CommitWindow(
+            slots=4, commits=tuple(commits), unread_since_ms=since, unread_by_ms=by
+        ),
+        COMMITS,
+        MAYBE_TIME,
+        MAYBE_TIME,
+    ),
+    min_size=1,
+    max_size=8,
+)
+RULE_SETS = st.builds(KgroupRules, allowed_lag=st.integers(0, 2)) | st.builds(
+    BurrowRules, allowed_lag=st.integers(0, 2), minimum_complete=st.sampled_from([0.0, 0.5, 1.0])
+)
+
+
+def known(numbers):
+    return np.array([UNKNOWN if number is None else number for number in numbers], np.int64)
+
+
+def commit_columns(commits):
+    return CommitColumns(
+        offsets=np.array([commit.offset for commit in commits], np.int64),
+        timestamps=np.array([commit.timestamp for commit in commits], np.int64),
+        lags=known(commit.lag for commit in commits),
+    )
+
+
+def columns(windows):
+    counts = np.array([len(window.commits) for window in windows], np.int64)
+    return WindowColumns(
+        commits=commit_columns([commit for window in windows for commit in window.commits]),
+        slots=windows[0].slots,
+        stops=np.cumsum(counts),
+        counts=counts,
+        unread_since_ms=known(window.unread_since_ms for window in windows),
+        unread_by_ms=known(window.unread_by_ms for window in windows),
+    )
+
+
+def said(verdicts):
+    return [
+        (STATUSES[status], RULES[rule], lag)
+        for status, rule, lag in zip(verdicts.statuses, verdicts.rules, verdicts.lags.tolist(), strict=True)
+    ]
+
+
+@given(WINDOWS, st.integers(0, 8), RULE_SETS)
+def test_each_window_is_judged_as_by_itself(windows, end, rules):
+    verdicts = judge_columns(columns(windows), np.full(len(windows), end), NOW, rules)
+    expected = [rules.judge(window, end, NOW) for window in windows]
+    assert said(verdicts) == [(one.status, one.rule, one.lag) for one in expected]
+
+
+@given(st.lists(COMMITS.filter(bool), min_size=1, max_size=4), st.sampled_from([1, 3]), RULE_SETS)
+def test_every_commit_ends_a_window_of_its_own_key(keys, slots, rules):
+    commits = [commit for key in keys for commit in key]
+    begins = np.array([place == 0 for key in keys for place in range(len(key))])
+    windows = every_commit(commit_columns(commits), begins, slots)
+    verdicts = judge_columns(windows, np.full(len(commits), 5), NOW, rules)
+    expected = [
+        rules.judge(CommitWindow(slots=slots, commits=tuple(key[: place + 1][-slots:])), 5, NOW)
+        for key in keys
+        for place in range(len(key))
+    ]
+    assert said(verdicts) == [(one.status, one.rule, one.lag) for one in expected]
+
+
+@pytest.mark.parametrize("rules", [KgroupRules(), BurrowRules()])
+def test_more_windows_than_are_judged_at_once(rules):
+    one = CommitWindow(
+        slots=2, commits=(WindowCommit(offset=3, timestamp=NOW - 900_000),), unread_since_ms=NOW - 900_000
+    )
+    two = CommitWindow(slots=2, commits=(WindowCommit(offset=9, timestamp=NOW),))
+    count = 10_000
+    found = said(judge_columns(columns([one, two] * count), np.full(2 * count, 9), NOW, rules))
+    assert found[:2] == [
+        (PartitionStatus.STOP, Rule.STOPPED, 6),
+        (PartitionStatus.OK, Rule.WITHIN_ALLOWED, 0),
+    ]
+    assert found == found[:2] * count
+
+
+def test_no_window_at_all():
+    nothing = np.empty(0, np.int64)
+    windows = every_commit(CommitColumns(offsets=nothing, timestamps=nothing, lags=nothing), nothing > 0, 10)
+    assert said(judge_columns(windows, nothing, NOW, KgroupRules())) == []

@@ -1,0 +1,36 @@
+"""A live offsets topic for executors: real brokers' files, cut and sent as a broker would."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgroup.net.consumer import batch_boundary, copy_span, offsets_spans
+from tests.net.broker_with_files import BrokerWithFiles
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTopic:
+    """Has the first segment of each partition in `capture`, and sends 10 kB or a batch at a time."""
+
+    capture: str
+    name: str = "test:9092"
+
+    @property
+    def segments(self) -> dict[int, Path]:
+        folders = Path(self.capture).glob("__consumer_offsets-*")
+        return {int(folder.name.rpartition("-")[2]): min(folder.glob("*.log")) for folder in sorted(folders)}
+
+    @property
+    def broker(self) -> BrokerWithFiles:
+        return BrokerWithFiles(self.segments, at_most=10_000)
+
+    def spans(self) -> dict[int, tuple[int, int]]:
+        return offsets_spans(self.broker)
+
+    def boundaries(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        return {partition: batch_boundary(self.broker, partition, *span) for partition, span in spans.items()}
+
+    def copy(self, spans: Mapping[int, tuple[int, int]], folder: Path) -> dict[int, Path]:
+        return {
+            partition: copy_span(self.broker, partition, span, folder)[0] for partition, span in spans.items()
+        }

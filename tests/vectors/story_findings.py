@@ -1,0 +1,204 @@
+"""What `lag-report --stuck` finds on a capture, held against its diary.
+
+Conditions about lag, as they are when the capture ends: each must be among the findings, unless the log
+cannot show it, which raises `HeldError` with the reason. A finding graded `recorded` or `inferred` must have
+something in the diary that made it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgroup.cli.lag_findings import FactReader
+from kgroup.cli.lag_inputs import gather
+from kgroup.cli.lag_status import Windows
+from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
+from kgroup.group.findings import find
+from kgroup.group.reach import unread_by
+from kgroup.group.standstill import SHORTEST_MS
+from kgroup.group.timeline_model import Grade
+from kgroup.log.data_logs import DataLogs
+from kgroup.log.scan import newest, split
+from kgroup.log.scan_history import read_history
+from kgroup.log.scan_last import last_commits
+from kgroup.log.sources import one_replica_each, open_sources
+from tests.vectors.story import SLOW_MS, HeldError, Story
+
+K = FindingKind
+_SLOTS = 10
+_STANDING = (K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The facts and findings of each group when the capture ends."""
+
+    facts: dict[str, GroupFacts]
+    findings: dict[str, tuple[Finding, ...]]
+
+    def of(self, group: str, *kinds: FindingKind) -> list[Finding]:
+        return [finding for finding in self.findings.get(group, ()) if finding.kind in kinds]
+
+
+def find_in(folder: Path, now_ms: int) -> Found:
+    """What `lag-report FOLDER --stuck --now now_ms` goes by, and says."""
+    sources = one_replica_each(open_sources([folder]))
+    parts = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 26)]
+    records = newest(parts)
+    inputs = gather(records, sources, None, lambda group: True)
+    windows = Windows(last_commits(parts, _SLOTS), _SLOTS)
+    reader = FactReader(records, windows, read_history(parts), DataLogs(sources.log_dirs), now_ms)
+    facts = {one.group.group_id: one for one in reader.facts(inputs)}
+    return Found(facts, {group: find(one) for group, one in facts.items()})
+
+
+def lag_failure(story: Story, condition: dict[str, Any], found: Found) -> str | None:
+    """What is wrong with the findings on a group of which the condition holds when the capture ends."""
+    if condition["to_ms"] < story.stopped_ms - SLOW_MS:
+        raise HeldError("it was over before the log ends, and findings are of its end")
+    facts = found.facts.get(condition["group"])
+    if facts is None or not facts.partitions:
+        raise HeldError("nothing of the group is left in the log: expired, deleted or compacted")
+    if all(
+        partition.row.lag is None and partition.row.current_offset is not None
+        for partition in facts.partitions
+    ):
+        raise HeldError("no file says where the logs of its topics end")
+    failure = JUDGES[condition["condition"]](condition, found)
+    if failure is not None:
+        raise_if_unknowable(condition, facts)
+    return failure
+
+
+def raise_if_unknowable(condition: dict[str, Any], facts: GroupFacts) -> None:
+    """A standstill takes time, and proof that there was something to read meanwhile."""
+    if condition["condition"] == "caught-up-idle":
+        return
+    if condition["to_ms"] - condition["from_ms"] < SHORTEST_MS:
+        raise HeldError("it is younger than what kgroup calls a standstill")
+    waiting = [partition for partition in facts.partitions if (partition.row.lag or 0) > 0]
+    proven = [
+        partition
+        for partition in waiting
+        if unread_by(partition.seen_ends, partition.row.current_offset or 0)
+    ]
+    if waiting and not proven and condition["condition"] != "empty-with-lag-growing":
+        raise HeldError(
+            "no other group read the topic and its own log is not here: when records came is unknown"
+        )
+
+
+def stuck(condition: dict[str, Any], found: Found) -> str | None:
+    hits = found.of(condition["group"], K.STOPPED_GROUP)
+    return _timely(condition, hits) if hits else _said(condition, found, "no stopped-group")
+
+
+def stuck_partition(condition: dict[str, Any], found: Found) -> str | None:
+    hits = found.of(condition["group"], *_STANDING)
+    named = {f"{finding.topic}-{finding.partition}" for finding in hits}
+    if named != {condition["partition"]}:
+        return _said(condition, found, f"{sorted(named)} named")
+    return _timely(condition, hits)
+
+
+def growing(condition: dict[str, Any], found: Found) -> str | None:
+    if found.of(condition["group"], *_STANDING):
+        return _said(condition, found, "a standstill named")
+    return None if found.of(condition["group"], K.LAG_GROWING) else _said(condition, found, "no lag-growing")
+
+
+def idle(condition: dict[str, Any], found: Found) -> str | None:
+    accused = found.findings.get(condition["group"], ())
+    return _said(condition, found, "accused") if accused else None
+
+
+def abandoned(condition: dict[str, Any], found: Found) -> str | None:
+    hits = found.of(condition["group"], K.DEAD_WITH_LAG)
+    return _timely(condition, hits) if hits else _said(condition, found, "no dead-with-lag")
+
+
+def uncommitted(condition: dict[str, Any], found: Found) -> str | None:
+    hits = found.of(condition["group"], K.NEVER_COMMITS, K.STOPPED_GROUP)
+    return None if hits else _said(condition, found, "no never-commits")
+
+
+JUDGES: dict[str, Callable[[dict[str, Any], Found], str | None]] = {
+    "stuck-no-commits": stuck,
+    "stuck-one-partition": stuck_partition,
+    "lag-growing": growing,
+    "caught-up-idle": idle,
+    "empty-with-lag-growing": abandoned,
+    "never-commits": uncommitted,
+}
+
+
+def _timely(condition: dict[str, Any], hits: list[Finding]) -> str | None:
+    """A group's last commit is a little older, or younger, than what the driver did to it."""
+    first, last = condition["from_ms"] - SLOW_MS, condition["to_ms"]
+    wrong = [
+        finding.since_ms
+        for finding in hits
+        if finding.since_ms is None or not first <= finding.since_ms <= last
+    ]
+    return f"since {wrong}, not in {first} to {last}" if wrong else None
+
+
+def _said(condition: dict[str, Any], found: Found, what: str) -> str:
+    kinds = [str(finding.kind) for finding in found.findings.get(condition["group"], ())]
+    return f"{what}; findings are {kinds}"
+
+
+def false_findings(story: Story, found: Found) -> Iterator[tuple[str, list[Finding]]]:
+    """By group the graded findings that nothing in the diary made."""
+    for group, findings in found.findings.items():
+        graded = [finding for finding in findings if finding.grade is not Grade.UNKNOWN]
+        yield group, [finding for finding in graded if not is_made(story, finding)]
+
+
+def is_made(story: Story, finding: Finding) -> bool:
+    """Whether the diary has something that made what was found."""
+    group, of_group = finding.group, {t["condition"] for t in story.truth if t["group"] == finding.group}
+    match finding.kind:
+        case K.STOPPED_GROUP | K.STALLED_MEMBER | K.STALLED_PARTITION:
+            return bool(of_group & {"stuck-no-commits", "stuck-one-partition"}) or any(
+                _ceased_to_commit(story, finding)
+            )
+        case K.NEVER_COMMITS:
+            return any(event.get("policy") == "none" for event in story.of(group, "start-member"))
+        case K.DEAD_WITH_LAG | K.EMPTY_GROUP:
+            return not any(_is_alive(story, event) for event in story.of(group, "start-member"))
+        case K.REBALANCE_STORM:
+            return "rebalance-storm" in of_group
+        case K.REWOUND:
+            return any(True for what in ("do", "raw-commit", "admin") for _ in story.of(group, what))
+        case K.LAG_GROWING:
+            return "lag-growing" in of_group or any(_ceased_to_commit(story, finding))
+        case K.HOT_PARTITION:
+            return "stuck-one-partition" in of_group
+        case K.OFFSETS_EXPIRE:
+            return any(True for _ in story.of(group, "raw-commit"))
+        case _:
+            return False
+
+
+def _ceased_to_commit(story: Story, finding: Finding) -> Iterator[bool]:
+    """Who commits only when told to, or by hand, or was stopped, or failed to commit."""
+    group = finding.group
+    starts = list(story.of(group, "start-member"))
+    yield from (event.get("policy") == "none" for event in starts)
+    yield from (True for _ in story.of(group, "raw-commit"))
+    place = f"{finding.topic}-{finding.partition}"
+    for event in starts:
+        assigned = str(event.get("assign", "")).split(",")
+        yield finding.kind is K.STALLED_PARTITION and place in assigned and not _is_alive(story, event)
+    handles = {event["handle"] for event in starts}
+    yield from (event.get("handle") in handles for event in story.of(None, "commit-error"))
+
+
+def _is_alive(story: Story, start: dict[str, Any]) -> bool:
+    """Whether the diary tells no end of a member. Clients in other languages end when their time is over."""
+    if "client_library" in start:
+        return False
+    ends = [*story.of(start["group"], "stop-member"), *story.of(start["group"], "kill-member")]
+    return all(end["handle"] != start["handle"] or end["t"] < start["t"] for end in ends)
