@@ -385,15 +385,12 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
 
 
 def _retention_ms(duration: str | None) -> int:
-    from kgroup.durations import parse_duration
+    from kgroup.cli.times import parse_length
     from kgroup.group.offset_expiry import RETENTION_MS
 
     if duration is None:
         return RETENTION_MS
-    length_ms = parse_duration(duration)
-    if not length_ms:
-        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
-    return length_ms
+    return parse_length(duration, "--offsets-retention")
 
 
 def _since_ms(since: str | None, now_ms: int) -> int | None:

@@ -137,7 +137,7 @@ class ClassicRules:
                     f"leader {member_id} joins again" if leads else f"member {member_id} changed its metadata"
                 )
                 self._update_member(group, member, request, body, why)
-            case S.EMPTY | S.DEAD:
+            case S.EMPTY | S.DEAD:  # pragma: no cover  check_member finds nobody in a group without members
                 self._refuse_join(request, E.UNKNOWN_MEMBER_ID, member_id)
 
     def _add_member(self, group: ClassicGroup, request: Request, body: JoinGroup, member_id: str) -> None:

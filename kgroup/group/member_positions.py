@@ -113,6 +113,18 @@ class Subscriptions:
         assert self.pattern is not None
         self.topics = frozenset(topic for topic in topics if self.pattern.fullmatch(topic))
 
+    def accept(self, topics: frozenset[str]) -> bool:
+        """Whether the group may assign partitions of these topics.
+
+        A topic that the pattern matches is taken in even if this member has not heard of it.
+        """
+        if self.pattern is None:
+            return topics <= self.topics
+        if not all(map(self.pattern.fullmatch, topics)):
+            return False
+        self.topics |= topics
+        return True
+
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """User-assigned partitions; raises UseError over another kind."""
         self._become(SubscriptionKind.USER_ASSIGNED)

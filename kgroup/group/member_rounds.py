@@ -295,6 +295,12 @@ class Rounds:
             self._fail("SyncGroup", str(error))
             return
         assigned, owned = frozenset(in_order), frozenset(self._subscriptions.positions)
+        topics = frozenset(topic for topic, _ in assigned)
+        if not self._subscriptions.accept(topics):  # Kafka: checkAssignmentMatchedSubscription
+            self.request_rejoin("the assignment does not match the subscription of now")
+            return
+        if self._subscriptions.pattern is not None:
+            self._joined_topics |= topics
         revoked = owned - assigned
         if revoked:  # only the cooperative protocol comes here with partitions
             self._outbox.turn.run(CallbackKind.REVOKED, revoked)
@@ -305,8 +311,6 @@ class Rounds:
         self._memory.keep(self._chosen, in_order, self._identity.generation)
         self._committer.restart_auto(now_ms)
         self._outbox.turn.run(CallbackKind.ASSIGNED, assigned - owned)
-        if not {topic for topic, _ in assigned} <= self._subscriptions.topics:
-            self.request_rejoin("the leader does not know the subscription of now")
 
     # ---- living -----------------------------------------------------------------------------------
 

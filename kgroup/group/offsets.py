@@ -4,7 +4,7 @@ Behaves as Kafka 4.3's OffsetMetadataManager. Of plain commits, tombstones and c
 transactions, the one with the highest record offset counts, whenever its marker came.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -160,12 +160,6 @@ class Offsets:
             place in self._pending[producer_id].get(group_id, {})
             for producer_id in self._open_transactions.get(group_id, ())
         )
-
-    def committed(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
-        """All committed offsets as (group, topic, partition, commit)."""
-        for group_id, offsets in self._committed.items():
-            for (topic, partition), commit in offsets.items():
-                yield group_id, topic, partition, commit
 
     # ---- applying -----------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class Segment:
         self.entries: list[OffsetEntry] = []  # in Kafka's terms: last offset of the batch at position
         self.times: list[TimeEntry] = []
         self._bytes_since_entry = 0
+        self._indexes_lag = False
 
     def add(self, header: BatchHeader, position: int) -> bool:
         """Take note of a batch; True when it is worth an index entry."""
@@ -75,7 +76,21 @@ class Segment:
             self.write_indexes()
 
     def append_to_indexes(self) -> None:
-        """Add the newest entries to both files."""
+        """Add the newest entries to both files; if that fails, both are written anew with a later entry.
+
+        It is no failure of the batch, which is in the log: to refuse it now would give its offset twice.
+        """
+        try:
+            if self._indexes_lag:
+                self.write_indexes()
+            else:
+                self._add_to_indexes()
+        except OSError:
+            self._indexes_lag = True
+        else:
+            self._indexes_lag = False
+
+    def _add_to_indexes(self) -> None:
         with self.path.with_suffix(".index").open("ab") as index:
             index.write(encode_offset_index(self.entries[-1:], self.base_offset))
         with self.path.with_suffix(".timeindex").open("ab") as index:
@@ -148,7 +163,10 @@ class SegmentLog:
     # ---- writing ------------------------------------------------------------------------------
 
     def append(self, batch: bytes, leader_epoch: int) -> BatchHeader:
-        """Add a batch at the end and write it to the file; returns its header with the offset it got."""
+        """Add a batch at the end and write it to the file; returns its header with the offset it got.
+
+        Raises SourceError if it cannot be written; the log is then as it was.
+        """
         stored = placed(batch, self.end_offset, leader_epoch)
         header = read_header(stored)
         segment = self._segments[-1]
@@ -157,16 +175,22 @@ class SegmentLog:
                 segment = self._roll(self.end_offset)
             if self._file is None:
                 self._file = os.open(segment.path, os.O_WRONLY | os.O_APPEND)
+            self._note_epoch(leader_epoch, header.base_offset)
             _write_all(self._file, stored, segment)
-            if not self._epochs or self._epochs[-1].leader_epoch < leader_epoch:
-                self._epochs.append(EpochStart(leader_epoch, header.base_offset))
-                replace_text(self._folder / LEADER_EPOCHS, encode_leader_epochs(self._epochs))
-            if segment.add(header, segment.size):
-                segment.append_to_indexes()
         except OSError as error:
             raise SourceError(f"{segment.path}: {error.strerror or error}") from error
+        if segment.add(header, segment.size):
+            segment.append_to_indexes()
         self.end_offset = header.last_offset + 1
         return header
+
+    def _note_epoch(self, leader_epoch: int, offset: int) -> None:
+        """Before its first batch: an epoch without one does no harm, but a batch that was refused would."""
+        if self._epochs and self._epochs[-1].leader_epoch >= leader_epoch:
+            return
+        epochs = [*self._epochs, EpochStart(leader_epoch, offset)]
+        replace_text(self._folder / LEADER_EPOCHS, encode_leader_epochs(epochs))
+        self._epochs = epochs
 
     def _roll(self, base_offset: int) -> Segment:
         self.close()

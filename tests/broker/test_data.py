@@ -8,7 +8,10 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.errors import SourceError
 from kgroup.log.batch import LogRecord, encode_batch
+from kgroup.log.store import MemoryLog
 from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
 from tests.broker.world import BrokerWorld
@@ -241,3 +244,159 @@ def test_each_leader_epoch_has_its_end(world: BrokerWorld) -> None:
     assert end_of(first_epoch) == (first_epoch, 2)
     assert end_of(partition.leader_epoch) == (partition.leader_epoch, 3)
     assert end_of(partition.leader_epoch + 1) == (-1, -1)
+
+
+# ---- refusals that every api of records has in common ----------------------------------------------
+
+
+def list_request(timestamp_ms: int, *, topic: str = TOPIC, leader_epoch: int = -1) -> ListOffsetsRequest:
+    each = ListOffsetsRequest.ListOffsetsTopic
+    partition = each.ListOffsetsPartition(
+        version=5, partition_index=0, timestamp=timestamp_ms, current_leader_epoch=leader_epoch
+    )
+    return ListOffsetsRequest(version=5, topics=[each(version=5, name=topic, partitions=[partition])])
+
+
+def delete_request(offset: int, *, topic: str = TOPIC) -> DeleteRecordsRequest:
+    each = DeleteRecordsRequest.DeleteRecordsTopic
+    partition = each.DeleteRecordsPartition(version=1, partition_index=0, offset=offset)
+    return DeleteRecordsRequest(
+        version=1, topics=[each(version=1, name=topic, partitions=[partition])], timeout_ms=1000
+    )
+
+
+def epoch_request(*, topic: str = TOPIC, leader_epoch: int = -1) -> OffsetForLeaderEpochRequest:
+    each = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    asked = each.OffsetForLeaderPartition(
+        version=3, partition=0, current_leader_epoch=leader_epoch, leader_epoch=0
+    )
+    return OffsetForLeaderEpochRequest(version=3, topics=[each(version=3, topic=topic, partitions=[asked])])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [list_request, delete_request, lambda _, **more: epoch_request(**more)],
+    ids=["ListOffsets", "DeleteRecords", "OffsetForLeaderEpoch"],
+)
+def test_offsets_are_told_and_records_deleted_by_the_leader_only(world: BrokerWorld, make: Any) -> None:
+    produced(world, batch(1))
+    follower = 3 - leader(world)
+    asked = world.ask(make(0), follower).topics[0].partitions[0]
+    assert asked.error_code == E.NOT_LEADER_OR_FOLLOWER
+    absent = world.ask(make(0, topic="nowhere"), leader(world)).topics[0].partitions[0]
+    assert absent.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert world.ask(make(0), leader(world)).topics[0].partitions[0].error_code == E.NONE
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda epoch: list_request(0, leader_epoch=epoch),
+        lambda epoch: epoch_request(leader_epoch=epoch),
+    ],
+    ids=["ListOffsets", "OffsetForLeaderEpoch"],
+)
+def test_a_client_with_another_leader_epoch_hears_which_side_is_behind(world: BrokerWorld, make: Any) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    partition.lead(partition.leader)
+    for epoch, error in (
+        (partition.leader_epoch - 1, E.FENCED_LEADER_EPOCH),
+        (partition.leader_epoch + 1, E.UNKNOWN_LEADER_EPOCH),
+    ):
+        assert world.ask(make(epoch), leader(world)).topics[0].partitions[0].error_code == error
+
+
+def test_an_empty_log_has_no_newest_record_and_no_tier_has_any(world: BrokerWorld) -> None:
+    assert offset_for(world, NEWEST_TIMESTAMP) == (-1, -1)
+    produced(world, batch(100))
+    assert offset_for(world, -5) == (-1, -1)  # the last offset in tiered storage
+
+
+def test_markers_of_transactions_are_not_found_by_time(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(100))
+    marker = TransactionMarker(producer_id=7, producer_epoch=0, committed=True, coordinator_epoch=0)
+    partition.append_marker(marker, 900)
+    assert offset_for(world, NEWEST_TIMESTAMP) == (0, 100)
+    assert offset_for(world, 500) == (-1, -1)
+
+
+def test_minus_one_deletes_everything_and_internal_topics_are_spared(world: BrokerWorld) -> None:
+    produced(world, batch(1, 2, 3))
+    deleted = world.ask(delete_request(-1), leader(world)).topics[0].partitions[0]
+    assert (deleted.error_code, deleted.low_watermark) == (E.NONE, 3)
+    internal = world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms).partitions[0]
+    refused = world.ask(delete_request(0, topic=OFFSETS_TOPIC), internal.leader).topics[0].partitions[0]
+    assert refused.error_code == E.POLICY_VIOLATION
+
+
+def test_nobody_produces_to_an_internal_topic(world: BrokerWorld) -> None:
+    internal = world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms).partitions[0]
+    answer = world.ask(produce_request(batch(1), topic=OFFSETS_TOPIC), internal.leader)
+    result = answer.responses[0].partition_responses[0]
+    assert result.error_code == E.INVALID_TOPIC_EXCEPTION
+    assert internal.log.end_offset == 0
+
+
+def test_a_topic_may_allow_larger_batches_than_the_broker(world: BrokerWorld) -> None:
+    large = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * 2_000_000)])
+    world.cluster.topics[TOPIC].spec.configs["max.message.bytes"] = "3000000"
+    assert produced(world, large) == (E.NONE, 0)
+
+
+class FullLog(MemoryLog):
+    """A disk that is full."""
+
+    def append(self, batch: bytes, leader_epoch: int) -> Any:
+        raise SourceError("orders-0.log: No space left on device")
+
+
+def test_a_disk_that_is_full_is_a_storage_error(world: BrokerWorld) -> None:
+    world.cluster.topics[TOPIC].partitions[0].log = FullLog()
+    assert produced(world, batch(1)) == (E.KAFKA_STORAGE_ERROR, -1)
+
+
+def test_a_transactional_batch_needs_a_transactional_id(world: BrokerWorld) -> None:
+    assert produced(world, batch(1, transactional=True, sequence=0)) == (E.INVALID_TXN_STATE, -1)
+
+
+def test_a_fetch_session_is_never_there(world: BrokerWorld) -> None:
+    request = fetch_request(0)
+    request.session_id, request.session_epoch = 5, 1
+    answer = world.ask(request, leader(world))
+    assert (answer.error_code, answer.responses) == (E.FETCH_SESSION_ID_NOT_FOUND, [])
+
+
+def test_a_fetch_of_what_is_not_here_does_not_wait(world: BrokerWorld) -> None:
+    follower = 3 - leader(world)
+    assert part_of(world.ask(fetch_request(0), follower)).error_code == E.NOT_LEADER_OR_FOLLOWER
+    request = fetch_request(0)
+    request.topics[0].topic = "nowhere"
+    assert part_of(world.ask(request, leader(world))).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_fetch_waits_for_as_many_bytes_as_it_wants(world: BrokerWorld) -> None:
+    enough = 2 * len(batch(1))
+    waiting = world.send(fetch_request(0, max_wait_ms=10_000, min_bytes=enough), leader(world))
+    world.send(produce_request(batch(1)), leader(world))
+    assert waiting not in world.settle()
+    world.send(produce_request(batch(2)), leader(world))
+    assert len(part_of(world.settle()[waiting]).records) == enough
+
+
+def test_a_fetch_whose_client_is_gone_is_not_answered(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0), leader(world))
+    world.settle()
+    waits = world.nodes[leader(world)].waits
+    waits.forget(waiting)
+    waits.forget(waiting)
+    assert waits.next_deadline_ms() is None
+    world.send(produce_request(batch(1)), leader(world))
+    assert waiting not in world.advance(1000)
+
+
+def test_fetches_are_answered_when_leaders_change(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0, max_wait_ms=10_000), leader(world))
+    world.settle()
+    world.nodes[leader(world)].waits.wake_all()
+    assert part_of(world.settle()[waiting]).error_code == E.NONE

@@ -1,11 +1,13 @@
 """Transactions at the wire: who may write when, and what a restart finishes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from kafka.protocol.consumer.group import OffsetFetchRequest
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
     TxnOffsetCommitRequest,
@@ -168,6 +170,136 @@ def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(wo
     assert offset(world) == 5
     [left] = [each for each in cluster.transactions.all_entries() if each.transactional_id == TXN]
     assert left.status is TransactionStatus.COMPLETE_COMMIT
+
+
+# ---- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("known", "error"), [((5, -1), E.INVALID_REQUEST), ((-1, 5), E.INVALID_REQUEST)])
+def test_an_id_without_its_epoch_says_nothing(
+    world: BrokerWorld, known: tuple[int, int], error: ErrorCode
+) -> None:
+    request = InitProducerIdRequest(
+        version=3,
+        transactional_id=TXN,
+        transaction_timeout_ms=1000,
+        producer_id=known[0],
+        producer_epoch=known[1],
+    )
+    assert world.ask(request).error_code == error
+
+
+def test_a_producer_that_asks_for_a_new_epoch_must_be_the_last_one() -> None:
+    world = BrokerWorld()
+    producer = init(world)
+
+    def again(known: tuple[int, int], version: int) -> Any:
+        return world.ask(
+            InitProducerIdRequest(
+                version=version,
+                transactional_id=TXN,
+                transaction_timeout_ms=1000,
+                producer_id=known[0],
+                producer_epoch=known[1],
+            )
+        )
+
+    stale = (producer[0], producer[1] + 5)
+    assert again(stale, 4).error_code == E.PRODUCER_FENCED
+    assert again(stale, 3).error_code == E.INVALID_PRODUCER_EPOCH  # the newer error is new in version 4
+    renewed = again(producer, 4)
+    assert (renewed.error_code, renewed.producer_epoch) == (E.NONE, producer[1] + 1)
+
+
+def test_every_producer_without_a_transactional_id_is_another(world: BrokerWorld) -> None:
+    asked = InitProducerIdRequest(version=2, transactional_id=None, transaction_timeout_ms=1000)
+    first, second = (
+        world.ask(asked),
+        world.ask(InitProducerIdRequest(version=2, transactional_id=None, transaction_timeout_ms=1000)),
+    )
+    assert first.producer_id != second.producer_id
+    assert (first.producer_epoch, second.producer_epoch) == (0, 0)
+
+
+def test_the_empty_transactional_id_is_none(world: BrokerWorld) -> None:
+    empty = InitProducerIdRequest(version=2, transactional_id="", transaction_timeout_ms=1000)
+    assert world.ask(empty).error_code == E.INVALID_REQUEST
+    adding = AddOffsetsToTxnRequest(
+        version=2, transactional_id="", producer_id=1, producer_epoch=0, group_id=GROUP
+    )
+    assert world.ask(adding).error_code == E.INVALID_REQUEST
+    ending = EndTxnRequest(version=2, transactional_id="", producer_id=1, producer_epoch=0, committed=True)
+    assert world.ask(ending).error_code == E.INVALID_REQUEST
+    assert add_partition(world, (1, 0), "in", 0, transactional_id="") == [E.INVALID_REQUEST]
+
+
+def add_partition(
+    world: BrokerWorld,
+    producer: tuple[int, int],
+    topic: str,
+    *partitions: int,
+    transactional_id: str = TXN,
+    version: int = 3,
+) -> list[int]:
+    each = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    request = AddPartitionsToTxnRequest(
+        version=version,
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
+        v3_and_below_topics=[each(version=version, name=topic, partitions=list(partitions))],
+    )
+    [result] = world.ask(request).results_by_topic_v3_and_below
+    return [found.partition_error_code for found in result.results_by_partition]
+
+
+def test_all_partitions_join_a_transaction_or_none(world: BrokerWorld) -> None:
+    producer = init(world)
+    assert add_partition(world, producer, "in", 0, 9) == [
+        E.OPERATION_NOT_ATTEMPTED,
+        E.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert world.cluster.transactions.all_entries()[0].partitions == ()
+    assert add_partition(world, producer, "in", 0) == [E.NONE]
+    assert world.cluster.transactions.all_entries()[0].partitions == (("in", 0),)
+    fenced = (producer[0], producer[1] + 1)
+    assert add_partition(world, fenced, "in", 0) == [E.PRODUCER_FENCED]
+    assert add_partition(world, fenced, "in", 0, version=1) == [E.INVALID_PRODUCER_EPOCH]
+
+
+def test_only_the_transactional_ids_coordinator_answers() -> None:
+    world = BrokerWorld(nodes=2)
+    index = world.cluster.transaction_partition(TXN)
+    topic = world.cluster.internal_topic(TRANSACTIONS_TOPIC, world.now_ms)
+    other = 3 - topic.partitions[index].leader
+    requests = (
+        InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=1000),
+        AddOffsetsToTxnRequest(
+            version=2, transactional_id=TXN, producer_id=1, producer_epoch=0, group_id=GROUP
+        ),
+        EndTxnRequest(version=2, transactional_id=TXN, producer_id=1, producer_epoch=0, committed=True),
+    )
+    for request in requests:
+        assert world.ask(request, other).error_code == E.NOT_COORDINATOR
+
+
+def test_ending_twice_is_fine_the_same_way_only(world: BrokerWorld) -> None:
+    producer = init(world)
+    assert end(world, producer, True).error_code == E.INVALID_TXN_STATE  # nothing has begun
+    add_group(world, producer)
+    assert end(world, producer, True).error_code == E.NONE
+    assert end(world, producer, True).error_code == E.NONE
+    assert end(world, producer, False).error_code == E.INVALID_TXN_STATE
+    assert end(world, (producer[0] + 9, 0), True).error_code == E.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_an_epoch_that_would_overflow_brings_a_new_producer_id(world: BrokerWorld) -> None:
+    producer = init(world)
+    [entry] = world.cluster.transactions.all_entries()
+    world.cluster.transactions.restore(replace(entry, producer_epoch=32_766))
+    renewed = init(world)
+    assert renewed[0] != producer[0]
+    assert renewed[1] == 0
 
 
 @pytest.mark.parametrize("status", list(TransactionStatus))

@@ -123,6 +123,11 @@ class MemberWorld:
         self.sent.remove(send)
         return self.do(Failed(request_id=send.request_id, why="the connection broke"))
 
+    def member_is_told_to_rejoin(self) -> MemberStep:
+        """By the answer to its next heartbeat, which is due after 3 s."""
+        self.advance(3000)
+        return self.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
     def usual_answer(self, send: Send) -> MemberResponse:
         """What a broker that has no trouble says: the member is alone in its group, and leads."""
         match send.body:

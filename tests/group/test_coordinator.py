@@ -1,14 +1,37 @@
 """What holds for a coordinator whatever is asked of it, in any order."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kgroup.group.coordinator import GroupCoordinator
-from kgroup.group.requests import Heartbeat, OffsetCommit, refusal
+from kgroup.group.requests import (
+    CommitTopic,
+    DeleteGroups,
+    Done,
+    EndTransaction,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    LeavingMember,
+    OffsetCommit,
+    OffsetDelete,
+    PartitionsDeleted,
+    ReplyBody,
+    RequestBody,
+    SyncGroup,
+    TxnOffsetCommit,
+    refusal,
+)
 from kgroup.group.settings import GroupSettings
 from kgroup.group.states import TRANSITIONS, GroupState
+from kgroup.group.step import Request
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.keys import ConsumerGroupMetadataKey
 from tests.group.script import GROUP, ScriptWorld
 
 NAMES = st.sampled_from(["m1", "m2", "m3"])
@@ -138,3 +161,157 @@ def test_a_refused_heartbeat_and_commit_carry_the_error_where_clients_look() -> 
     assert [part.error_code for topic in refused.topics for part in topic.partitions] == [  # type: ignore[union-attr]
         ErrorCode.NOT_COORDINATOR
     ]
+
+
+# ---- what no group is asked about ----------------------------------------------------------------
+
+
+def join_of(group_id: str, session_timeout_ms: int = 10_000) -> JoinGroup:
+    return JoinGroup(
+        group_id=group_id,
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=60_000,
+        member_id="",
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocols=(("range", b""),),
+    )
+
+
+def requests_of(group_id: str) -> list[RequestBody]:
+    """One of each kind that names a group, without the commit, which has its own rule."""
+    topics: tuple[CommitTopic, ...] = ()
+    return [
+        join_of(group_id),
+        SyncGroup(
+            group_id=group_id,
+            generation_id=1,
+            member_id="m",
+            group_instance_id=None,
+            protocol_type=None,
+            protocol_name=None,
+            assignments=(),
+        ),
+        Heartbeat(group_id=group_id, generation_id=1, member_id="m", group_instance_id=None),
+        LeaveGroup(group_id=group_id, members=(LeavingMember(member_id="m", group_instance_id=None),)),
+        OffsetDelete(group_id=group_id, topics=()),
+        TxnOffsetCommit(
+            group_id=group_id,
+            producer_id=1,
+            producer_epoch=0,
+            generation_id=-1,
+            member_id="",
+            group_instance_id=None,
+            topics=topics,
+        ),
+    ]
+
+
+def answer_to(world: ScriptWorld, body: RequestBody) -> ReplyBody:
+    request = Request(id=1, body=body, client_id="c", client_host="/127.0.0.1")
+    [reply] = world.coordinator.handle(request, 0).replies
+    return reply.body
+
+
+@pytest.mark.parametrize("body", requests_of("")[:-1], ids=lambda body: type(body).__name__)
+def test_the_empty_group_id_is_no_group(body: RequestBody) -> None:
+    answer = answer_to(ScriptWorld(), body)
+    assert answer.error_code is ErrorCode.INVALID_GROUP_ID  # type: ignore[union-attr]
+
+
+def test_offsets_can_be_committed_under_the_empty_group_id() -> None:
+    world = ScriptWorld()
+    commit = world._body("commit", "-", [], {"orders/0": "5"})
+    assert isinstance(commit, OffsetCommit)
+    [topic] = answer_to(world, replace(commit, group_id="")).topics  # type: ignore[union-attr]
+    assert topic.partitions[0].error_code is ErrorCode.NONE
+    [found] = world.coordinator.fetch_offsets("", None, False)
+    assert found.partitions[0].committed_offset == 5
+
+
+@pytest.mark.parametrize(
+    ("session_timeout_ms", "fits"), [(5_999, False), (6_000, True), (1_800_000, True), (1_800_001, False)]
+)
+def test_a_session_timeout_lies_within_the_brokers_bounds(session_timeout_ms: int, fits: bool) -> None:
+    world = ScriptWorld()
+    request = Request(id=1, body=join_of("g", session_timeout_ms), client_id="c", client_host="/h")
+    replies = world.coordinator.handle(request, 0).replies
+    refused = [reply.body.error_code for reply in replies]  # type: ignore[union-attr]
+    assert refused == ([] if fits else [ErrorCode.INVALID_SESSION_TIMEOUT])
+
+
+def test_each_request_is_refused_in_its_own_answers_place() -> None:
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    for body in requests_of("g")[:-1]:
+        assert refusal(body, error).error_code is error  # type: ignore[union-attr]
+    deleted = refusal(DeleteGroups(group_ids=("g", "h")), error)
+    assert [(each.group_id, each.error_code) for each in deleted.results] == [  # type: ignore[union-attr]
+        ("g", error),
+        ("h", error),
+    ]
+    # Nobody waits for an error of these.
+    assert refusal(EndTransaction(producer_id=1, producer_epoch=0, committed=True), error) == Done()
+    assert refusal(PartitionsDeleted(topics=("orders",)), error) == Done()
+
+
+# ---- loading --------------------------------------------------------------------------------------
+
+
+def entry_at(offset: int, entry: OffsetsEntry | Undecodable) -> LoggedEntry:
+    return LoggedEntry(
+        partition=0, offset=offset, timestamp_ms=0, leader_epoch=0, producer_id=None, entry=entry
+    )
+
+
+def test_records_that_are_not_the_classic_protocols_change_nothing_but_the_end() -> None:
+    coordinator = GroupCoordinator(0, GroupSettings(), lambda: "unused")
+    odd = Undecodable(key=b"\0\x63", value=b"", key_version=99, value_version=None, why="type 99")
+    other = OffsetsEntry(
+        type=RecordType.CONSUMER_GROUP_METADATA,
+        key=ConsumerGroupMetadataKey(group_id=GROUP),
+        value=None,
+        value_version=None,
+    )
+    for offset, entry in ((7, odd), (8, other)):
+        assert coordinator.apply(entry_at(offset, entry)) == ()
+        assert coordinator.end_offset == offset + 1
+    assert coordinator.describe(GROUP).error_code is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_larger_than_allowed_sheds_members_when_it_is_loaded() -> None:
+    world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=0))
+    for command in (
+        "join m1",
+        "advance 0",
+        "sync m1 generation=1 assign=m1:all",
+        "join m2",
+        "join m1",
+        "sync m1 generation=2 assign=m1:a,m2:b",
+        "sync m2 generation=2",
+    ):
+        world.run(command)
+    world.settings = GroupSettings(initial_rebalance_delay_ms=0, max_size=1)
+    world.run("reload")
+    assert world.coordinator.describe(GROUP).group_state == GroupState.PREPARING_REBALANCE
+    assert world.run("heartbeat m1 generation=2") == ["reply m1 Heartbeat REBALANCE_IN_PROGRESS"]
+    # The first to come back has the seat.
+    world.run("join m2")
+    assert world.run("join m1")[0] == "reply m1 JoinGroup GROUP_MAX_SIZE_REACHED id=-"
+
+
+def test_a_parked_sync_hears_that_its_coordinator_has_gone() -> None:
+    world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=0))
+    for command in ("join m1", "advance 0", "sync m1 generation=1 assign=m1:all", "join m2", "join m1"):
+        world.run(command)
+    assert world.run("sync m2 generation=2")[0].startswith("parked")
+    assert world.run("reload") == ["reply m2 SyncGroup NOT_COORDINATOR"]
+
+
+def test_topics_that_are_gone_take_the_offsets_of_every_group_along() -> None:
+    world = ScriptWorld()
+    world.run("commit - orders/0=5 other/0=6")
+    step = world.coordinator.handle(
+        Request(id=9, body=PartitionsDeleted(topics=("orders",)), client_id="", client_host=""), 0
+    )
+    assert [record.entry.key.topic for record in step.append] == ["orders"]  # type: ignore[union-attr]
+    assert [topic.name for topic in world.coordinator.fetch_offsets(GROUP, None, False)] == ["other"]

@@ -1,5 +1,6 @@
 """The scan on logs of all shapes: cut chunks, large batches, chosen columns, mutated bytes."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgroup.errors import SourceError
-from kgroup.log.batch import Damage
+from kgroup.log.batch import Damage, encode_batch
 from kgroup.log.compression import Codec
+from kgroup.log.record import LogRecord
 from kgroup.log.scan import COMMIT_SCHEMA, Slice, scan, split
 from kgroup.log.scan_arrow import Dictionaries, commits_of
 from kgroup.log.scan_reader import RowReader
-from tests.log.offsets_log import batch, commit, group_metadata, marker, write
+from tests.log.offsets_log import NAME, batch, commit, group_metadata, marker, write
 from tests.log.test_scan_parity import DAMAGED, columnar, plain, segments, whole
 
 HEALTHY = [path for case in DAMAGED if case.name in ("healthy", "healthy-gzip") for path, _ in segments(case)]
@@ -162,3 +164,57 @@ def mutated(raw: bytes, change: tuple[int, int, int]) -> bytes:
     out = bytearray(raw)
     out[position] = octet
     return bytes(out) + (b"\x07" if kind == 2 else b"")
+
+
+def control(offset: int, producer_id: int, key: bytes, value: bytes = bytes(6), **more: object) -> bytes:
+    record = LogRecord(offset=offset, timestamp_ms=1000 + offset, key=key, value=value)
+    return encode_batch(
+        [record],
+        producer_id=producer_id,
+        producer_epoch=3,
+        transactional=True,
+        control=True,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        control(1, 5, bytes([0, 0, 0, 1]), codec=Codec.GZIP),
+        control(1, 5, bytes([0, 0, 0, 0]), codec=Codec.ZSTD),
+        control(1, 5, bytes([0, 0, 0, 1, 9])),
+        control(1, 5, bytes([0, 0, 0, 7])),
+        control(1, 5, bytes([0, 9, 0, 1])),
+        control(1, 5, b""),
+    ],
+    ids=["compressed", "compressed abort", "longer key", "another kind", "another version", "no key"],
+)
+def test_a_marker_that_is_odd_is_what_the_plain_path_makes_of_it(tmp_path: Path, odd: bytes) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(
+        batch(0, [commit("g", "t", 0, 4)], producer_id=5) + odd + batch(2, [commit("g", "t", 1, 6)])
+    )
+    assert columnar(scan(whole(path, 3))) == plain_of(path)
+
+
+def plain_of(path: Path) -> object:
+    rows, others, damage = plain(path)
+    return (
+        [row | {"offsets_partition": 3} for row in rows],
+        [replace(each, partition=3) for each in others],
+        damage,
+    )
+
+
+def test_many_groups_get_dictionaries_of_the_ones_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(
+        batch(0, [commit(f"g{n}", f"t{n % 3}", 0, n) for n in range(50)])
+        + batch(50, [commit("g7", "t1", 0, 50), commit("g9", "t2", 0, 51)])
+    )
+    expected = columnar(scan(whole(path, 3)))
+    monkeypatch.setattr("kgroup.log.scan_arrow._SHARED_DICTIONARY", 2)
+    assert columnar(scan(whole(path, 3))) == expected

@@ -1,5 +1,6 @@
 """Appendable logs: memory and disk alike, and what a crash leaves behind."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
@@ -172,3 +173,130 @@ def test_the_folder_of_a_deleted_topic_is_not_taken_for_its_namesake(tmp_path: P
     folder = tmp_path / "orders-0"
     SegmentLog(folder, TOPIC_ID).append(batch(5), 0)
     assert SegmentLog(folder, UUID(int=8)).end_offset == 0
+
+
+# ---- a disk that is full, or broken ----------------------------------------------------------------
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_leader_epoch_that_cannot_be_noted_leaves_nothing_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-0"
+    log = SegmentLog(folder, TOPIC_ID)
+    log.append(batch(2), leader_epoch=0)
+    with monkeypatch.context() as broken:
+        broken.setattr("kgroup.log.segment_log.replace_text", full)
+        with pytest.raises(SourceError, match="No space left on device"):
+            log.append(batch(2), leader_epoch=1)
+    assert log.append(batch(2), leader_epoch=1).base_offset == 2
+    assert offsets(b"".join(log.batches(0))) == [(0, 1), (2, 3)]
+    assert read_leader_epochs(folder / "leader-epoch-checkpoint") == [(0, 0), (1, 2)]
+    log.close()
+    again = SegmentLog(folder, TOPIC_ID)
+    assert (again.end_offset, again.truncated_bytes) == (4, 0)
+
+
+def test_an_index_that_cannot_be_written_costs_no_record_and_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-0"
+    log = SegmentLog(folder, TOPIC_ID)
+    with monkeypatch.context() as broken:
+        broken.setattr("kgroup.log.segment_log.encode_time_index", full)
+        for number in range(100):
+            log.append(batch(1, timestamp_ms=number, size=100), 0)
+    for number in range(100, 200):
+        log.append(batch(1, timestamp_ms=number, size=100), 0)
+    assert offsets(b"".join(log.batches(0))) == [(each, each) for each in range(200)]
+    segment = folder / "00000000000000000000.log"
+    index = read_offset_index(segment.with_suffix(".index"), 0)
+    times = read_time_index(segment.with_suffix(".timeindex"), 0)
+    assert len(index) == len(times) > 2
+    assert [entry.offset for entry in index] == sorted({entry.offset for entry in index})
+
+
+def test_half_a_batch_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID)
+    log.append(batch(1), 0)
+    segment = tmp_path / "orders-0" / "00000000000000000000.log"
+    whole = segment.stat().st_size
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        if len(data) == whole:
+            return write(file, data[:20])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.write", half)
+        with pytest.raises(SourceError, match="No space left on device"):
+            log.append(batch(1), 0)
+    assert segment.stat().st_size == whole
+    assert log.append(batch(1), 0).base_offset == 1
+
+
+def test_a_disk_that_does_not_sync_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID)
+    log.sync()  # nothing is open yet
+    log.append(batch(1), 0)
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(SourceError, match=r"00000000000000000000\.log: No space left on device"):
+        log.sync()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match="file"):
+        SegmentLog(tmp_path / "file" / "orders-0", TOPIC_ID)
+
+
+def test_indexes_that_a_crash_left_behind_are_made_again_on_opening(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    log = SegmentLog(folder, TOPIC_ID, segment_bytes=10_000)
+    for number in range(150):
+        log.append(batch(1, timestamp_ms=number, size=100), 0)
+    log.close()
+    first = min(folder.glob("*.index"))
+    whole = first.read_bytes()
+    assert whole
+    for left in (b"", whole[:-1]):
+        first.write_bytes(left)
+        SegmentLog(folder, TOPIC_ID, segment_bytes=10_000).close()
+        assert first.read_bytes() == whole
+    first.unlink()
+    SegmentLog(folder, TOPIC_ID, segment_bytes=10_000).close()
+    assert first.read_bytes() == whole
+
+
+def test_a_closed_segment_that_cannot_be_replaced_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID, segment_bytes=500)
+    for _ in range(20):
+        log.append(batch(1, size=100), 0)
+    before = list(log.batches(0))
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(SourceError, match="cleaned: No space left on device"):
+        log.replace(log.closed_segments()[0], [])
+    assert list(log.batches(0)) == before
+
+
+def test_a_deleted_log_is_gone(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID)
+    log.append(batch(1), 0)
+    log.delete()
+    assert not (tmp_path / "orders-0").exists()
+    log.delete()
+
+
+def test_no_record_is_so_young(make_log: MakeLog) -> None:
+    log = make_log()
+    for number in range(30):
+        log.append(batch(1, timestamp_ms=number, size=100), 0)
+    assert log.first_at_or_after(30) is None
+    found = log.first_at_or_after(29)
+    assert found is not None and offsets(found.batch) == [(29, 29)]

@@ -1,0 +1,392 @@
+"""A member's requests in every version it speaks, to a node: whatever the version, it learns the same."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kgroup.broker.client_wire import API_KEYS, SPOKEN, api_of, choose_version, read_response, write_request
+from kgroup.broker.partition import Partition
+from kgroup.errors import DecodeError, SourceError
+from kgroup.group.member_calls import (
+    CommittedOffset,
+    Fetch,
+    FetchedRecord,
+    FetchResponse,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    ListedOffset,
+    ListOffsets,
+    ListOffsetsResponse,
+    MemberRequest,
+    MemberResponse,
+    Metadata,
+    MetadataResponse,
+    Node,
+    OffsetFetch,
+    OffsetFetchResponse,
+)
+from kgroup.group.requests import (
+    CommitPartition,
+    CommitTopic,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeavingMember,
+    OffsetCommit,
+    OffsetCommitResponse,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kgroup.log.batch import encode_batch
+from kgroup.log.record import LogRecord
+from kgroup.protocol.entries import TransactionMarker
+from kgroup.protocol.error_codes import ErrorCode as E
+from kgroup.protocol.subscription import Subscription, encode_subscription
+from tests.broker.world import BrokerWorld
+
+SUBSCRIPTION = encode_subscription(Subscription(topics=("orders",)))
+NODE = Node(node_id=1, host="127.0.0.1", port=9001)
+
+
+def versions(api: str, lowest: int = 0) -> range:
+    first, last = SPOKEN[api]
+    return range(max(first, lowest), last + 1)
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld()
+    assert world.cluster.create_topic("orders", 2, 1, {}, world.now_ms) is E.NONE
+    return world
+
+
+def partition(world: BrokerWorld) -> Partition:
+    found = world.cluster.partition("orders", 0)
+    assert found is not None
+    return found
+
+
+def batch(*values: bytes, **more: Any) -> bytes:
+    records = [
+        LogRecord(offset=number, timestamp_ms=7 + number, key=None, value=value)
+        for number, value in enumerate(values)
+    ]
+    return encode_batch(records, **more)
+
+
+def ask(world: BrokerWorld, body: MemberRequest, version: int) -> MemberResponse:
+    return read_response(body, version, world.ask(write_request(body, version)))
+
+
+# ---- which version --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "chosen"),
+    [(0, 3, 3), (0, 9, 9), (0, 11, 9), (9, 11, 9), (2, 2, 2)],
+)
+def test_the_highest_version_that_both_sides_speak(lowest: int, highest: int, chosen: int) -> None:
+    assert choose_version("OffsetCommit", lowest, highest) == chosen
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(0, 1), (10, 11)])
+def test_no_version_in_common_is_an_error_with_both_ranges(lowest: int, highest: int) -> None:
+    with pytest.raises(SourceError, match=f"OffsetCommit {lowest} to {highest}, and a member 2 to 9"):
+        choose_version("OffsetCommit", lowest, highest)
+
+
+def test_every_request_of_a_member_has_versions_and_a_key() -> None:
+    assert set(API_KEYS) == set(SPOKEN)
+    assert api_of(FindCoordinator(key="g")) == "FindCoordinator"
+    assert API_KEYS["FindCoordinator"] == 10
+
+
+# ---- the cluster ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", versions("FindCoordinator"))
+def test_the_coordinator(world: BrokerWorld, version: int) -> None:
+    found = ask(world, FindCoordinator(key="g"), version)
+    assert found == FindCoordinatorResponse(node=NODE)
+
+
+@pytest.mark.parametrize("version", versions("FindCoordinator", lowest=1))
+def test_a_key_of_no_known_kind_has_no_coordinator(world: BrokerWorld, version: int) -> None:
+    found = ask(world, FindCoordinator(key="g", key_type=7), version)
+    assert found == FindCoordinatorResponse(error_code=E.INVALID_REQUEST, node=None)
+
+
+@pytest.mark.parametrize("version", versions("Metadata"))
+def test_topics_and_brokers(world: BrokerWorld, version: int) -> None:
+    asked = Metadata(topics=("orders", "not/a/name"))
+    found = ask(world, asked, version)
+    assert isinstance(found, MetadataResponse)
+    assert found.nodes == (NODE,)
+    orders, refused = found.topics
+    assert (orders.name, orders.error_code, orders.is_internal) == ("orders", E.NONE, False)
+    assert [(each.partition, each.leader, each.replicas) for each in orders.partitions] == [
+        (0, 1, (1,)),
+        (1, 1, (1,)),
+    ]
+    assert (refused.name, refused.error_code) == ("not/a/name", E.INVALID_TOPIC_EXCEPTION)
+    everything = ask(world, Metadata(topics=None), version)
+    assert isinstance(everything, MetadataResponse)
+    assert [topic.name for topic in everything.topics] == ["orders"]
+
+
+# ---- the group ------------------------------------------------------------------------------------
+
+
+def join(member_id: str = "", group_id: str = "g") -> JoinGroup:
+    return JoinGroup(
+        group_id=group_id,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocols=(("range", SUBSCRIPTION),),
+        reason="a test",
+    )
+
+
+def joined(world: BrokerWorld, version: int = 4) -> str:
+    """The id of a member that is alone in generation 1."""
+    first = ask(world, join(), version)
+    assert isinstance(first, JoinGroupResponse)
+    if first.error_code is E.MEMBER_ID_REQUIRED:
+        first = ask(world, join(first.member_id), version)
+        assert isinstance(first, JoinGroupResponse)
+    assert (first.error_code, first.generation_id, first.protocol_name) == (E.NONE, 1, "range")
+    assert [(each.member_id, each.metadata) for each in first.members] == [(first.member_id, SUBSCRIPTION)]
+    assert first.leader == first.member_id
+    return first.member_id
+
+
+def sync(member_id: str, generation_id: int = 1) -> SyncGroup:
+    return SyncGroup(
+        group_id="g",
+        generation_id=generation_id,
+        member_id=member_id,
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=((member_id, b"all"),),
+    )
+
+
+@pytest.mark.parametrize("version", versions("JoinGroup"))
+def test_joining(world: BrokerWorld, version: int) -> None:
+    assert joined(world, version).startswith("tester-")
+    refused = ask(world, join(group_id=""), version)
+    assert isinstance(refused, JoinGroupResponse)
+    assert (refused.error_code, refused.members) == (E.INVALID_GROUP_ID, [])
+
+
+@pytest.mark.parametrize("version", versions("SyncGroup"))
+def test_syncing(world: BrokerWorld, version: int) -> None:
+    member_id = joined(world)
+    assert ask(world, sync(member_id), version) == SyncGroupResponse(assignment=b"all")
+    refused = ask(world, sync(member_id, 2), version)
+    assert refused == SyncGroupResponse(error_code=E.ILLEGAL_GENERATION)
+
+
+@pytest.mark.parametrize("version", versions("Heartbeat"))
+def test_heartbeats(world: BrokerWorld, version: int) -> None:
+    member_id = joined(world)
+    ask(world, sync(member_id), 5)
+    alive = Heartbeat(group_id="g", generation_id=1, member_id=member_id, group_instance_id=None)
+    assert ask(world, alive, version) == HeartbeatResponse()
+    gone = replace(alive, member_id="nobody")
+    assert ask(world, gone, version) == HeartbeatResponse(error_code=E.UNKNOWN_MEMBER_ID)
+
+
+@pytest.mark.parametrize("version", versions("LeaveGroup"))
+def test_leaving(world: BrokerWorld, version: int) -> None:
+    member_id = joined(world)
+    leaving = LeaveGroup(
+        group_id="g",
+        members=(LeavingMember(member_id=member_id, group_instance_id=None, reason="enough"),),
+    )
+    left = ask(world, leaving, version)
+    assert isinstance(left, LeaveGroupResponse)
+    assert left.error_code is E.NONE
+    # From version 3 on each member has an error of its own.
+    assert [(each.member_id, each.error_code) for each in left.members] == (
+        [(member_id, E.NONE)] if version >= 3 else []
+    )
+    again = ask(world, leaving, version)
+    assert isinstance(again, LeaveGroupResponse)
+    errors = [again.error_code] if version < 3 else [each.error_code for each in again.members]
+    assert errors == [E.UNKNOWN_MEMBER_ID]
+
+
+# ---- offsets --------------------------------------------------------------------------------------
+
+
+def commit(*partitions: int) -> OffsetCommit:
+    return OffsetCommit(
+        group_id="g",
+        generation_id=-1,
+        member_id="",
+        group_instance_id=None,
+        retention_time_ms=-1,
+        topics=(
+            CommitTopic(
+                name="orders",
+                topic_id=None,
+                partitions=tuple(
+                    CommitPartition(
+                        partition_index=each,
+                        committed_offset=5 + each,
+                        committed_leader_epoch=-1,
+                        committed_metadata="",
+                    )
+                    for each in partitions
+                ),
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize("version", versions("OffsetCommit"))
+def test_committing(world: BrokerWorld, version: int) -> None:
+    done = ask(world, commit(0, 7), version)
+    assert isinstance(done, OffsetCommitResponse)
+    [topic] = done.topics
+    assert topic.name == "orders"
+    assert [(each.partition_index, each.error_code) for each in topic.partitions] == [
+        (0, E.NONE),
+        (7, E.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
+@pytest.mark.parametrize("version", versions("OffsetFetch"))
+def test_committed_offsets(world: BrokerWorld, version: int) -> None:
+    ask(world, commit(0), 8)
+    found = ask(world, OffsetFetch(group_id="g", topics=(("orders", (0, 1)),)), version)
+    assert found == OffsetFetchResponse(
+        offsets=(
+            CommittedOffset(partition=("orders", 0), offset=5),
+            CommittedOffset(partition=("orders", 1), offset=-1),
+        )
+    )
+
+
+# ---- records --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", versions("ListOffsets"))
+def test_the_ends_of_a_log(world: BrokerWorld, version: int) -> None:
+    partition(world).append(batch(b"a", b"b"))
+    found = []
+    for timestamp in (-2, -1):
+        answer = ask(world, ListOffsets(partitions=(("orders", 0),), timestamp=timestamp), version)
+        assert isinstance(answer, ListOffsetsResponse)
+        found.append(answer.offsets)
+    assert found == [
+        (ListedOffset(partition=("orders", 0), offset=0),),
+        (ListedOffset(partition=("orders", 0), offset=2),),
+    ]
+
+
+def fetch(offset: int) -> Fetch:
+    return Fetch(
+        offsets=((("orders", 0), offset),),
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        partition_max_bytes=1 << 20,
+    )
+
+
+@pytest.mark.parametrize("version", versions("Fetch"))
+def test_records_come_in_whole_batches(world: BrokerWorld, version: int) -> None:
+    partition(world).append(batch(b"a", b"b"))
+    answer = ask(world, fetch(1), version)
+    assert isinstance(answer, FetchResponse)
+    [fetched] = answer.partitions
+    assert (fetched.partition, fetched.error_code) == (("orders", 0), E.NONE)
+    assert (fetched.high_watermark, fetched.next_offset) == (2, 2)
+    assert fetched.records == (
+        FetchedRecord(offset=0, timestamp_ms=7, key=None, value=b"a"),
+        FetchedRecord(offset=1, timestamp_ms=8, key=None, value=b"b"),
+    )
+
+
+@pytest.mark.parametrize("version", versions("Fetch"))
+def test_an_offset_that_is_not_there_is_refused(world: BrokerWorld, version: int) -> None:
+    answer = ask(world, fetch(9), version)
+    assert isinstance(answer, FetchResponse)
+    [fetched] = answer.partitions
+    assert (fetched.error_code, fetched.records, fetched.next_offset) == (E.OFFSET_OUT_OF_RANGE, (), None)
+
+
+def test_a_transactions_marker_is_no_record_and_moves_the_position(world: BrokerWorld) -> None:
+    marker = TransactionMarker(producer_id=5, producer_epoch=0, committed=True, coordinator_epoch=0)
+    partition(world).append_marker(marker, world.now_ms)
+    answer = ask(world, fetch(0), 12)
+    assert isinstance(answer, FetchResponse)
+    [fetched] = answer.partitions
+    assert (fetched.records, fetched.next_offset) == ((), 1)
+
+
+# ---- what a broker may send that is odd -----------------------------------------------------------
+
+
+def fetched_bytes(records: bytes | None) -> Any:
+    part = SimpleNamespace(
+        partition_index=0, error_code=0, high_watermark=9, log_start_offset=None, records=records
+    )
+    topic = SimpleNamespace(topic="orders", partitions=[part])
+    return SimpleNamespace(error_code=0, session_id=None, responses=[topic])
+
+
+def read_fetched(records: bytes | None) -> Any:
+    answer = read_response(fetch(0), 4, fetched_bytes(records))
+    assert isinstance(answer, FetchResponse)
+    return answer.partitions[0]
+
+
+def test_a_last_batch_that_the_size_limit_cut_is_left_for_the_next_fetch() -> None:
+    whole, second = batch(b"a"), batch(b"b")
+    for cut in (1, 20, len(second) - 1):
+        fetched = read_fetched(whole + second[:cut])
+        assert [each.value for each in fetched.records] == [b"a"]
+        assert fetched.next_offset == 1
+
+
+def test_a_first_batch_that_is_damaged_is_an_error_with_its_place() -> None:
+    damaged = bytearray(batch(b"a"))
+    damaged[-1] ^= 1
+    with pytest.raises(DecodeError, match="records of orders-0 from offset 0"):
+        read_fetched(bytes(damaged))
+    with pytest.raises(DecodeError):
+        read_fetched(bytes(damaged) + batch(b"b"))
+
+
+def test_damage_between_batches_is_no_cut() -> None:
+    damaged = bytearray(batch(b"b"))
+    damaged[-1] ^= 1
+    with pytest.raises(DecodeError):
+        read_fetched(batch(b"a") + bytes(damaged) + batch(b"c"))
+
+
+def test_no_records_are_none() -> None:
+    for nothing in (None, b""):
+        fetched = read_fetched(nothing)
+        assert (fetched.records, fetched.next_offset, fetched.log_start_offset) == ((), None, -1)
+
+
+def test_an_error_that_nobody_here_knows_is_the_servers_own() -> None:
+    answer = read_response(
+        Heartbeat(group_id="g", generation_id=1, member_id="m", group_instance_id=None),
+        4,
+        SimpleNamespace(error_code=31_999),
+    )
+    assert answer == HeartbeatResponse(error_code=E.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,121 @@
+"""A cluster's facts in a folder: what comes back after a restart, and what is refused to be read."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kgroup.broker.storage import ClusterSpec, FolderStorage, TopicSpec
+from kgroup.errors import SourceError
+from kgroup.log.batch import encode_batch
+from kgroup.log.checkpoints import TopicPartition
+from kgroup.log.record import LogRecord
+
+SPEC = ClusterSpec(
+    cluster_id="abc",
+    topics={
+        "orders": TopicSpec(
+            name="orders",
+            topic_id=UUID(int=5),
+            partitions=3,
+            replication_factor=2,
+            configs={"retention.ms": "5"},
+        )
+    },
+    next_producer_id=7,
+)
+
+
+def storage(folder: Path) -> tuple[FolderStorage, list[str]]:
+    warnings: list[str] = []
+    return FolderStorage(folder, warnings.append), warnings
+
+
+def test_a_new_folder_is_made_and_knows_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "logs"
+    assert storage(folder)[0].load() is None
+    assert folder.is_dir()
+
+
+def test_what_was_saved_comes_back(tmp_path: Path) -> None:
+    storage(tmp_path)[0].save(SPEC)
+    assert storage(tmp_path)[0].load() == SPEC
+    assert "cluster.id=abc" in (tmp_path / "meta.properties").read_text()
+
+
+def test_a_draft_that_a_crash_left_is_no_reason_to_refuse_the_folder(tmp_path: Path) -> None:
+    storage(tmp_path)[0].save(SPEC)
+    [facts] = tmp_path.glob("*.json")
+    facts.rename(facts.with_name(facts.name + ".tmp"))
+    (tmp_path / "meta.properties").unlink()
+    assert storage(tmp_path)[0].load() is None
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(SourceError, match="not empty, and not a folder that kgroup serve made"):
+        storage(tmp_path)[0].load()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        "",
+        "[]",
+        '{"clusterId": "abc"}',
+        '{"clusterId": 5, "nextProducerId": 0, "topics": {}}',
+        '{"clusterId": "abc", "nextProducerId": 0, "topics": {"t": {"id": "no uuid"}}}',
+        '{"clusterId": "abc", "nextProducerId": 0, "topics": {"t": 5}}',
+    ],
+)
+def test_facts_that_kgroup_did_not_write_are_refused(tmp_path: Path, facts: str) -> None:
+    storage(tmp_path)[0].save(SPEC)
+    [path] = tmp_path.glob("*.json")
+    path.write_text(facts)
+    with pytest.raises(SourceError, match=f"{path}: not what kgroup wrote"):
+        storage(tmp_path)[0].load()
+
+
+def test_facts_that_cannot_be_read_or_written_name_the_file(tmp_path: Path) -> None:
+    storage(tmp_path)[0].save(SPEC)
+    [path] = tmp_path.glob("*.json")
+    path.unlink()
+    path.mkdir()  # a folder where the file should be
+    with pytest.raises(SourceError, match=str(path)):
+        storage(tmp_path)[0].load()
+    with pytest.raises(SourceError, match=str(path)):
+        storage(tmp_path)[0].save(SPEC)
+
+
+def test_a_torn_tail_is_cut_off_with_a_warning(tmp_path: Path) -> None:
+    batch = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v")])
+    writer, _ = storage(tmp_path)
+    log = writer.open_log(SPEC.topics["orders"], 0, 1 << 20)
+    log.append(batch, 0)
+    log.sync()
+    log.close()
+    [segment] = (tmp_path / "orders-0").glob("*.log")
+    segment.write_bytes(segment.read_bytes() + batch[:20])
+    reader, warnings = storage(tmp_path)
+    log = reader.open_log(SPEC.topics["orders"], 0, 1 << 20)
+    assert log.end_offset == 1
+    assert warnings == [f"{tmp_path / 'orders-0'}: cut off 20 bytes that are no whole batch"]
+    log.close()
+
+
+def test_checkpoints_tell_other_tools_how_far_the_logs_go(tmp_path: Path) -> None:
+    storage(tmp_path)[0].checkpoint({TopicPartition("orders", 0): 12})
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        assert (tmp_path / name).read_text() == "0\n1\norders 0 12\n"
+
+
+def test_the_file_is_json_that_a_reader_can_follow(tmp_path: Path) -> None:
+    storage(tmp_path)[0].save(SPEC)
+    [path] = tmp_path.glob("*.json")
+    assert json.loads(path.read_text())["topics"]["orders"] == {
+        "id": str(UUID(int=5)),
+        "partitions": 3,
+        "replicationFactor": 2,
+        "configs": {"retention.ms": "5"},
+    }

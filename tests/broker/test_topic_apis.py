@@ -1,0 +1,193 @@
+"""Topics and their settings at the wire: what is made, grown, deleted, described, and what is refused."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.admin.configs import DescribeConfigsRequest
+from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.protocol.error_codes import ErrorCode as E
+from tests.broker.world import BrokerWorld
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+FROM_TOPIC, FROM_FILE, DEFAULT = 1, 4, 5
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld(nodes=2, properties={"offsets.retention.minutes": "10"})
+    world.cluster.create_topic("orders", 3, 2, {"retention.ms": "5000"}, world.now_ms)
+    return world
+
+
+def create(
+    world: BrokerWorld,
+    *,
+    version: int = 7,
+    validate_only: bool = False,
+    assignments: Any = (),
+    name: str = "new",
+) -> Any:
+    topic = CreateTopicsRequest.CreatableTopic
+    config = topic.CreatableTopicConfig(version=version, name="cleanup.policy", value="compact")
+    asked = topic(
+        version=version,
+        name=name,
+        num_partitions=-1 if assignments else 2,
+        replication_factor=-1 if assignments else 1,
+        assignments=list(assignments),
+        configs=[config],
+    )
+    request = CreateTopicsRequest(
+        version=version, topics=[asked], timeout_ms=1000, validate_only=validate_only
+    )
+    [result] = world.ask(request).topics
+    return result
+
+
+def grow(world: BrokerWorld, name: str, count: int, *, validate_only: bool = False) -> Any:
+    topic = CreatePartitionsRequest.CreatePartitionsTopic(version=1, name=name, count=count, assignments=None)
+    request = CreatePartitionsRequest(version=1, topics=[topic], timeout_ms=1000, validate_only=validate_only)
+    [result] = world.ask(request).results
+    return result
+
+
+def delete(world: BrokerWorld, version: int, *, name: str | None = None, topic_id: UUID | None = None) -> Any:
+    if version >= 6:
+        state = DeleteTopicsRequest.DeleteTopicState(version=version, name=name, topic_id=topic_id)
+        request = DeleteTopicsRequest(version=version, topics=[state], timeout_ms=1000)
+    else:
+        request = DeleteTopicsRequest(version=version, topic_names=[name], timeout_ms=1000)
+    [result] = world.ask(request).responses
+    return result
+
+
+# ---- making and growing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_a_topic_is_made_with_its_settings(world: BrokerWorld, version: int) -> None:
+    result = create(world, version=version)
+    assert (result.error_code, result.error_message) == (E.NONE, None)
+    spec = world.cluster.topics["new"].spec
+    assert (spec.partitions, spec.replication_factor) == (2, 1)
+    assert spec.configs == {"cleanup.policy": "compact"}
+    if version >= 5:
+        assert (result.num_partitions, result.replication_factor) == (2, 1)
+    if version >= 7:
+        assert result.topic_id == spec.topic_id
+
+
+def test_a_topic_can_be_checked_without_making_it(world: BrokerWorld) -> None:
+    assert create(world, validate_only=True).error_code == E.NONE
+    assert "new" not in world.cluster.topics
+    refused = create(world, validate_only=True, name="orders")
+    assert (refused.error_code, refused.error_message) == (E.TOPIC_ALREADY_EXISTS, "TOPIC_ALREADY_EXISTS")
+
+
+def test_replicas_cannot_be_placed_by_hand(world: BrokerWorld) -> None:
+    assignment = CreateTopicsRequest.CreatableTopic.CreatableReplicaAssignment(
+        version=7, partition_index=0, broker_ids=[2]
+    )
+    refused = create(world, assignments=[assignment])
+    assert refused.error_code == E.INVALID_REPLICATION_ASSIGNMENT
+    assert refused.error_message == "kgroup places replicas by itself"
+    assert "new" not in world.cluster.topics
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "error"),
+    [
+        ("orders", 4, E.NONE),
+        ("orders", 3, E.INVALID_PARTITIONS),
+        ("orders", 2, E.INVALID_PARTITIONS),
+        ("nowhere", 4, E.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_a_topic_grows_or_stays_as_it_is(world: BrokerWorld, name: str, count: int, error: E) -> None:
+    checked = grow(world, name, count, validate_only=True)
+    assert (checked.error_code, len(world.cluster.topics["orders"].partitions)) == (error, 3)
+    result = grow(world, name, count)
+    assert (result.name, result.error_code) == (name, error)
+    assert result.error_message == (error.name if error else None)
+    assert len(world.cluster.topics["orders"].partitions) == (4 if error is E.NONE else 3)
+
+
+# ---- deleting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_a_topic_is_deleted_by_name(world: BrokerWorld, version: int) -> None:
+    topic_id = world.cluster.topics["orders"].spec.topic_id
+    result = delete(world, version, name="orders")
+    assert (result.name, result.error_code) == ("orders", E.NONE)
+    assert "orders" not in world.cluster.topics
+    assert version < 6 or result.topic_id == topic_id
+    assert delete(world, version, name="orders").error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_is_deleted_by_id(world: BrokerWorld) -> None:
+    topic_id = world.cluster.topics["orders"].spec.topic_id
+    result = delete(world, 6, topic_id=topic_id)
+    assert (result.name, result.topic_id, result.error_code) == ("orders", topic_id, E.NONE)
+    assert "orders" not in world.cluster.topics
+    again = delete(world, 6, topic_id=topic_id)
+    assert (again.name, again.topic_id, again.error_code) == (None, topic_id, E.UNKNOWN_TOPIC_ID)
+
+
+def test_an_internal_topic_stays(world: BrokerWorld) -> None:
+    world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms)
+    assert delete(world, 6, name=OFFSETS_TOPIC).error_code == E.INVALID_REQUEST
+    assert OFFSETS_TOPIC in world.cluster.topics
+
+
+# ---- settings -------------------------------------------------------------------------------------
+
+
+def describe(world: BrokerWorld, kind: int, name: str, keys: list[str] | None = None) -> Any:
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        version=4, resource_type=kind, resource_name=name, configuration_keys=keys
+    )
+    request = DescribeConfigsRequest(
+        version=4, resources=[resource], include_synonyms=False, include_documentation=False
+    )
+    [result] = world.ask(request).results
+    return result
+
+
+def settings_of(result: Any) -> dict[str, tuple[str, int]]:
+    return {each.name: (each.value, each.config_source) for each in result.configs}
+
+
+def test_a_topics_settings_are_its_own_over_the_defaults(world: BrokerWorld) -> None:
+    found = settings_of(describe(world, TOPIC, "orders"))
+    assert found["retention.ms"] == ("5000", FROM_TOPIC)
+    assert found["cleanup.policy"] == ("delete", DEFAULT)
+    some = describe(world, TOPIC, "orders", ["retention.ms", "no.such.setting"])
+    assert settings_of(some) == {"retention.ms": ("5000", FROM_TOPIC)}
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_a_broker_shows_what_its_file_says_and_kafkas_defaults(world: BrokerWorld, name: str) -> None:
+    result = describe(world, BROKER, name)
+    found = settings_of(result)
+    assert found["offsets.retention.minutes"] == ("10", FROM_FILE)
+    assert found["group.min.session.timeout.ms"] == ("6000", DEFAULT)
+    assert all(each.read_only for each in result.configs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error"),
+    [
+        (TOPIC, "nowhere", E.UNKNOWN_TOPIC_OR_PARTITION),
+        (BROKER, "2", E.INVALID_REQUEST),  # a node tells of itself only
+        (99, "what", E.INVALID_REQUEST),
+        (GROUP, "g", E.NONE),  # groups have no settings of their own
+    ],
+)
+def test_what_has_no_settings_here(world: BrokerWorld, kind: int, name: str, error: E) -> None:
+    result = describe(world, kind, name)
+    assert (result.error_code, result.configs) == (error, [])
+    assert result.error_message == (error.name if error else None)
