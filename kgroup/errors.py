@@ -47,6 +47,12 @@ class FindingsError(KgroupError):
     exit_code = 3
 
 
+def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:
+    """`did you mean orders-app?`, or `there are ...` where no known name is like this one."""
+    names = list(known)
+    return did_you_mean(name, names).removeprefix("; ") or f"there are {', '.join(names[:shown_max])}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean orders-app?` for the end of an error, or nothing if no known name is like this one."""
     nearest = get_close_matches(name.lower(), list(known), n=1)

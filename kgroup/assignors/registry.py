@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
@@ -15,7 +14,7 @@ from kgroup.assignors.server_range import ServerRangeAssignor
 from kgroup.assignors.simple import SimpleAssignor
 from kgroup.assignors.sticky import StickyAssignor
 from kgroup.assignors.uniform import UniformAssignor
-from kgroup.errors import InputError
+from kgroup.errors import InputError, nearest_or_all
 
 CLIENT_ASSIGNORS: Final[dict[str, ClientAssignor]] = {
     assignor.name: assignor
@@ -91,9 +90,7 @@ def find_names(names: Iterable[str], kafka_version: str | None = None) -> list[s
     found = []
     for name in dict.fromkeys(names):
         if name not in ASSIGNORS:
-            nearest = get_close_matches(name.lower(), CURRENT, n=1, cutoff=0.5)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(CURRENT)}"
-            raise InputError(f"unknown assignor '{name}': {hint}")
+            raise InputError(f"unknown assignor '{name}': {nearest_or_all(name, CURRENT)}")
         versioned = name if "@" in name else name + suffix
         if versioned not in ASSIGNORS:
             raise InputError(f"assignor '{name}': Kafka {version} has none of that name")

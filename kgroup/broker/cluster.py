@@ -307,8 +307,9 @@ class Cluster:
         """The group's coordinator on this node, or why it cannot be asked here and now."""
         if self.forced_error is not None:
             return self.forced_error
-        self.internal_topic(OFFSETS_TOPIC, now_ms)
-        hosted = self.hosted.get(self.offsets_partition(group_id))
+        if OFFSETS_TOPIC not in self.topics:
+            self.internal_topic(OFFSETS_TOPIC, now_ms)
+        hosted = self.hosted.get(_place(group_id, self.settings.offsets_topic_partitions))
         if hosted is None or hosted.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if hosted.is_loading else hosted

@@ -7,6 +7,9 @@ from dataclasses import replace
 from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
 from kgroup.cli.live import KeptLog
 from kgroup.group.lag_looks import LagLooks
+from kgroup.log.scan import Newest
+from kgroup.log.scan_growing import GrowingScan
+from kgroup.log.scan_last import LastCommits
 from kgroup.log.sources import one_replica_each, open_sources
 from kgroup.net.properties import ConnectionOptions
 
@@ -26,23 +29,27 @@ class RepeatedLooks:
         self._kept = KeptLog(connection) if connection is not None else None
         self._clock = clock
         self._looks = LagLooks()
+        self._folder = ""
+        self._growing = GrowingScan(None)
 
     def take(self) -> Look:
         """A look as of now. Raises KgroupError; the next one begins anew then."""
         if self._kept is None:
-            return self._look(OpenedLogs(sources=one_replica_each(open_sources(self._paths))))
+            sources = one_replica_each(open_sources(self._paths))
+            return self._look(OpenedLogs(sources=sources), scan_logs(sources, self._question))
         with self._kept.look() as live:
+            sources = open_sources([live.folder])
+            if live.folder != self._folder:
+                self._folder, self._growing = live.folder, GrowingScan(self._question.window_commits)
+            scanned = self._growing.scan(sources.segments)
             listing = live.cluster.log_listing()
-            return self._look(
-                OpenedLogs(sources=open_sources([live.folder]), listing=listing, cluster=live.cluster)
-            )
+            return self._look(OpenedLogs(sources=sources, listing=listing, cluster=live.cluster), scanned)
 
     def close(self) -> None:
         """Give up what is kept between looks."""
         if self._kept is not None:
             self._kept.close()
 
-    def _look(self, logs: OpenedLogs) -> Look:
+    def _look(self, logs: OpenedLogs, scanned: tuple[Newest, LastCommits | None]) -> Look:
         now_ms = int(self._clock() * 1000)
-        scanned = scan_logs(logs.sources, self._question)
         return take_look(self._question, logs, scanned, now_ms, self._looks)

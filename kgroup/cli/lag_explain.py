@@ -11,6 +11,7 @@ from kgroup.group.findings import find
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_rules import LagRules, judge
 from kgroup.group.log_ends import TopicState
+from kgroup.group.membership import GroupKind
 from kgroup.group.status import PartitionStatus, Verdict, group_status
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table
@@ -66,7 +67,7 @@ def _head(facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None])
     unknown = len(facts.partitions) - len(lags)
     lag = f"{counted(sum(lags), 'record')} on {counted(len(lags), 'partition')}" if lags else "-"
     yield f"Lag     {lag}{f', unknown on {unknown}' if unknown else ''}"
-    yield f"Status  {group_status(known).value if known else '-'} by the rules{_worst(known)}"
+    yield f"Status  {f'{group_status(known).value} by the rules{_worst(known)}' if known else '-'}"
 
 
 def _worst(statuses: list[PartitionStatus]) -> str:
@@ -94,6 +95,9 @@ def _members(facts: GroupFacts) -> Iterator[str]:
 def _partitions(
     facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None], width_max: int | None
 ) -> Iterator[str]:
+    if facts.group.kind is GroupKind.SHARE:
+        yield "Partitions: the progress of a share group is in __share_group_state"
+        return
     if not facts.partitions:
         yield "Partitions: none, it has neither offsets nor owned partitions"
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import job_of, job_progress, said_saved
 from kgroup.cli.progress import byte_progress
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import LagAt, LoggedCommit, WindowsOfTime, lag_history, proven_end
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
@@ -116,6 +116,10 @@ class PastEnds:
     now: int | None
 
 
+EndsIn = Callable[[Sequence[TopicPartition], Sequence[int]], Mapping[TopicPartition, PastEnds]]
+"""Says where logs ended at rising times (epoch ms), and where they end now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """All that the rows of any part are made with."""
@@ -176,10 +180,7 @@ class History:
 
 def window_length(text: str) -> int:
     """Milliseconds of `--windows`. Raises InputError if it is no duration, or below a second."""
-    length_ms = parse_duration(text)
-    if length_ms is None or length_ms < 1000:
-        raise InputError(f"--windows {text}: not a duration of a second or more, like 15m, 1h or P1D")
-    return length_ms
+    return parse_length(text, "--windows", least="1s")
 
 
 def history_asked(
@@ -229,8 +230,13 @@ def report_history(
         )
 
 
-def history_here(sources: "Sources", options: HistoryOptions) -> tuple[History, Iterator[Row]]:
-    """Read the log here; also return the rows, sorted by group, topic, partition and window."""
+def history_here(
+    sources: "Sources", options: HistoryOptions, ends_in: "EndsIn | None" = None
+) -> tuple[History, Iterator[Row]]:
+    """Read the log here; also return the rows, sorted by group, topic, partition and window.
+
+    `ends_in` knows past log ends, if the logs beside the offsets topic shall not be asked.
+    """
     from kgroup.log.scan import split
 
     slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
@@ -238,7 +244,7 @@ def history_here(sources: "Sources", options: HistoryOptions) -> tuple[History, 
         "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
     ) as advance:
         part = last_part(slices, options.keep, advance)
-    history = plan([extent_of(part, options)], sources, options)
+    history = plan([extent_of(part, options)], sources, options, ends_in)
     return history, history.rows(part)
 
 
@@ -280,13 +286,16 @@ def _transit_batches(history: History, part: LastPart) -> "Iterator[pa.RecordBat
     return arrow_batches(history.rows(part), _TRANSIT_COLUMNS)
 
 
-def plan(extents: Iterable[Extent | None], sources: "Sources", options: HistoryOptions) -> History:
+def plan(
+    extents: Iterable[Extent | None],
+    sources: "Sources",
+    options: HistoryOptions,
+    ends_in: "EndsIn | None" = None,
+) -> History:
     """From what there is in the parts to the windows to tell of, and the log ends in them.
 
     Raises InputError if the windows are too many, SourceError if there is no commit.
     """
-    from kgroup.log.data_logs import DataLogs
-
     known = [extent for extent in extents if extent is not None]
     if not known:
         raise SourceError("the log holds no commit, so it has no history")
@@ -300,13 +309,19 @@ def plan(extents: Iterable[Extent | None], sources: "Sources", options: HistoryO
             f"--windows: {len(windows)} of them from {iso_time(since_ms)} to {iso_time(until_ms)};"
             f" no more than {_WINDOWS_MAX}: give longer ones, or a later --since"
         )
-    logs = DataLogs(sources.log_dirs)
     times = [windows.end_ms(windows.first + number) - 1 for number in range(len(windows))]
-    ends = {
-        place: PastEnds(logs.ends_at(*place, times), logs.end(*place))
-        for place in sorted({place for extent in known for place in extent.places})
-    }
+    places = sorted({place for extent in known for place in extent.places})
+    ends = (ends_in or partial(_ends_in_files, sources))(places, times)
     return History(options=options, windows=windows, ends=ends)
+
+
+def _ends_in_files(
+    sources: "Sources", places: Sequence[TopicPartition], times_ms: Sequence[int]
+) -> dict[TopicPartition, PastEnds]:
+    from kgroup.log.data_logs import DataLogs
+
+    logs = DataLogs(sources.log_dirs)
+    return {place: PastEnds(logs.ends_at(*place, times_ms), logs.end(*place)) for place in places}
 
 
 def extent_of(part: LastPart, options: HistoryOptions) -> Extent | None:

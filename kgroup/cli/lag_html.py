@@ -1,21 +1,27 @@
 """`lag-report --html`: from a look and the whole log to the page of lag over time."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kgroup.cli.lag_columns import ROW_COLUMNS
-from kgroup.cli.lag_history import HistoryOptions, history_here
-from kgroup.cli.lag_look import Look, matcher
+from kgroup.cli.lag_history import HistoryOptions, PastEnds, TopicPartition, history_here
+from kgroup.cli.lag_look import Look, OpenedLogs, matcher
 from kgroup.errors import SourceError
+from kgroup.group.lag import LagRow
 from kgroup.group.lag_over_time import PastOffset, lag_over_time
 from kgroup.group.lag_rules import RuleSet, rules_named
+from kgroup.group.log_ends import TopicState
 from kgroup.log.log_end_history import log_end_history
 from kgroup.log.partition import PartitionFolder, SegmentFile
 from kgroup.report.emit import Row
 from kgroup.report.lag_by import By
 from kgroup.report.lag_page import LagNow, TimeAxis, write_lag_page
 from kgroup.report.lag_sums import sum_rows
+
+if TYPE_CHECKING:
+    from kgroup.net.admin import Cluster
 
 _STEPS_MS: Final = tuple(
     1000 * seconds
@@ -26,17 +32,18 @@ _STEPS_MS: Final = tuple(
         *(86_400, 172_800, 604_800, 2_592_000),
     )
 )
+_REFUSED: Final = -1
 _WINDOWS_MAX: Final = 240
 _WINDOWS_MIN: Final = 24
 _ROWS_MAX: Final = 500_000  # windows of all groups' partitions that are held at once
 
 
-def write_html(look: Look, path: Path) -> None:
-    """Read the log for its past and write the page.
+def write_html(look: Look, logs: OpenedLogs, path: Path) -> None:
+    """Read the log for its past and write the page; a cluster is asked where its logs ended.
 
     Raises SourceError if there is no commit in the log, or the file cannot be written.
     """
-    span = _span(look.sources.segments)
+    span = _span(logs.sources.segments)
     if span is None:
         raise SourceError("--html: the log holds no record with a timestamp, so it has no past to show")
     rows = list(look.inputs.rows())
@@ -53,7 +60,8 @@ def write_html(look: Look, path: Path) -> None:
         only_lagging=False,
         quiet=look.question.quiet,
     )
-    history, past = history_here(look.sources, options)
+    ends_in = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
+    history, past = history_here(logs.sources, options, ends_in)
     windows = history.windows
     ends_now = {(row.topic, row.partition): row.log_end_offset for row in rows}
     groups = lag_over_time(_offsets(past, windows.first, step_ms), len(windows), ends_now)
@@ -102,6 +110,28 @@ def _offsets(rows: Iterator[Row], first: int, step_ms: int) -> Iterator[PastOffs
         assert isinstance(partition, int) and isinstance(start_ms, int) and isinstance(offset, int)
         assert lag is None or isinstance(lag, int)
         yield PastOffset(str(group), str(topic), partition, start_ms // step_ms - first, offset, lag)
+
+
+def _ends_in_cluster(
+    cluster: "Cluster", rows: Sequence[LagRow], places: Sequence[TopicPartition], times_ms: Sequence[int]
+) -> dict[TopicPartition, PastEnds]:
+    """By one question for each time, all partitions at once; unknown before the first record that is left."""
+    from kgroup.net.timestamps import TimeInLog, first_newer
+
+    logs = {(row.topic, row.partition): row for row in rows if row.topic_state is TopicState.EXISTS}
+    there = [place for place in places if place in logs]
+    found = first_newer(cluster, [TimeInLog(*place, time_ms) for place in there for time_ms in times_ms])
+    ends: dict[TopicPartition, PastEnds] = {}
+    for place in places:
+        row = logs.get(place)
+        start, end = (row.log_start_offset, row.log_end_offset) if row is not None else (None, None)
+        by_window = []
+        for time_ms in times_ms:
+            newer = found.get(TimeInLog(*place, time_ms), _REFUSED)
+            known = newer is None or newer == 0 or newer > (start or 0)
+            by_window.append((end if newer is None else newer) if known else None)
+        ends[place] = PastEnds(by_window, end)
+    return ends
 
 
 def _now(look: Look) -> dict[str, LagNow]:

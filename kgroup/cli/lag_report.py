@@ -36,8 +36,6 @@ from kgroup.cli.lag_options import (
     WatchOption,
     WindowsOption,
     check_time_lag,
-    parse_address,
-    parse_seconds,
 )
 from kgroup.cli.lag_spark import (
     DEFAULT_MASTER,
@@ -65,7 +63,7 @@ from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
+    from kgroup.cli.lag_look import OpenedLogs
     from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
@@ -255,7 +253,7 @@ def lag_report(
     from kgroup.cli.lag_history import history_asked, report_history
     from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
-    from kgroup.cli.lag_stream import check_destination, report_stream, stream_settings
+    from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
     from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
     from kgroup.cli.lag_views import RowView, columns_of, metrics
 
@@ -345,12 +343,15 @@ def lag_report(
         quiet=quiet,
     )
     if views.repeated:
-        _repeat(question, views, paths or [], connection, destination)
+        from kgroup.cli.lag_repeat import repeat
+
+        repeat(question, views, paths or [], connection, destination)
         return
     is_table = output_format is OutputFormat.TABLE and save_as is None
     if stream and connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
         check_destination(destination)
+        check_cluster(connection)
         with spark_session(on_spark, quiet=quiet) as session:
             assert session is not None
             report_stream(
@@ -372,6 +373,8 @@ def lag_report(
         else:
             scanned = scan_logs(logs.sources, question)
             past = history_of(logs.sources, quiet=quiet) if finds else None
+        if now is None:
+            now_ms = _now_ms(None)  # reading has taken its time
         look = take_look(question, logs, scanned, now_ms)
         view = RowView(by=by, is_table=is_table)
         remarks: list[str] = []
@@ -393,37 +396,13 @@ def lag_report(
         else:
             emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
         if html is not None:
-            write_html(look, html)
+            write_html(look, logs, html)
     problems = look.problems()
     for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
         print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
     failing.check()
     if strict and problems:
         raise FindingsError(f"damaged or undecodable places: {len(problems)}")
-
-
-def _repeat(
-    question: "LagQuestion",
-    views: Views,
-    paths: Sequence[str],
-    connection: "ConnectionOptions | None",
-    output: OutputOptions,
-) -> None:
-    """Watch, or serve metrics, until interrupted."""
-    from kgroup.cli.lag_again import RepeatedLooks
-    from kgroup.cli.lag_serve import serve_metrics
-    from kgroup.cli.lag_views import RowView
-    from kgroup.cli.lag_watch import watch
-
-    looks = RepeatedLooks(question, paths, connection)
-    try:
-        if views.serve_metrics is not None:
-            serve_metrics(looks, parse_address(views.serve_metrics))
-        elif views.watch is not None:
-            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
-            watch(looks, view, output, parse_seconds(views.watch))
-    finally:
-        looks.close()
 
 
 @contextmanager
@@ -447,15 +426,12 @@ def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Ite
 
 
 def _retention_ms(duration: str | None) -> int:
-    from kgroup.durations import parse_duration
+    from kgroup.cli.times import parse_length
     from kgroup.group.offset_expiry import RETENTION_MS
 
     if duration is None:
         return RETENTION_MS
-    length_ms = parse_duration(duration)
-    if not length_ms:
-        raise InputError(f"--offsets-retention {duration}: not a length of time, as 7d or 90m")
-    return length_ms
+    return parse_length(duration, "--offsets-retention")
 
 
 def _since_ms(since: str | None, now_ms: int) -> int | None:

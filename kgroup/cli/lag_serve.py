@@ -1,6 +1,5 @@
 """`lag-report --serve-metrics`: a look at each scrape, for Prometheus."""
 
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +16,14 @@ _FRESH_S: Final = 1.0  # scrapes that come at once share a look
 
 
 def serve_metrics(looks: RepeatedLooks, address: tuple[str, int]) -> None:
-    """Serve until SIGINT or SIGTERM. Raises SourceError if the address cannot be had."""
+    """Take a first look, and serve until KeyboardInterrupt.
+
+    Raises SourceError if the address cannot be had; a look that fails is said, and does not end it.
+    """
     page = MetricsPage(looks)
     with MetricsServer(*address, page.text) as server:
-        for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
-            signal.signal(number, signal.default_int_handler)
         try:
+            page.text()  # the first look is the longest: it copies a cluster's offsets topic
             print(f"ready {server.url}", flush=True)
             server.serve_forever()
         except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -56,6 +57,8 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
         return
     from kgroup.spark.session import open_session, parse_conf
 
+    # py4j logs a stack for a call that Ctrl-C breaks off; it goes to standard error if nobody handles it.
+    logging.getLogger().addHandler(logging.NullHandler())
     with ExitStack() as stack:
         with activity(f"Spark ({options.master}) starts", quiet=quiet):
             session = stack.enter_context(

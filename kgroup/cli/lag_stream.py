@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
 from kgroup.cli.lag_views import lagging
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
 from kgroup.log.scan_last import Keep, LastPart, counting
@@ -50,9 +50,7 @@ def stream_settings(
     """Check the options of `--stream`. Raises InputError."""
     if not checkpoint:
         raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
-    every_ms = parse_duration(every)
-    if every_ms is None or every_ms < 1:
-        raise InputError(f"--every {every}: not a duration, like 10s or 1m")
+    every_ms = parse_length(every, "--every")
     return StreamSettings(
         checkpoint=checkpoint,
         every_ms=None if once else every_ms,
@@ -68,6 +66,11 @@ def check_destination(destination: OutputOptions) -> None:
         raise InputError("--stream has no end, and a JSON array has one: use -o jsonl")
     if is_parquet != (destination.path is not None):
         raise InputError("--stream writes files only as -o parquet, into the folder --output DIR")
+
+
+def check_cluster(connection: ConnectionOptions) -> None:
+    """Ask for the offsets topic before Spark is started for it. Raises SourceError if it cannot be read."""
+    LiveOffsetsTopic(connection).spans()
 
 
 def report_stream(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kgroup.net.admin import Cluster
 
 UNKNOWN_RATES: Final = LagRates(written_per_s=None, read_per_s=None, growth_per_s=None, drain_ms=None)
+_POINTS_MIN: Final = 3
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
 
 
@@ -136,7 +137,7 @@ class _InLogs:
         since_ms = window.commits[0].timestamp
         try:
             before = self.logs.end_at(row.topic, row.partition, since_ms)
-            history = self.logs.history(row.topic, row.partition, _POINTS)
+            history = self.logs.history(row.topic, row.partition, _POINTS_MIN)
         except SourceError as error:
             self._tell(error)
             return ()

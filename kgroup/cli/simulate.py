@@ -184,8 +184,8 @@ def simulate(
     faults are over every group settles. If one of them finds something, the status is 3.
 
     Shown are the generations, the states of each member over time (! marks a fault), who was given what, and
-    what it cost. -o json has the measures and ends with counts of seeds; -o jsonl has every event, with
-    --seeds every run, and the counts at the end; csv and parquet have a line for each run.
+    what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event, with --seeds
+    every run, and the counts at the end; csv and parquet have a line for each run.
 
     \b
     Faults:

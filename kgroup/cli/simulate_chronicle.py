@@ -104,8 +104,11 @@ class Chronicle:
         return {member: tuple(sorted(partitions)) for member, partitions in self._reads.items()}
 
     def _state(self, at_ms: int, member: str, letter: str) -> None:
-        if self.states[member][-1][1] != letter:
-            self.states[member].append((at_ms, letter))
+        changes = self.states[member]
+        if changes[-1][0] == at_ms:
+            changes.pop()  # it did not last
+        if not changes or changes[-1][1] != letter:
+            changes.append((at_ms, letter))
 
     def _change_reads(self, event: PartitionsChanged) -> None:
         if event.kind is CallbackKind.ASSIGNED:

@@ -13,6 +13,7 @@ from kgroup.cli.simulate_scenario import own_design, play
 from kgroup.cli.simulate_story import Story
 from kgroup.cli.simulate_view import (
     RUN_COLUMNS,
+    history,
     print_measures,
     print_run,
     print_seeds,
@@ -58,9 +59,14 @@ def play_once(playing: Playing, log_dir: Path | None, trace: Path | None) -> Non
                     run = _print_one(playing, design, storage, write)
             case OutputFormat.JSONL:
                 run = _write_events(playing, design, storage, write)
+            case OutputFormat.JSON:
+                chronicle = Chronicle(playing.scenario)
+                run = _play(playing, design, storage, _each_of([chronicle.hear, *_some(write)]))
+                row = {**run_row(run, design), **history(chronicle)}
+                _emit_object(playing, {"runs": [row], **_counts(playing, 1, [run])})
             case _:
                 run = _play(playing, design, storage, write)
-                _emit_runs(playing, [(design, run)])
+                emit([run_row(run, design)], RUN_COLUMNS, playing.output)
     _judge(playing, [run])
 
 
@@ -92,9 +98,7 @@ def _play(playing: Playing, design: str, storage: Storage | None, hear: Hear | N
 def _print_one(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
     print_title(playing.scenario, design, playing.seed)
     chronicle = Chronicle(playing.scenario)
-    hearers: list[Hear] = [chronicle.hear]
-    if write is not None:
-        hearers.append(write)
+    hearers = [chronicle.hear, *_some(write)]
     if playing.explain:
         print()
         hearers.append(Story(playing.scenario).print)
@@ -103,6 +107,10 @@ def _print_one(playing: Playing, design: str, storage: Storage | None, write: He
     print()
     print_measures([("TOTAL", run)], headers=playing.output.headers)
     return run
+
+
+def _some(write: Hear | None) -> list[Hear]:
+    return [] if write is None else [write]
 
 
 def _each_of(hearers: Sequence[Hear]) -> Hear:
@@ -116,10 +124,8 @@ def _each_of(hearers: Sequence[Hear]) -> Hear:
 def _write_events(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
     """JSON lines: every event as it happens, then the run with its counts."""
     with printing_to(playing.output.path):
-        hearers: list[Hear] = [lambda event: print(_event_line(event))]
-        if write is not None:
-            hearers.append(write)
-        run = _play(playing, design, storage, _each_of(hearers))
+        hear = _each_of([lambda event: print(_event_line(event)), *_some(write)])
+        run = _play(playing, design, storage, hear)
         print(to_json({"type": "RunEnded", **run_row(run, design), **_counts(playing, 1, [run])}))
     return run
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import Storage
-from kgroup.durations import parse_duration
-from kgroup.errors import InputError
+from kgroup.cli.times import parse_length
+from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.actions import parse_fault
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
@@ -65,10 +64,7 @@ def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
         if flags.nodes is not None:
             scenario = replace(scenario, nodes=flags.nodes)
     if flags.duration is not None:
-        duration_ms = parse_duration(flags.duration)
-        if not duration_ms:
-            raise InputError(f"--for {flags.duration}: not a duration, like 90s or 5m")
-        scenario = replace(scenario, duration_ms=duration_ms)
+        scenario = replace(scenario, duration_ms=parse_length(flags.duration, "--for"))
     if flags.assignors:
         scenario = _with_assignors(scenario, tuple(_known_assignor(name) for name in flags.assignors))
     if name is None or flags.at or flags.nodes or flags.duration:
@@ -127,9 +123,7 @@ def _names(members: str | None) -> list[str]:
 def _known_assignor(name: str) -> str:
     if name in CLIENT_ASSIGNORS:
         return name
-    nearest = get_close_matches(name.lower(), CLIENT_ASSIGNORS, n=1, cutoff=0.5)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(CLIENT_ASSIGNORS)}"
-    raise InputError(f"unknown assignor '{name}': {hint}")
+    raise InputError(f"unknown assignor '{name}': {nearest_or_all(name, CLIENT_ASSIGNORS)}")
 
 
 def _with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
@@ -146,9 +140,7 @@ def compared_designs(text: str) -> list[str]:
     known = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
     for name in names:
         if name not in known:
-            nearest = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known)}"
-            raise InputError(f"--compare: there is no design '{name}': {hint}")
+            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, known)}")
         if names.count(name) > 1:
             raise InputError(f"--compare: '{name}' is there twice")
     return names

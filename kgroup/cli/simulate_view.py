@@ -5,7 +5,7 @@ from dataclasses import asdict
 from textwrap import fill
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
+from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.cli.assign_report import runs_by_topic
 from kgroup.cli.simulate_chronicle import LETTERS, Chronicle, Formed
 from kgroup.group.member_identity import MemberState
@@ -66,6 +66,24 @@ def run_row(run: Run, design: str) -> Row:
     }
 
 
+def history(chronicle: Chronicle) -> Row:
+    """What is to say of one run beside its measures: generations with their shares, states since when."""
+    names = {letter: state.value for state, letter in LETTERS.items()}
+    return {
+        "history": [
+            {
+                **_generation_row(each),
+                "shares": {name: group_by_topic(share) for name, share in sorted(each.shares.items())},
+            }
+            for each in chronicle.generations()
+        ],
+        "states": {
+            name: [[at_ms, names.get(letter)] for at_ms, letter in changes]
+            for name, changes in chronicle.states.items()
+        },
+    }
+
+
 def print_title(scenario: Scenario, design: str | None, seed: int) -> None:
     """The scenario's name, and what it is about."""
     what = ", ".join([scenario.name, *([] if design is None else [design]), f"seed {seed}"])
@@ -92,19 +110,19 @@ def _print_generations(formed: Sequence[Formed], *, headers: bool) -> None:
     shown = formed[-_GENERATIONS_SHOWN_MAX:]
     if len(shown) < len(formed):
         print(f"the last {len(shown)} of {len(formed)} generations:")
-    rows = [
-        {
-            "group": each.group,
-            "generation": each.generation,
-            "at_ms": each.at_ms,
-            "members": each.members,
-            "moved": each.moved,
-            "protocol": each.protocol or None,
-            "why": each.why,
-        }
-        for each in shown
-    ]
-    emit(rows, columns, OutputOptions(headers=headers))
+    emit(map(_generation_row, shown), columns, OutputOptions(headers=headers))
+
+
+def _generation_row(formed: Formed) -> Row:
+    return {
+        "group": formed.group,
+        "generation": formed.generation,
+        "at_ms": formed.at_ms,
+        "members": formed.members,
+        "moved": formed.moved,
+        "protocol": formed.protocol or None,
+        "why": formed.why,
+    }
 
 
 def _picture(run: Run, chronicle: Chronicle) -> Picture:

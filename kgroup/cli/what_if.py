@@ -22,7 +22,7 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.cli.progress import byte_progress
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import FindingsError, InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
@@ -232,7 +232,8 @@ def _changes(
 ) -> "Changes":
     from kgroup.group.what_if_changes import Changes
 
-    if not (assignor or protocol or static or session_timeout or members or partitions):
+    asked = (assignor, protocol, session_timeout, members)
+    if not (static or partitions or any(value is not None for value in asked)):
         raise InputError(
             "nothing to change: give --assignor, --protocol, --static, --session-timeout, --members or"
             " --partitions"
@@ -280,10 +281,7 @@ def _assignor(name: str, protocol: "Protocol | None") -> str:
 def _duration(text: str | None, option: str) -> int | None:
     if text is None:
         return None
-    duration_ms = parse_duration(text)
-    if not duration_ms:
-        raise InputError(f"{option} {text}: not a duration above 0, like 30s, 2m or 500ms")
-    return duration_ms
+    return parse_length(text, option)
 
 
 def _more(text: str | None) -> int:

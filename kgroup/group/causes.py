@@ -92,20 +92,21 @@ def joins(joined: Iterable[TimelineMember], previous: Roster | None) -> list[Cau
     ]
 
 
-def static_restarts(replaced: Iterable[tuple[str, str]], members: Iterable[TimelineMember]) -> list[Cause]:
-    """Static members under a new id: restarted, or fenced off by a second process with their instance id."""
-    instances = {member.member_id: member.instance_id for member in members}
-    return [
-        Cause(
-            kind=CauseKind.STATIC_RESTART,
-            grade=Grade.RECORDED,
-            member_ids=(old, new),
-            evidence=f"instance {instances[new]} has a new member id: it restarted, or a second "
-            "process has its instance id",
-            remedy="If nobody restarted it: every process needs a group.instance.id of its own.",
-        )
-        for old, new in replaced
-    ]
+def static_restart(old: str, new: TimelineMember) -> Cause:
+    """A static member under a new id: one that joins without an id while the old one counts as a member.
+
+    Kafka's consumer does so after a restart, and when it polls again after max.poll.interval.ms: a static
+    member sends no LeaveGroup then, and forgets its id. The process that had the id before is fenced off.
+    """
+    return Cause(
+        kind=CauseKind.STATIC_RESTART,
+        grade=Grade.RECORDED,
+        member_ids=(old, new.member_id),
+        evidence=f"instance {new.instance_id} has a new member id: it restarted, or polled again after"
+        " max.poll.interval.ms, or a second process has its instance id",
+        remedy="If nobody restarted it: max.poll.interval.ms above the time the longest batch takes, and a"
+        " group.instance.id of its own for every process.",
+    )
 
 
 def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:

@@ -7,6 +7,9 @@ steady rhythm, moving forward, and then stopped for just the session timeout was
 Everything else is unknown.
 """
 
+from dataclasses import dataclass, replace
+
+from kgroup.group.causes import static_restart
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_commits import CommitTrack, Silence, silence_of
 from kgroup.group.timeline_model import Cause, CauseKind, Grade, Partition, Roster, TimelineMember
@@ -34,25 +37,36 @@ _REMEDY_REBALANCE_TIMEOUT = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a log tells from before a round that somebody is gone in.
+
+    `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
+    `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of
+    another broker than that of the round. `together_after_ms` is after when all members of the round before
+    had joined it.
+    """
+
+    tracks: dict[Partition, CommitTrack]
+    cut: bool = False
+    history_lost: bool = False
+    clock_from: int = 0
+    together_after_ms: int | None = None
+
+
 def why_gone(
     member: TimelineMember,
     previous: Roster,
     current: Roster,
-    tracks: dict[Partition, CommitTrack],
-    *,
-    cut: bool,
-    history_lost: bool = False,
-    together_after_ms: int | None = None,
+    evidence: Evidence,
     unrevoked_since_ms: int | None = None,
 ) -> Cause:
     """The cause of one member's departure in the round that `current` came out of.
 
-    `tracks` are as they were before that; `cut` says that records before it are missing, so that an absent
-    commit tells nothing, and `history_lost` that whole generations are; `together_after_ms` after when all
-    members of `previous` had joined its round; `unrevoked_since_ms` since when a broker has waited for it to
-    give up partitions.
+    `unrevoked_since_ms` is since when a broker has waited for it to give up partitions.
     """
-    at_ms = None if history_lost else current.at_ms
+    at_ms = None if evidence.history_lost else current.at_ms
+    tracks, together_after_ms = evidence.tracks, evidence.together_after_ms
     silence = silence_of(tracks, member.owned, previous.offset)
     timeout = member.rebalance_timeout_ms
     if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
@@ -73,18 +87,69 @@ def why_gone(
     if silence is None or at_ms is None:
         why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
         return _unknown(member, f"gone; {why}, so that nothing tells how it went")
+    if silence.log_offset < evidence.clock_from:
+        return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
     quiet_ms = at_ms - silence.last_ms
     if member.session_timeout_ms is None:
-        return _without_session_timeout(member, silence, quiet_ms, cut=cut)
+        return _without_session_timeout(member, silence, quiet_ms, cut=evidence.cut)
     if quiet_ms < member.session_timeout_ms:
         return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
-    if not cut and silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence):
+    # With rounds between that nobody finished, a member may have left long before this one ended.
+    is_next = current.generation == previous.generation + 1
+    is_silent = silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence)
+    if is_next and is_silent and not evidence.cut:
         return _expired(member, quiet_ms, silence, member.session_timeout_ms)
     why = (
         f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is "
         f"{_seconds(member.session_timeout_ms)}"
     )
     return _unknown(member, why)
+
+
+def why_renamed(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster, evidence: Evidence
+) -> Cause:
+    """Why a static member has another id after a round: as a rule it restarted.
+
+    One whose session has expired comes back with a new id too, by itself, and if that happens before the
+    round ends no record has the group without it.
+    """
+    restart = static_restart(old.member_id, new)
+    if previous.kind is not GroupKind.CLASSIC or old.session_timeout_ms is None:
+        return restart
+    silence = silence_of(evidence.tracks, old.owned, previous.offset)
+    signs = [] if evidence.together_after_ms is None else [evidence.together_after_ms]
+    if silence is not None and silence.log_offset >= evidence.clock_from:
+        signs.append(silence.last_ms)
+    alive_ms = max(signs, default=None)
+    at_ms = current.at_ms
+    if alive_ms is not None and at_ms is not None and at_ms - alive_ms < old.session_timeout_ms:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def why_renamed_between_rounds(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster
+) -> Cause:
+    """The same without a round: the coordinator still knew the old id, and so has not seen it expire.
+
+    An earlier one may have, without living to the end of the round that this made.
+    """
+    restart = static_restart(old.member_id, new)
+    if previous.leader_epoch == current.leader_epoch:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
+    session = "session" if session_timeout_ms is None else f"session of {_seconds(session_timeout_ms)}"
+    return replace(
+        restart,
+        grade=Grade.UNKNOWN,
+        evidence=f"{restart.evidence}; or its {session} had expired",
+        alternatives=(CauseKind.STATIC_RESTART, CauseKind.SESSION_EXPIRED),
+        remedy=None,
+    )
 
 
 def _is_too_soon(member: TimelineMember, previous: Roster, since_ms: int) -> bool:

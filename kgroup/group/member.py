@@ -312,10 +312,12 @@ class ClassicMember:
         if self._close_until_ms is not None:
             self._close(now_ms)
         elif self._error is None and self._subscriptions.kind is not SubscriptionKind.NONE:
-            self._coordinator.progress(now_ms)
+            if self._coordinator.node is None:
+                self._coordinator.progress(now_ms)
             self._view.progress(now_ms)
             self._rounds.progress(now_ms)
-            self._committer.progress(now_ms)
+            if not self._committer.is_idle:
+                self._committer.progress(now_ms)
             self._fetcher.progress(now_ms)
             if turn.error is not None:
                 self._error = turn.error

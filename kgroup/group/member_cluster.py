@@ -90,9 +90,7 @@ class ClusterView:
 
     def progress(self, now_ms: int) -> None:
         """Ask for metadata when it is due."""
-        if self._request is not None or not self._backoff.is_ready(now_ms):
-            return
-        if not self._is_due(now_ms):
+        if self._request is not None or not self._is_due(now_ms) or not self._backoff.is_ready(now_ms):
             return
         self._asked = self._wanted()
         self._is_stale = False

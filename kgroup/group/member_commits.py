@@ -82,8 +82,6 @@ class Committer:
 
     def progress(self, now_ms: int) -> None:
         """Send the oldest commit, or give it up."""
-        if not self._waiting:
-            return
         while self._waiting and self._waiting[0].request_id is None and now_ms >= self._waiting[0].give_up_ms:
             self._end(self._waiting.pop(0), ErrorCode.REQUEST_TIMED_OUT)
         node, group = self._coordinator.node, self._outbox.settings.group_id

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kgroup.group import causes, incidents
-from kgroup.group.departures import why_gone
+from kgroup.group.departures import Evidence, why_gone, why_renamed, why_renamed_between_rounds
 from kgroup.group.membership import GroupKind
 from kgroup.group.patterns import find_patterns
 from kgroup.group.removals import why_group_removed, why_offsets_removed
@@ -116,6 +116,7 @@ class GroupReplay:
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
         self._last_sign_ms: int | None = None
+        self._clock_from = 0
         self._clock_ms: int | None = None
         self._together_after_ms: int | None = None
         self._cut = False
@@ -302,22 +303,21 @@ class GroupReplay:
                 )
             )
         found += causes.joins(joined, previous)
-        found += causes.static_restarts(replaced, roster.members)
-        lost_history = cut and (generation.unfinished > 0 or roster.generation < previous.generation)
+        evidence = Evidence(
+            tracks=self._tracks,
+            cut=cut,
+            history_lost=cut and (generation.unfinished > 0 or roster.generation < previous.generation),
+            clock_from=self._clock_from,
+            together_after_ms=self._together_after_ms,
+        )
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        found += [why_renamed(before[old], now[new], previous, roster, evidence) for old, new in replaced]
         unrevoked = self._modern.unrevoked_since if self._modern else {}
-        for member in left:
-            found.append(
-                why_gone(
-                    member,
-                    previous,
-                    roster,
-                    self._tracks,
-                    cut=cut,
-                    history_lost=lost_history,
-                    together_after_ms=self._together_after_ms,
-                    unrevoked_since_ms=unrevoked.pop(member.member_id, None),
-                )
-            )
+        found += [
+            why_gone(member, previous, roster, evidence, unrevoked.pop(member.member_id, None))
+            for member in left
+        ]
         found += causes.subscription_changes(previous, roster)
         found += causes.assignor_change(previous, roster)
         return found
@@ -349,8 +349,10 @@ class GroupReplay:
     def _same_generation(self, logged: LoggedEntry, previous: Roster, roster: Roster) -> None:
         """Written again without a round: a static member came back (KIP-345)."""
         _, _, replaced = causes.member_changes(previous, roster)
-        for cause in causes.static_restarts(replaced, roster.members):
-            self._occur(logged, cause)
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        for old, new in replaced:
+            self._occur(logged, why_renamed_between_rounds(before[old], now[new], previous, roster))
         self._roster = roster
         if self._timeline.generations:
             last = self._timeline.generations[-1]
@@ -463,7 +465,9 @@ class GroupReplay:
 
     def _note_leader_epoch(self, logged: LoggedEntry) -> None:
         known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
-        self._clock_ms = self._together_after_ms = None  # another broker's clock
+        # What was before is by another broker's clock.
+        self._clock_ms = self._together_after_ms = None
+        self._clock_from = logged.offset
         if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
             self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
 

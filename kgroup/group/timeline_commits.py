@@ -41,11 +41,13 @@ class Silence:
     """The end of a member's commits: when its last one was, and whether it came in the rhythm of those
     before.
 
-    `usual_ms` is the median interval, None with too few commits to tell. `in_rhythm` is True if the last
-    commit came no sooner than usual (a closing client commits out of turn) and each one moved forward.
+    `log_offset` is that of the last one's record. `usual_ms` is the median interval, None with too few
+    commits to tell. `in_rhythm` is True if the last commit came no sooner than usual (a closing client
+    commits out of turn) and each one moved forward.
     """
 
     last_ms: int
+    log_offset: int
     usual_ms: int | None
     in_rhythm: bool
 
@@ -60,7 +62,7 @@ def silence_of(
         return None
     latest = max(own, key=lambda track: (track.at_ms, track.log_offset))
     if len(latest.intervals_ms) < _RHYTHM_COMMITS_MIN:
-        return Silence(latest.at_ms, None, False)
+        return Silence(latest.at_ms, latest.log_offset, None, False)
     usual = int(median(latest.intervals_ms))
     in_rhythm = (
         usual > 0
@@ -68,7 +70,7 @@ def silence_of(
         and max(latest.intervals_ms) <= 2 * usual
         and all(latest.advances)
     )
-    return Silence(latest.at_ms, usual, in_rhythm)
+    return Silence(latest.at_ms, latest.log_offset, usual, in_rhythm)
 
 
 def usual_interval_ms(tracks: dict[Partition, CommitTrack], owned: Iterable[Partition]) -> int | None:

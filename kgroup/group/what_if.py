@@ -184,7 +184,7 @@ class _Player:
                     generation=self._generations[moment.place].roster.generation if moment.recorded else None,
                     at_ms=moment.at_ms,
                     follow_up=asked.follow_up,
-                    what="what was revoked is handed out" if asked.follow_up else what,
+                    what="handed out" if asked.follow_up else what,
                     assignor=asked.assignor,
                     members=len(plan.members),
                     stopped=self._stopped(protocol, asked.plan, assignment),

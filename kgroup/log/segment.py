@@ -14,16 +14,19 @@ from kgroup.errors import DecodeError, SourceError
 from kgroup.log.any_format import batch_at
 from kgroup.log.batch import Batch, Damage, LogRecord
 from kgroup.log.resync import OVERLAP_BYTES, BatchSearch
-from kgroup.log.window import SegmentWindow
+from kgroup.log.window import READ_BYTES, SegmentWindow
 
 
-def read_segment(path: Path | str, *, start: int = 0, end: int | None = None) -> Iterator[Batch | Damage]:
+def read_segment(
+    path: Path | str, *, start: int = 0, end: int | None = None, read_bytes: int = READ_BYTES
+) -> Iterator[Batch | Damage]:
     """The batches that begin at byte positions from `start` up to `end`, and the damage between them.
 
     `start` must be where a batch begins. Every healthy batch comes out, also those behind damage: the
     scan goes on at the next bytes that are a whole batch with the right CRC. A batch is healthy here if its
     CRC holds and its header can be true; whether its payload decodes is known only when `records()` is
-    called (`read_records` does). Raises SourceError if the file cannot be opened or read.
+    called (`read_records` does). Whoever wants only the first few says how many `read_bytes` to read at a
+    time. Raises SourceError if the file cannot be opened or read.
     """
     name = str(path)
     try:
@@ -37,7 +40,7 @@ def read_segment(path: Path | str, *, start: int = 0, end: int | None = None) ->
                 yield Damage(segment=name, position=0, size=0, why="the file is empty")
             if start:
                 file.seek(start)
-            yield from _read(SegmentWindow(file, start, status.st_size), name, end)
+            yield from _read(SegmentWindow(file, start, status.st_size, read_bytes), name, end)
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror or error}") from error
 

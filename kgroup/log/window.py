@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import BinaryIO, Final
 
-_READ_BYTES: Final = 1024 * 1024
+READ_BYTES: Final = 1024 * 1024
 
 
 class SegmentWindow:
@@ -13,8 +13,12 @@ class SegmentWindow:
     read, so memory is what lies between it and the farthest position asked for, and one read more.
     """
 
-    def __init__(self, stream: BinaryIO, start: int, size: int | None) -> None:
-        """`stream` stands at position `start`; `size` is the file's, None for a stream that cannot say."""
+    def __init__(self, stream: BinaryIO, start: int, size: int | None, read_bytes: int = READ_BYTES) -> None:
+        """`stream` stands at position `start`; `size` is the file's, None for a stream that cannot say.
+
+        Of that it reads `read_bytes` at a time, or more where more is asked for.
+        """
+        self._read_bytes = read_bytes
         self.floor = start
         self.size = size
         # What a pipe has is read at once, rather than waiting for a whole megabyte.
@@ -41,7 +45,7 @@ class SegmentWindow:
         pieces = [self._buffer[self.floor - self._buffer_start :]]
         self._buffer_start = min(self.floor, buffer_end)
         while buffer_end < end:
-            wanted = max(_READ_BYTES, end - buffer_end)
+            wanted = max(self._read_bytes, end - buffer_end)
             if self.size is not None:
                 wanted = min(wanted, self.size - buffer_end)
             piece = self._read(wanted)

@@ -49,7 +49,8 @@ def draw_lanes(picture: Picture, width: int = WIDTH) -> Iterator[str]:
     for name, lane in zip(names, picture.lanes, strict=True):
         cells = "".join(_cells(lane.changes, edges, picture.calm))
         yield (name + " " * (label - display_width(name)) + GAP + cells).rstrip()
-    yield indent + "  ".join(f"{letter} {meaning}" for letter, meaning in picture.legend.items())
+    legend = "  ".join(f"{letter} {meaning}" for letter, meaning in picture.legend.items())
+    yield indent[: max(0, width - len(legend))] + legend
 
 
 def _times(end_ms: int, columns: int) -> str:

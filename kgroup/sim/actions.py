@@ -5,12 +5,11 @@ same words stand behind `--at` and in scenario files; `FORMS` is what their help
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Final
 
 from kgroup.durations import parse_duration
-from kgroup.errors import InputError
+from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.scenario import Fault, FaultKind
 
 RESTART_MS: Final = 1_000
@@ -194,9 +193,7 @@ def _parse(at_ms: int, words: list[str]) -> Fault:
     verb, *rest = words or [""]
     form = FORMS.get(verb)
     if form is None:
-        nearest = get_close_matches(verb.lower(), FORMS, n=1, cutoff=0.6)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(FORMS)}"
-        raise InputError(f"there is no fault '{verb}': {hint}")
+        raise InputError(f"there is no fault '{verb}': {nearest_or_all(verb, FORMS)}")
     said = form.pattern(verb)
     target = ""
     if form.target is not Target.NONE:

@@ -376,7 +376,11 @@ class MemberHost(Process):
             self.schedule.at(time_ms, partial(self._timer_fired, self.number, time_ms))
 
     def _timer_fired(self, number: int, time_ms: int) -> None:
-        if number == self.number and self.is_running and self._timer_ms == time_ms:
+        if number != self.number or self._timer_ms != time_ms or not self.is_running:
+            return
+        if self.is_free:
+            self._on_timer()
+        else:
             self.deliver(partial(self._if_same, number, self._on_timer))
 
     def _on_timer(self) -> None:
@@ -388,8 +392,8 @@ class MemberHost(Process):
             self._carry_out(self.machine.expire(now_ms))
         if self.machine is None:
             return
-        time_to_poll = now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)
-        if self._doing is Doing.POLLING and time_to_poll:
+        waits = self._doing is Doing.POLLING
+        if waits and (now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)):
             self._poll()
         elif not is_due:
             self._arm_timer()

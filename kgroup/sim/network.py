@@ -48,14 +48,14 @@ class Network:
     def send(self, stream: Stream, arrive: Action, round_trips: int = 0) -> None:
         """`arrive` happens when the message is there, after the round trips that it takes to open the way."""
         now_ms = self._schedule.now_ms
-        if stream.held or self.is_cut(stream.source, stream.target):
+        if stream.held or ((self._isolated or self._cuts) and self.is_cut(stream.source, stream.target)):
             stream.held.append((now_ms, arrive))
             self._held[stream] = None
             return
-        delay_ms = self._latency_ms()
+        time_ms = now_ms + self._latency_ms()
         for _ in range(2 * round_trips):
-            delay_ms += self._latency_ms()
-        self._arrive(stream, arrive, now_ms + delay_ms)
+            time_ms += self._latency_ms()
+        self._arrive(stream, arrive, time_ms)
 
     def is_repeated(self) -> bool:
         """Whether chance has it that the next request is sent twice."""
@@ -80,8 +80,6 @@ class Network:
 
     def is_cut(self, one: str, other: str) -> bool:
         """Whether no packet passes between the two."""
-        if not self._isolated and not self._cuts:
-            return False
         return one in self._isolated or other in self._isolated or frozenset((one, other)) in self._cuts
 
     def cut(self, target: str, other: str | None) -> None:

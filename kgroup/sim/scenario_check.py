@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 from kgroup.broker.settings import PROPERTIES, from_properties, unused
-from kgroup.errors import InputError
+from kgroup.errors import InputError, nearest_or_all
 from kgroup.group.member_settings import HEARTBEATS_PER_SESSION
 from kgroup.sim.actions import FORMS, Form, Target
 from kgroup.sim.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scenario, SimMember, node_name
@@ -27,9 +26,7 @@ def check_scenario(scenario: Scenario) -> None:
     _require_distinct("member", [member.name for member in scenario.members])
     bounds = from_properties(scenario.properties).group
     for name in unused(scenario.properties):
-        nearest = get_close_matches(name, PROPERTIES, n=1, cutoff=0.6)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(PROPERTIES)}"
-        raise InputError(f"brokers: kgroup has no use for '{name}': {hint}")
+        raise InputError(f"brokers: kgroup has no use for '{name}': {nearest_or_all(name, PROPERTIES)}")
     for member in scenario.members:
         try:
             _check_member(scenario, member)
@@ -46,7 +43,7 @@ def check_scenario(scenario: Scenario) -> None:
             _check_fault(scenario, fault)
         except InputError as error:
             what = f"{fault.kind.value} {fault.target}".strip()
-            raise InputError(f"fault '{what}' at {fault.at_ms} ms: {error}") from None
+            raise InputError(f"fault '{what}' at {fault.at_ms / 1000:g}s: {error}") from None
 
 
 def _check_member(scenario: Scenario, member: SimMember) -> None:
@@ -64,7 +61,7 @@ def _check_member(scenario: Scenario, member: SimMember) -> None:
 
 def _check_fault(scenario: Scenario, fault: Fault) -> None:
     if fault.at_ms >= scenario.duration_ms:
-        raise InputError(f"all is over after {scenario.duration_ms} ms")
+        raise InputError(f"all is over after {scenario.duration_ms / 1000:g}s")
     form = _FORM_OF[fault.kind]
     match form.target:
         case Target.MEMBER | Target.NODE | Target.PROCESS:
@@ -100,9 +97,7 @@ def _processes(scenario: Scenario, target: Target) -> list[str]:
 def _require_known(what: str, name: str, known: list[str]) -> None:
     if name in known:
         return
-    nearest = get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known[:10])}"
-    raise InputError(f"there is no {what} '{name}': {hint}")
+    raise InputError(f"there is no {what} '{name}': {nearest_or_all(name, known, shown_max=10)}")
 
 
 def _require_distinct(what: str, names: Iterable[str]) -> None:

@@ -3,12 +3,11 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, nearest_or_all
 from kgroup.sim.actions import parse_fault
 from kgroup.sim.scenario import (
     Chaos,
@@ -55,8 +54,7 @@ def load_scenario(name_or_path: str) -> Scenario:
         return load_shipped(name)
     path = Path(name_or_path)
     if not path.exists() and path.suffix != _SUFFIX and path.name == name_or_path:
-        nearest = get_close_matches(name_or_path.lower(), shipped_names(), n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]}?" if nearest else "--list names those that come with kgroup"
+        hint = nearest_or_all(name_or_path, shipped_names())
         raise InputError(f"there is no scenario '{name_or_path}', nor a file of that name: {hint}")
     try:
         with path.open("rb") as file:
@@ -202,10 +200,7 @@ def _fields(
     for name, value in table.items():
         place = f"{where}.{name}" if where else name
         if name not in keys:
-            known = [*keys, *also]
-            nearest = get_close_matches(name, known, n=1, cutoff=0.6)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known)}"
-            _fail(place, f"no such key: {hint}")
+            _fail(place, f"no such key: {nearest_or_all(name, [*keys, *also])}")
         try:
             read[keys[name].field] = keys[name].read(value)
         except InputError as error:

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.durations import parse_duration
-from kgroup.errors import InputError
+from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.actions import DURATION_MAX_MS, LOSS_PERCENT_MAX
 from kgroup.sim.scenario import CommitMode, FaultKind
 
@@ -110,7 +110,7 @@ def assignors(value: object) -> tuple[str, ...]:
     names = texts(value)
     for name in names:
         if name not in CLIENT_ASSIGNORS:
-            raise InputError(f"there is no assignor '{name}'; there are {', '.join(CLIENT_ASSIGNORS)}")
+            raise InputError(f"there is no assignor '{name}': {nearest_or_all(name, CLIENT_ASSIGNORS)}")
     return names
 
 

@@ -4,13 +4,17 @@ Importing this module does not import PySpark; `open_session` does.
 """
 
 import os
+import signal
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark.java import find_java, launcher_home
@@ -25,6 +29,8 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 CONNECT: Final = "sc://"
 
 _CLUSTERS: Final = ("spark://", "yarn", "k8s://")
+_CONNECT_PORT: Final = 15002
+_CONNECT_TIMEOUT_S: Final = 5.0
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -65,6 +71,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
         raise KgroupError(
             f"Spark Connect is not installed ({error}): pip install 'kgroup[spark]' 'pyspark[connect]'"
         ) from error
+    _check_that_one_listens(remote)
     with raised_as_kgroup_error(f"Spark ({remote}) cannot be reached"):
         session = SparkSession.builder.remote(remote).getOrCreate()
         for key, value in conf.items():
@@ -90,12 +97,28 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({master}) did not start"),
+            _own_interrupts(),
         ):
             session = builder.getOrCreate()
         try:
             yield session
         finally:
             session.stop()
+
+
+def _check_that_one_listens(remote: str) -> None:
+    """The client itself would try for ten minutes."""
+    try:
+        address = urlsplit(remote)
+        host, port = address.hostname, address.port or _CONNECT_PORT
+    except ValueError as error:
+        raise InputError(f"--remote {remote}: {error}") from error
+    if not host:
+        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
+    try:
+        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        raise KgroupError(f"Spark ({remote}) cannot be reached: {error.strerror or error}") from error
 
 
 def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
@@ -145,6 +168,19 @@ def _launch_environment(master: str, java_home: Path) -> dict[str, str | None]:
         "JAVA_HOME": str(java_home),
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
     }
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep SIGINT's handler: PySpark's own talks to the JVM in the middle of another call, which fails."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

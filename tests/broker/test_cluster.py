@@ -13,6 +13,14 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.errors import SourceError
+from kgroup.group.events import (
+    GenerationFormed,
+    GroupCreated,
+    GroupEvent,
+    GroupStable,
+    MemberAdded,
+    RebalanceStarted,
+)
 from kgroup.log.store import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
 from tests.broker.world import BrokerWorld
@@ -125,6 +133,49 @@ def test_a_parked_member_hears_that_its_coordinator_has_moved(world: BrokerWorld
     successor = next(number for number in world.nodes if number != node)
     world.cluster.move_coordinator(world.cluster.offsets_partition(GROUP), successor, world.now_ms)
     assert world.settle()[waiting].error_code == E.NOT_COORDINATOR
+
+
+def test_a_parked_member_hears_that_its_node_was_fenced(world: BrokerWorld) -> None:
+    """The node has died for the others only: its own clients are still there."""
+    node = coordinator(world)
+    member = world.ask(join(), node).member_id
+    world.ask(sync(member, 1), node)
+    waiting = world.send(join(), node)
+    world.settle()
+    world.cluster.fence(node, world.now_ms)
+    assert world.settle()[waiting].error_code == E.NOT_COORDINATOR
+    assert world.ask(heartbeat(member, 1), node).error_code == E.NOT_COORDINATOR
+    assert coordinator(world, world.cluster.alive[0].node_id) != node
+
+
+def test_a_node_can_be_left_out_when_time_passes(world: BrokerWorld) -> None:
+    """A process that stands still ends no sessions."""
+    node = coordinator(world)
+    member = world.ask(join(), node).member_id
+    world.ask(sync(member, 1), node)
+    assert world.cluster.next_deadline_ms(node) == world.now_ms + 10_000
+    others = [number for number in world.nodes if number != node]
+    late_ms = world.now_ms + 10_000
+    assert all((world.cluster.next_deadline_ms(other) or late_ms + 1) > late_ms for other in others)
+    for other in others:
+        world.cluster.tick(late_ms, other)
+    assert world.ask(heartbeat(member, 1), node).error_code == E.NONE
+    world.now_ms = late_ms + 10_000
+    world.cluster.tick(world.now_ms, node)
+    assert world.ask(heartbeat(member, 1), node).error_code == E.UNKNOWN_MEMBER_ID
+
+
+def test_events_of_groups_are_told_once_their_records_are_written(world: BrokerWorld) -> None:
+    told: list[GroupEvent] = []
+    world.cluster.on_group_event = lambda hosted, event: told.append(event)
+    node = coordinator(world)
+    token = world.send(join(), node)
+    assert told == []
+    member = world.settle()[token].member_id
+    assert [type(event) for event in told] == [GroupCreated, MemberAdded, RebalanceStarted, GenerationFormed]
+    told.clear()
+    world.ask(sync(member, 1), node)
+    assert told == [GroupStable(group_id=GROUP, generation_id=1)]
 
 
 class FailingLog(MemoryLog):

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from kgroup.cli.lag_html import step_of
+from kgroup.testing import cluster
 from tests.cli.conftest import Kgroup
+from tests.cli.test_lag_time import commit, produce
 from tests.log.offsets_log import batch, group_metadata, write
 from tests.log.truth import FIXTURES
 from tests.report.test_lag_page import data_of
@@ -62,6 +64,21 @@ def test_a_stuck_group_falls_behind_as_far_as_others_have_read(
     assert lags[stuck_from:] == sorted(lags[stuck_from:])
     assert group["now"] == 836
     assert group["total"]["least"].endswith("1")
+
+
+def test_a_cluster_is_asked_how_long_its_logs_were(kgroup: Kgroup, tmp_path: Path) -> None:
+    """Commits at 2 and at 7 of 10 records that are older than both."""
+    with cluster(topics={"orders": 1}) as kafka:
+        produce(kafka, 10, 1_700_000_000_000)
+        commit(kafka, 2)
+        commit(kafka, 7)
+        ended = kgroup("lag-report", "-b", kafka.bootstrap, "-q", "--html", str(tmp_path / "page.html"))
+    assert (ended.status, ended.err) == (0, "")
+    (group,) = data_of(tmp_path / "page.html")["groups"]
+    lags = [lag for lag in group["total"]["lags"] if lag is not None]
+    assert lags[-1] == group["now"] == 3
+    assert set(lags) <= {8, 3}
+    assert "1" not in group["total"]["least"]
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_what_cannot_be_done_is_said_in_one_line(kgroup, arguments, status, said
     assert ended.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("example", [example for example in EXAMPLES if " -b " not in example.call])
+@pytest.mark.parametrize("example", [example for example in EXAMPLES if " fixtures/" in example.call])
 def test_the_examples_of_the_help_work(kgroup, monkeypatch, example):
     monkeypatch.chdir(FIXTURES.parent)
     _, *arguments = shlex.split(example.call)

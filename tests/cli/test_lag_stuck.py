@@ -166,6 +166,22 @@ def test_a_page_by_burrows_rules(kgroup):
     assert "stopped {" in ended.out
 
 
+def test_a_page_on_a_share_group(kgroup):
+    ended = kgroup("lag-report", str(FIXTURES / "4.3.1/lives"), "--explain", "share-queue", "-q")
+    assert ended.out.splitlines()[2:] == [
+        "Lag     -",
+        "Status  -",
+        "",
+        "Members:",
+        "  share-0 on /127.0.0.1: clicks.web:1",
+        "  share-1 on /127.0.0.1: clicks.web:0",
+        "",
+        "Partitions: the progress of a share group is in __share_group_state",
+        "",
+        "Findings: none",
+    ]
+
+
 def test_pages_on_all_groups_that_match(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--explain", "assign-*", *AT)
     assert [line for line in ended.out.splitlines() if line.startswith("Group ")] == [
@@ -226,7 +242,7 @@ def test_failing_goes_with_findings_and_pages(kgroup):
         (["--stuck", "--only-lagging"], 2, "--stuck shows findings, not rows"),
         (["--stuck", "--status"], 2, "--stuck shows findings, not rows"),
         (["--offsets-retention", "7d"], 2, "--offsets-retention is for --breakdown"),
-        (["--stuck", "--offsets-retention", "week"], 2, "--offsets-retention week: not a length of time"),
+        (["--stuck", "--offsets-retention", "week"], 2, "--offsets-retention week: not a duration"),
         (["--explain", "left-behind", "--group", "x"], 2, "--explain is a page about one group"),
         (["--explain", "left-behind", "--status"], 2, "--explain is a page about one group"),
         (["--explain", "left-behind", "-o", "json"], 2, "--explain is a page to read"),

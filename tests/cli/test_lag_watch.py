@@ -212,7 +212,8 @@ def test_a_screen_says_why_the_last_look_failed_in_place_of_an_empty_line() -> N
     assert lines[1] == "no broker\\x1b answers"
 
 
-def test_ctrl_c_ends_it_with_status_0_and_nothing_else() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_when_told_with_status_0_and_nothing_else(number: signal.Signals) -> None:
     arguments = ["lag-report", str(LIVES), "--group", "warehouse-stuck", "--watch", "1h", "--by", "group"]
     with subprocess.Popen(
         [sys.executable, "-m", "kgroup", *arguments],
@@ -222,7 +223,7 @@ def test_ctrl_c_ends_it_with_status_0_and_nothing_else() -> None:
     ) as watching:
         assert watching.stdout is not None and watching.stderr is not None
         lines = [watching.stdout.readline() for _ in range(4)]
-        watching.send_signal(signal.SIGINT)
+        watching.send_signal(number)
         rest, complaints = watching.communicate(timeout=PATIENCE_S)
     assert (watching.returncode, rest, complaints) == (0, "", "")
     assert lines[2].split()[:2] == ["warehouse-stuck", "Stable"]

@@ -351,6 +351,35 @@ def test_backing_off_doubles_up_to_the_maximum() -> None:
     assert backoff.is_ready(0)
 
 
+def test_what_waits_for_something_else_than_time_is_no_deadline() -> None:
+    """A fetch failed, and the metadata that says whom to ask now does not come: nothing to wake for."""
+    world = stable()
+    world.break_off(Fetch)
+    for _ in range(3):
+        world.advance(200)
+    assert world.waiting(Metadata)
+    deadline_ms = world.member.next_deadline_ms()
+    assert deadline_ms is not None
+    assert deadline_ms > world.now_ms
+
+
+def test_a_user_in_poll_is_woken_for_records_rounds_and_commits_only() -> None:
+    world = stable(enable_auto_commit=True, auto_commit_interval_ms=5_000)
+    assert not world.member.wants_poll(world.now_ms)
+    world.advance(3_000)
+    world.answer_usually(Fetch)
+    assert not world.member.wants_poll(world.now_ms), "a heartbeat was answered"
+    world.answer_usually()
+    assert world.member.wants_poll(world.now_ms), "there are records"
+    world.do(Poll())
+    assert not world.member.wants_poll(world.now_ms)
+    world.advance(3_000)
+    assert world.member.wants_poll(world.now_ms), "it is time for a commit"
+    world.do(Poll())
+    world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    assert world.member.wants_poll(world.now_ms), "the group is rebalancing"
+
+
 # ---- positions ------------------------------------------------------------------------------------
 
 

@@ -126,6 +126,26 @@ def test_a_member_whose_offsets_stand_still_may_have_been_idle():
     assert causes(log.timeline().generations[1]) == [(K.MEMBER_GONE, Grade.UNKNOWN)]
 
 
+def test_a_silent_member_may_have_left_long_before_where_a_round_came_to_nothing_between():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 21, 2, 0, 1)
+    log.commits(23, 32, 2, 0)
+    log.generation(32, 3, member("a", 0, 1))
+    assert causes(log.timeline().generations[1]) == [(K.MEMBER_GONE, Grade.UNKNOWN)]
+
+
+def test_commits_with_another_coordinator_are_by_another_clock():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 21, 2, 0, 1)
+    log.leader_epoch = 1
+    log.generation(22, 2, member("a", 0, 1))
+    cause = only(log.timeline().generations[1])
+    assert (cause.kind, cause.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
+    assert "another coordinator, whose clock may differ" in cause.evidence
+
+
 def test_a_long_round_may_have_dropped_a_member_that_still_committed():
     log = GroupLog()
     log.generation(0, 1, member("a", 0), member("b", 1))
@@ -147,13 +167,34 @@ def test_a_static_member_comes_back_without_a_round():
     assert restart.cause.member_ids == ("old-id", "new-id")
 
 
+def test_a_static_member_that_comes_back_to_another_coordinator_may_have_expired_with_the_first():
+    log = GroupLog()
+    log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.leader_epoch = 1
+    log.generation(9, 1, member("new", 0, instance="rack1"), member("b", 1))
+    restart = log.timeline().occurrences[-1].cause
+    assert (restart.kind, restart.grade) == (K.STATIC_RESTART, Grade.UNKNOWN)
+    assert restart.alternatives == (K.STATIC_RESTART, K.SESSION_EXPIRED)
+
+
 def test_a_static_member_that_comes_back_keeps_its_partitions():
     log = GroupLog()
     log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.commits(1, 7, 2, 0)
     log.generation(9, 2, member("new", 0, instance="rack1"), member("b", 1))
     second = log.timeline().generations[1]
     assert causes(second) == [(K.STATIC_RESTART, Grade.RECORDED)]
     assert second.moved.moved == 0 and second.moved.kept == 2
+
+
+def test_a_static_member_with_another_id_after_a_long_round_may_have_expired_and_come_back():
+    log = GroupLog()
+    log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))
+    log.commits(1, 20, 1, 1)  # b goes on, and tells nothing of the other
+    log.generation(21, 2, member("new", 0, instance="rack1"), member("b", 1))
+    cause = only(log.timeline().generations[1])
+    assert (cause.kind, cause.grade) == (K.STATIC_RESTART, Grade.UNKNOWN)
+    assert cause.alternatives == (K.STATIC_RESTART, K.SESSION_EXPIRED)
 
 
 def test_a_member_subscribes_to_something_else():

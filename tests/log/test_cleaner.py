@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgroup.log.batch import LogRecord, decode_batch, encode_batch
-from kgroup.log.cleaner import DELETE_RETENTION_MS, clean, is_dirty
+from kgroup.log.cleaner import DELETE_RETENTION_MS, clean, clean_memory, is_dirty
 from kgroup.log.segment import read_segment
 from kgroup.log.segment_log import SegmentLog
+from kgroup.log.store import MemoryLog
 
 TOPIC_ID = UUID(int=7)
 NOW_MS = 10 * DELETE_RETENTION_MS
@@ -24,7 +25,9 @@ def new_log(folder: Path) -> SegmentLog:
     return SegmentLog(folder / "__consumer_offsets-0", TOPIC_ID, segment_bytes=400)
 
 
-def write(log: SegmentLog, producer: int, key: str, value: int | None, timestamp_ms: int = NOW_MS) -> None:
+def write(
+    log: SegmentLog | MemoryLog, producer: int, key: str, value: int | None, timestamp_ms: int = NOW_MS
+) -> None:
     record = LogRecord(
         offset=0,
         timestamp_ms=timestamp_ms,
@@ -35,7 +38,7 @@ def write(log: SegmentLog, producer: int, key: str, value: int | None, timestamp
     log.append(encode_batch([record], transactional=transactional, producer_id=producer, producer_epoch=0), 0)
 
 
-def end(log: SegmentLog, producer: int, committed: bool) -> None:
+def end(log: SegmentLog | MemoryLog, producer: int, committed: bool) -> None:
     record = LogRecord(
         offset=0, timestamp_ms=NOW_MS, key=b"\0\0\0\x01" if committed else b"\0\0\0\0", value=b"\0" * 6
     )
@@ -43,7 +46,7 @@ def end(log: SegmentLog, producer: int, committed: bool) -> None:
     log.append(batch, 0)
 
 
-def state(log: SegmentLog) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
+def state(log: SegmentLog | MemoryLog) -> tuple[dict[str, str], dict[int, dict[str, int]]]:
     """What a reader makes of it: the value that counts of each key, and what is still open."""
     counts: dict[str, tuple[int, bytes | None]] = {}
     pending: dict[int, dict[str, tuple[int, bytes | None]]] = {}
@@ -93,6 +96,28 @@ def test_cleaning_changes_nothing_that_counts(
     log.close()
     again = new_log(folder)
     assert (state(again), again.end_offset) == (before, end_offset)
+    in_memory = MemoryLog()
+    for event in happened:
+        if len(event) == 3:
+            write(in_memory, *event)
+        else:
+            end(in_memory, *event)
+    clean_memory(in_memory, NOW_MS if soon else NOW_MS + DELETE_RETENTION_MS)
+    assert (state(in_memory), in_memory.end_offset) == (before, end_offset)
+
+
+def test_a_log_in_memory_is_cleaned_to_its_end() -> None:
+    log = MemoryLog()
+    for number in range(40):
+        write(log, PLAIN, f"key{number % 2}", number, timestamp_ms=NOW_MS + number)
+    clean_memory(log, NOW_MS)
+    assert [decode_batch(raw).base_offset for raw in log.batches(0)] == [38, 39]
+    assert log.batch_count == 2
+    found = log.first_at_or_after(NOW_MS + 20)
+    assert found is not None
+    assert found.base_offset == 38
+    write(log, PLAIN, "key0", 40)
+    assert log.end_offset == 41
 
 
 def test_old_commits_go_and_offsets_stay_what_they_were(tmp_path: Path) -> None:

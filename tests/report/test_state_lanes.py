@@ -36,5 +36,11 @@ def test_lines_stay_within_the_width_whatever_the_names_and_times():
         assert all(len(line) <= 80 for line in drawn(*lanes, end_ms=end_ms, width=80))
 
 
+def test_a_legend_moves_left_where_long_names_leave_it_no_room():
+    legend = "- calm  p pause"
+    assert drawn(Lane(name="m" * 20, changes=[(0, "-")]), width=40)[-1] == " " * 22 + legend
+    assert drawn(Lane(name="m" * 20, changes=[(0, "-")]), width=35)[-1] == " " * 20 + legend
+
+
 def test_a_name_cannot_move_the_cursor():
     assert drawn(Lane(name="a\x1b[2Jb", changes=[(0, "-")]))[1].startswith("a\\x1b[2Jb  -")

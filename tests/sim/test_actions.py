@@ -62,7 +62,7 @@ def test_a_time_that_is_none(at):
     [
         ("", "there is no fault ''"),
         ("kil c1", "there is no fault 'kil': did you mean kill?"),
-        ("explode", "there is no fault 'explode': there are join, start"),
+        ("zzz", "there is no fault 'zzz': there are join, start"),
         ("kill", "say kill MEMBER or node-N \\[for DURATION\\]"),
         ("kill c1 c2", "'c2' makes no sense there; say kill"),
         ("kill c1 for", "'for' makes no sense there"),

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -100,3 +101,33 @@ def test_spark_conf_is_key_equals_value() -> None:
 def test_spark_conf_without_key_or_value_is_wrong_usage(assignment: str) -> None:
     with pytest.raises(InputError, match="not in the form key=value"):
         parse_conf([assignment])
+
+
+def test_without_the_client_of_spark_connect_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with (
+        pytest.raises(KgroupError, match=r"Spark Connect is not installed .*'pyspark\[connect\]'$"),
+        open_session("sc://127.0.0.1"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("remote", "error", "why"),
+    [
+        ("sc://127.0.0.1:1", KgroupError, "Spark (sc://127.0.0.1:1) cannot be reached: "),
+        ("sc://127.0.0.1:1/;token=x", KgroupError, "cannot be reached: "),
+        ("sc://", InputError, "not the address of a Spark Connect server"),
+        ("sc://host:port", InputError, "--remote sc://host:port: "),
+    ],
+)
+def test_a_spark_connect_server_that_is_not_there_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, remote: str, error: type[Exception], why: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", ModuleType("grpc"))  # as if it were installed
+    with pytest.raises(error) as raised, open_session(remote):
+        pass
+    assert why in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,34 @@
+"""`lag-report` with more than one look: `--watch` and `--serve-metrics`."""
+
+import signal
+from collections.abc import Sequence
+
+from kgroup.cli.lag_again import RepeatedLooks
+from kgroup.cli.lag_look import LagQuestion
+from kgroup.cli.lag_options import Views, parse_address, parse_seconds
+from kgroup.cli.lag_serve import serve_metrics
+from kgroup.cli.lag_views import RowView
+from kgroup.cli.lag_watch import watch
+from kgroup.net.properties import ConnectionOptions
+from kgroup.report.emit import OutputFormat, OutputOptions
+
+
+def repeat(
+    question: LagQuestion,
+    views: Views,
+    paths: Sequence[str],
+    connection: ConnectionOptions | None,
+    output: OutputOptions,
+) -> None:
+    """Watch, or serve metrics, until SIGINT or SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
+        signal.signal(number, signal.default_int_handler)
+    looks = RepeatedLooks(question, paths, connection)
+    try:
+        if views.serve_metrics is not None:
+            serve_metrics(looks, parse_address(views.serve_metrics))
+        elif views.watch is not None:
+            view = RowView(by=views.by, is_table=output.format is OutputFormat.TABLE)
+            watch(looks, view, output, parse_seconds(views.watch))
+    finally:
+        looks.close()

@@ -1,0 +1,51 @@
+"""Scans of a log that grows, of which every byte is read once."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kgroup.errors import SourceError
+from kgroup.log.partition import SegmentFile
+from kgroup.log.scan import Newest, Slice, merge, newest
+from kgroup.log.scan_last import Keep, LastCommits, LastPart, counting, last_part, merge_last
+
+
+class GrowingScan:
+    """What counts of segments whose files only get longer, by whole batches; new segments come last.
+
+    `slots` is how many last commits of each key are kept, None for the newest records alone. Memory is that
+    of `newest` and `last_commits`, and no more for a longer log.
+    """
+
+    def __init__(self, slots: int | None) -> None:
+        self._keep = Keep(slots=slots) if slots is not None else None
+        self._ends: dict[str, int] = {}
+        self._newest: Newest | None = None
+        self._last: LastPart | None = None
+
+    def scan(self, segments: Iterable[SegmentFile]) -> tuple[Newest, LastCommits | None]:
+        """Read what is new in the segments, those of an offsets partition in log order.
+
+        Raises SourceError if a file cannot be read, or is shorter than before.
+        """
+        slices = [part for segment in segments if (part := self._new_part(segment)) is not None]
+        found = newest(slices)
+        self._newest = found if self._newest is None else merge([self._newest, found])
+        if self._keep is None:
+            return self._newest, None
+        last = last_part(slices, self._keep)
+        self._last = last if self._last is None else merge_last([self._last, last], self._keep)
+        return self._newest, counting(self._last, self._keep)
+
+    def _new_part(self, segment: SegmentFile) -> Slice | None:
+        path = Path(segment.path)
+        try:
+            end = path.stat().st_size
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from error
+        start = self._ends.get(segment.path, 0)
+        if end < start:
+            raise SourceError(f"{path}: {end} bytes long, and was {start}")
+        self._ends[segment.path] = end
+        if end == start:
+            return None
+        return Slice(path=path, offsets_partition=segment.partition, start=start, end=end)
