@@ -106,7 +106,7 @@ def test_metrics_have_the_rows_numbers(kgroup: Kgroup, report: Report, tmp_path:
         (["--watch", "5", "--html", "x"], "--watch does not go with --html"),
         (["--watch", "5", "--prometheus"], "--watch does not go with --prometheus; see --serve-metrics"),
         (["--watch", "soon"], "--watch soon: not a duration of 100ms or more"),
-        (["--watch", "0"], "--watch 0: not a duration of 100ms or more"),
+        (["--watch", "0"], "--watch 0s: not a duration of 100ms or more"),
         (["--watch", "86401"], "--watch 86401: more than a day"),
         (["--watch", "-3"], "--watch -3: not a duration of 100ms or more"),
         (["--watch", "nan"], "--watch nan: not a duration of 100ms or more"),
