@@ -250,6 +250,7 @@ def lag_report(
 
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
+    --stuck goes further, by what other groups read meanwhile and by the topics' own logs: docs/findings.md.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history

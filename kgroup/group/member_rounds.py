@@ -1,5 +1,7 @@
 """A member's rounds: join, lead or follow, sync, own; heartbeats in between; the end."""
 
+from typing import Final
+
 from kgroup.assignors.model import AssignorError, GroupMember
 from kgroup.assignors.registry import Protocol
 from kgroup.errors import DecodeError
@@ -34,6 +36,8 @@ from kgroup.group.requests import (
 from kgroup.protocol.error_codes import ErrorCode
 
 _PROTOCOL_TYPE = "consumer"
+_STABLE: Final = MemberState.STABLE  # asked for in every turn; before Python 3.12 naming them is slow
+_COMPLETING: Final = MemberState.COMPLETING_REBALANCE
 
 
 class Rounds:
@@ -316,8 +320,10 @@ class Rounds:
 
     @property
     def _beats(self) -> bool:
-        stops = self._is_prepared and self._identity.state is MemberState.STABLE and not self._assignment
-        return not stops and self._identity.state in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+        state = self._identity.state
+        if state is _STABLE:
+            return not self._is_prepared or self._assignment is not None
+        return state is _COMPLETING
 
     def take_heartbeat(self, answer: HeartbeatResponse, now_ms: int) -> None:
         """Alive, or a reason to join again."""

@@ -70,6 +70,9 @@ class Doing(StrEnum):
     CLOSING = "closing"
 
 
+_POLLING: Final = Doing.POLLING  # asked for at every turn; before Python 3.12 naming it is slow
+
+
 class MemberHost(Process):
     """One consumer of the scenario, through all the processes that it has had."""
 
@@ -172,7 +175,7 @@ class MemberHost(Process):
             self.start()
 
     def _close_if_idle(self) -> None:
-        if self._doing is Doing.POLLING:
+        if self._doing is _POLLING:
             self._doing = Doing.CLOSING
             self._handle(Close())
 
@@ -291,11 +294,11 @@ class MemberHost(Process):
             self._handle(Commit(commit_id=self._commit_id))
         else:
             self._doing = Doing.POLLING
-        if self._doing is Doing.POLLING:
+        if self._doing is _POLLING:
             self._poll()
 
     def _wake(self) -> None:
-        if self.is_running and self._doing is Doing.POLLING:
+        if self.is_running and self._doing is _POLLING:
             self._poll()
 
     # ---- the machine ------------------------------------------------------------------------------
@@ -365,7 +368,7 @@ class MemberHost(Process):
     def _arm_timer(self) -> None:
         assert self.machine is not None
         due_ms = self._due_ms = self.machine.next_deadline_ms()
-        if self._doing is Doing.POLLING and (due_ms is None or self._poll_until_ms < due_ms):
+        if self._doing is _POLLING and (due_ms is None or self._poll_until_ms < due_ms):
             due_ms = self._poll_until_ms
         if due_ms is None:
             return
@@ -392,7 +395,7 @@ class MemberHost(Process):
             self._carry_out(self.machine.expire(now_ms))
         if self.machine is None:
             return
-        waits = self._doing is Doing.POLLING
+        waits = self._doing is _POLLING
         if waits and (now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)):
             self._poll()
         elif not is_due:
@@ -460,7 +463,7 @@ class MemberHost(Process):
         if _tells_of_rebalance(body):
             self._measures.notifications += 1
         self._handle(Answered(request_id=asked.request_id, body=body))
-        if self._doing is not Doing.POLLING or self.machine is None:
+        if self._doing is not _POLLING or self.machine is None:
             return
         is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
         if not is_quiet or self.machine.wants_poll(self.now_ms()):

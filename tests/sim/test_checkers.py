@@ -9,8 +9,8 @@ import pytest
 from kgroup.assignors.model import TopicPartition
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.group import member_errors, member_rounds
-from kgroup.group.classic import ClassicRules
 from kgroup.group.classic_group import ClassicGroup
+from kgroup.group.classic_rounds import ClassicRounds
 from kgroup.group.member_errors import Reaction
 from kgroup.group.member_positions import Position, Subscriptions
 from kgroup.log.store import MemoryLog, RecordLog
@@ -103,7 +103,7 @@ def test_a_member_that_does_not_hear_of_rebalances_is_caught(monkeypatch: pytest
 
 
 def test_a_coordinator_that_never_ends_a_round_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ClassicRules, "sync", lambda self, group, request, body: None)
+    monkeypatch.setattr(ClassicRounds, "sync", lambda self, group, request, body: None)
     assert SETTLES in play(world()).broken
 
 
