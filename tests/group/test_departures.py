@@ -195,3 +195,18 @@ def test_a_round_that_was_put_together_less_than_a_session_ago_is_a_sign_of_life
         assert why_gone(A, roster(101_000, A, B), current, evidence).kind is kind
     # When it was put together is not always known.
     assert why_gone(A, roster(101_000, A, B), roster(101_001, B), Evidence(tracks={})).kind is K.MEMBER_GONE
+
+
+def test_a_session_begins_anew_with_each_round_and_has_to_end_after_it() -> None:
+    for after_ms, kind in ((9_999, K.LEAVE), (10_000, K.MEMBER_GONE)):
+        evidence = Evidence(tracks={}, together_after_ms=0)
+        assert why_gone(A, roster(5_000, A, B), roster(after_ms, B), evidence).kind is kind
+    # When the members of the last round were together is unknown, however late its record is.
+    assert why_gone(A, roster(5_000, A, B), roster(6_000, B), Evidence(tracks={})).kind is K.MEMBER_GONE
+
+
+def test_the_last_commit_with_another_coordinator_is_by_another_clock() -> None:
+    tracks = {P0: commits_until(99_000)}
+    same, other = (Evidence(tracks=tracks, clock_from=offset) for offset in (50, 51))
+    assert why_gone(A, roster(60_000, A, B), roster(100_000, B), same).kind is K.LEAVE
+    assert why_gone(A, roster(60_000, A, B), roster(100_000, B), other).kind is K.MEMBER_GONE
