@@ -13,11 +13,11 @@ from kgroup.group.member_calls import Node
 from kgroup.group.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
+from kgroup.sim.cluster_host import PORT, ClusterHost
 from kgroup.sim.faults import Faults
 from kgroup.sim.housekeeping import Housekeeping
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
-from kgroup.sim.node_host import PORT, ClusterHost
 from kgroup.sim.producers import Producers
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
