@@ -62,4 +62,6 @@ class WatchedCluster(Cluster):
                 continue
             asked = FetchTopic(name=topic, topic_id=None, partition_indexes=(index,))
             found = hosted.coordinator.fetch_offsets(group, (asked,), require_stable=False)
-            self.checkers.committed((group, (topic, index)), found[0].partitions[0].committed_offset, where)
+            offset = found[0].partitions[0].committed_offset
+            retention_ms = self.settings.group.offsets_retention_ms
+            self.checkers.committed((group, (topic, index)), offset, retention_ms, where)

@@ -5,6 +5,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosting import HostedCoordinator
 from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import MemoryStorage, Storage
@@ -112,6 +113,8 @@ class World:
         return Random(f"{self.seed}/{what}")
 
     def _make_topics(self) -> None:
+        # Before the first fault: no node could make it while all are cut off.
+        self.cluster.cluster.internal_topic(OFFSETS_TOPIC, self.schedule.now_ms)
         for topic in self.scenario.topics:
             replicas = min(3, self.scenario.nodes)
             error = self.cluster.cluster.create_topic(
