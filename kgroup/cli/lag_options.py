@@ -6,13 +6,13 @@ from typing import Annotated, Final
 
 import typer
 
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.lag_by import By
 
-_SECONDS_MIN, _SECONDS_MAX = 0.1, 86_400
+_SECONDS_MAX: Final = 86_400
 _PORT_MAX: Final = 65_535
 _LOOPBACK: Final = "127.0.0.1"
 
@@ -187,14 +187,10 @@ def check_time_lag(method: TimeLagMethod, *, live: bool, repeated: bool) -> None
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of `5`, `0.5`, `90s` or `15m`. Raises InputError for anything else, and for no time at all."""
-    duration_ms = parse_duration(text)
-    try:
-        seconds = float(text) if duration_ms is None else duration_ms / 1000
-    except ValueError:
-        seconds = 0.0
-    if not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
-        raise InputError(f"--watch {text}: give the seconds between looks, 0.1 or more, like 5 or 90s")
+    """Seconds of `5`, `90s` or `15m`. Raises InputError for anything else, and for more than a day."""
+    seconds = parse_length(f"{text}s" if text.isdecimal() else text, "--watch", least="100ms") / 1000
+    if seconds > _SECONDS_MAX:
+        raise InputError(f"--watch {text}: more than a day")
     return seconds
 
 

@@ -56,6 +56,7 @@ class Checkers:
         self.violations: list[Violation] = []
         self._measures = measures
         self._now_ms = now_ms
+        self._started_ms = now_ms()
         self._owners: dict[str, dict[int, dict[TopicPartition, str]]] = {}
         self._generations: dict[str, int] = {}
         self._commits: dict[Place, list[tuple[int, int]]] = {}
@@ -156,10 +157,11 @@ class Checkers:
         """Where something was ever committed, in a fixed order."""
         return sorted(self._commits)
 
-    def committed(self, place: Place, offset: int, where: str) -> None:
-        """The log says that this is the committed offset (-1: none)."""
+    def committed(self, place: Place, offset: int, retention_ms: int, where: str) -> None:
+        """The log says that this is the committed offset (-1: none, as after `offsets.retention`)."""
+        may_be_expired = self._now_ms() - self._started_ms >= retention_ms
         allowed = [offset for _, offset in self._commits[place]]
-        if offset not in allowed:
+        if offset not in allowed and not (offset == _NONE and may_be_expired):
             self.broken(
                 COMMITS_SURVIVE,
                 f"{place[0]}: {_name(place[1])}: {allowed[0]} was acknowledged, {where} has {offset}",

@@ -5,6 +5,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosting import HostedCoordinator
 from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import MemoryStorage, Storage
@@ -13,11 +14,11 @@ from kgroup.group.member_calls import Node
 from kgroup.group.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
+from kgroup.sim.cluster_host import PORT, ClusterHost
 from kgroup.sim.faults import Faults
 from kgroup.sim.housekeeping import Housekeeping
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
-from kgroup.sim.node_host import PORT, ClusterHost
 from kgroup.sim.producers import Producers
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
@@ -112,6 +113,8 @@ class World:
         return Random(f"{self.seed}/{what}")
 
     def _make_topics(self) -> None:
+        # Before the first fault: no node could make it while all are cut off.
+        self.cluster.cluster.internal_topic(OFFSETS_TOPIC, self.schedule.now_ms)
         for topic in self.scenario.topics:
             replicas = min(3, self.scenario.nodes)
             error = self.cluster.cluster.create_topic(

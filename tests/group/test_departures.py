@@ -188,6 +188,15 @@ def test_a_member_that_owned_nothing_left_no_trace() -> None:
     assert "it owned no partitions" in cause.evidence
 
 
+def test_a_round_that_was_put_together_less_than_a_session_ago_is_a_sign_of_life() -> None:
+    for after_ms, kind in ((9_999, K.LEAVE), (10_000, K.MEMBER_GONE)):
+        evidence = Evidence(tracks={}, together_after_ms=100_000)
+        current = roster(100_000 + after_ms, B)
+        assert why_gone(A, roster(101_000, A, B), current, evidence).kind is kind
+    # When it was put together is not always known.
+    assert why_gone(A, roster(101_000, A, B), roster(101_001, B), Evidence(tracks={})).kind is K.MEMBER_GONE
+
+
 def test_a_session_begins_anew_with_each_round_and_has_to_end_after_it() -> None:
     for after_ms, kind in ((9_999, K.LEAVE), (10_000, K.MEMBER_GONE)):
         evidence = Evidence(tracks={}, together_after_ms=0)

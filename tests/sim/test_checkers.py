@@ -76,6 +76,13 @@ def test_a_coordinator_that_answers_a_commit_and_does_not_log_it_is_caught(
     assert COMMITS_SURVIVE in play(world()).broken
 
 
+def test_commits_that_expired_are_not_lost() -> None:
+    """The group is empty for longer than its offsets are kept."""
+    keeps = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+    scenario = world(("10s", "leave c1"), ("10s", "leave c2"), duration_ms=120_000)
+    assert not play(replace(scenario, properties={**scenario.properties, **keeps})).run.violations
+
+
 # ---- generations-grow -------------------------------------------------------------------------
 
 
