@@ -17,7 +17,7 @@ from typing import Final
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GenerationFormed, GroupDeleted, GroupEvent, GroupStable
-from kgroup.group.member_step import ASSIGNMENT, MemberError
+from kgroup.group.member_step import ASSIGNOR, MemberError
 from kgroup.group.requests import OffsetCommit, OffsetCommitResponse
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.result import (
@@ -171,7 +171,7 @@ class Checkers:
 
     def member_failed(self, member: str, error: MemberError) -> None:
         """A member cannot go on."""
-        if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNMENT:
+        if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 
     def unsettled(self, why: str) -> None:
