@@ -50,8 +50,7 @@ class FindingsError(KgroupError):
 def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:
     """`did you mean orders-app?`, or `there are ...` where no known name is like this one."""
     names = list(known)
-    nearest = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names[:shown_max])}"
+    return did_you_mean(name, names).removeprefix("; ") or f"there are {', '.join(names[:shown_max])}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

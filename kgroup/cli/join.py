@@ -13,7 +13,7 @@ from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
 from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet, connection_options
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
@@ -252,7 +252,4 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
 def _seconds(duration: str | None) -> float | None:
     if duration is None:
         return None
-    milliseconds = parse_duration(duration)
-    if milliseconds is None:
-        raise InputError(f"--for {duration}: a duration is needed, like 30s or 5m")
-    return milliseconds / 1000
+    return parse_length(duration, "--for") / 1000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import job_of, job_progress, said_saved
 from kgroup.cli.progress import byte_progress
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import LagAt, LoggedCommit, WindowsOfTime, lag_history, proven_end
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
@@ -180,10 +180,7 @@ class History:
 
 def window_length(text: str) -> int:
     """Milliseconds of `--windows`. Raises InputError if it is no duration, or below a second."""
-    length_ms = parse_duration(text)
-    if length_ms is None or length_ms < 1000:
-        raise InputError(f"--windows {text}: not a duration of a second or more, like 15m, 1h or P1D")
-    return length_ms
+    return parse_length(text, "--windows", least="1s")
 
 
 def history_asked(

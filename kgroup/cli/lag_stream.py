@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
 from kgroup.cli.lag_views import lagging
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
 from kgroup.log.scan_last import Keep, LastPart, counting
@@ -50,9 +50,7 @@ def stream_settings(
     """Check the options of `--stream`. Raises InputError."""
     if not checkpoint:
         raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
-    every_ms = parse_duration(every)
-    if every_ms is None or every_ms < 1:
-        raise InputError(f"--every {every}: not a duration, like 10s or 1m")
+    every_ms = parse_length(every, "--every")
     return StreamSettings(
         checkpoint=checkpoint,
         every_ms=None if once else every_ms,

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import Storage
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.actions import parse_fault
 from kgroup.sim.result import Run
@@ -64,10 +64,7 @@ def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
         if flags.nodes is not None:
             scenario = replace(scenario, nodes=flags.nodes)
     if flags.duration is not None:
-        duration_ms = parse_duration(flags.duration)
-        if not duration_ms:
-            raise InputError(f"--for {flags.duration}: not a duration, like 90s or 5m")
-        scenario = replace(scenario, duration_ms=duration_ms)
+        scenario = replace(scenario, duration_ms=parse_length(flags.duration, "--for"))
     if flags.assignors:
         scenario = _with_assignors(scenario, tuple(_known_assignor(name) for name in flags.assignors))
     if name is None or flags.at or flags.nodes or flags.duration:

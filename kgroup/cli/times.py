@@ -11,6 +11,16 @@ _EPOCH_MS: Final = re.compile(r"\d{11,15}")
 _FORMS: Final = "an ISO time (2026-01-31T09:30Z), epoch ms, or a duration before now (90s, 15m, 2h30m, P1D)"
 
 
+def parse_length(text: str, option: str, *, least: str = "1ms") -> int:
+    """Milliseconds of a duration, `least` or longer. Raises InputError that names `option`."""
+    least_ms = parse_duration(least)
+    assert least_ms is not None, least
+    length_ms = parse_duration(text)
+    if length_ms is None or length_ms < least_ms:
+        raise InputError(f"{option} {text}: not a duration of {least} or more, like 30s, 15m, 2h30m or P1D")
+    return length_ms
+
+
 def parse_time(text: str, option: str, now_ms: int) -> int:
     """Epoch ms. An ISO time without an offset is UTC. Raises InputError that names `option`."""
     if _EPOCH_MS.fullmatch(text):

@@ -22,7 +22,7 @@ from kgroup.cli.options import (
     connection_options,
 )
 from kgroup.cli.progress import byte_progress
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import FindingsError, InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
@@ -281,10 +281,7 @@ def _assignor(name: str, protocol: "Protocol | None") -> str:
 def _duration(text: str | None, option: str) -> int | None:
     if text is None:
         return None
-    duration_ms = parse_duration(text)
-    if not duration_ms:
-        raise InputError(f"{option} {text}: not a duration above 0, like 30s, 2m or 500ms")
-    return duration_ms
+    return parse_length(text, option)
 
 
 def _more(text: str | None) -> int:

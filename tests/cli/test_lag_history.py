@@ -77,8 +77,8 @@ def test_the_last_window_says_what_the_report_says_and_a_deleted_group_is_only_i
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--windows", "soon"], "--windows soon: not a duration of a second or more"),
-        (["--windows", "5ms"], "--windows 5ms: not a duration of a second or more"),
+        (["--windows", "soon"], "--windows soon: not a duration of 1s or more"),
+        (["--windows", "5ms"], "--windows 5ms: not a duration of 1s or more"),
         (["--windows", "15m", "--status"], "--windows judges by itself"),
         (["--windows", "15m", "--time-lag", "exact"], "--windows judges by itself"),
         (["--since", "1h"], "--since is for --windows"),

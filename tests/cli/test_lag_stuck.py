@@ -242,7 +242,7 @@ def test_failing_goes_with_findings_and_pages(kgroup):
         (["--stuck", "--only-lagging"], 2, "--stuck shows findings, not rows"),
         (["--stuck", "--status"], 2, "--stuck shows findings, not rows"),
         (["--offsets-retention", "7d"], 2, "--offsets-retention is for --breakdown"),
-        (["--stuck", "--offsets-retention", "week"], 2, "--offsets-retention week: not a length of time"),
+        (["--stuck", "--offsets-retention", "week"], 2, "--offsets-retention week: not a duration"),
         (["--explain", "left-behind", "--group", "x"], 2, "--explain is a page about one group"),
         (["--explain", "left-behind", "--status"], 2, "--explain is a page about one group"),
         (["--explain", "left-behind", "-o", "json"], 2, "--explain is a page to read"),
