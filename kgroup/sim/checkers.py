@@ -7,6 +7,8 @@
 - generations-grow: of the generations that a group stores. One that was formed but never got its assignment
   dies with its coordinator, and its number is given out again; Kafka's coordinator does the same, and nobody
   owns anything by such a generation.
+- settles: within the time that the scenario leaves for it. New partitions of a topic count once the leader's
+  metadata must have shown them: metadata.max.age and a minute for the rebalance after they came.
 - members-go-on: a member may fail where the scenario asks for what cannot be, and where Kafka's own assignor
   throws (a leader whose metadata is older than what members claim: `kgroup.assignors` keeps that, too).
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
