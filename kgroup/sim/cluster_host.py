@@ -6,6 +6,7 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
+from kgroup.assignors.model import TopicPartition
 from kgroup.broker.cluster import OFFSETS_TOPIC, Member
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.hosting import HostedCoordinator
@@ -57,6 +58,8 @@ class ClusterHost:
         self._tell = tell
         self.metadata: dict[Metadata, MemberResponse] = {}
         """Answers that are true until leaders or topics change."""
+        self.new_since_ms: dict[TopicPartition, int] = {}
+        """When partitions came that were not there from the start."""
         self._flush_is_due = False
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
@@ -217,8 +220,14 @@ class ClusterHost:
     def create_partitions(self, topic: str, partitions: int) -> bool:
         """Grow a topic; False if it is as large already."""
         self.metadata.clear()
+        before = len(self.cluster.topics[topic].partitions)
         error = self.cluster.create_partitions(topic, partitions, self.schedule.now_ms)
-        return error is ErrorCode.NONE
+        if error is not ErrorCode.NONE:
+            return False
+        self.new_since_ms.update(
+            {(topic, index): self.schedule.now_ms for index in range(before, partitions)}
+        )
+        return True
 
     def _leaders_changed(self) -> None:
         self.metadata.clear()

@@ -126,6 +126,16 @@ def test_partitions_that_nobody_reads_are_caught() -> None:
     assert [violation.what for violation in seen.run.violations] == ["g: orders-4 is read by nobody"]
 
 
+def test_new_partitions_count_once_metadata_must_have_shown_them() -> None:
+    """The leader's metadata is up to five minutes old, and the scenario ends before."""
+    patient = members(2, metadata_max_age_ms=300_000)
+    assert not play(world(("20s", "grow orders to 6"), members=patient)).run.violations
+    later = world(("20s", "grow orders to 6"), members=patient, settle_ms=400_000)
+    seen = play(later)
+    assert not seen.run.violations
+    assert seen.run.tally.generations == 2
+
+
 # ---- no-skip ----------------------------------------------------------------------------------
 
 
