@@ -5,6 +5,7 @@ and the peak memory of the whole process.
 """
 
 import argparse
+import gc
 import resource
 import time
 
@@ -22,7 +23,11 @@ def day(hours: float, members: int) -> Scenario:
         name="day",
         duration_ms=int(hours * HOUR_MS),
         settle_ms=10 * MINUTE_MS,
-        topics=(SimTopic(name="orders", partitions=members, records_per_s=members / 300, linger_ms=300_000),),
+        topics=(
+            SimTopic(
+                name="orders", partitions=members, records_per_s=members / 300, linger_ms=10 * MINUTE_MS
+            ),
+        ),
         members=tuple(
             SimMember(
                 name=f"c{number}",
@@ -33,7 +38,8 @@ def day(hours: float, members: int) -> Scenario:
                 poll_timeout_ms=2 * MINUTE_MS,
                 fetch_max_wait_ms=110_000,
                 request_timeout_ms=2 * MINUTE_MS,
-                auto_commit_interval_ms=5 * MINUTE_MS,
+                auto_commit_interval_ms=10 * MINUTE_MS,
+                metadata_max_age_ms=15 * MINUTE_MS,
                 processing_ms=20,
             )
             for number in range(1, members + 1)
@@ -58,6 +64,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
+    gc.set_threshold(50_000, 10, 10)  # as `kgroup simulate` does
     before_s = time.process_time()
     played = run(day(arguments.hours, arguments.members), arguments.seed, codec=False)
     took_s = time.process_time() - before_s

@@ -1,20 +1,28 @@
 #!/bin/sh
-# Run the tests and tell how much of the pure packages they reach, by branches; fail below what pyproject.toml asks for.
-# Arguments go to pytest, in front of its own: `sh scripts/coverage.sh tests/group` measures those tests alone.
+# Run the tests and say how much of the pure packages they reach, by branches. Fails below what pyproject.toml asks for.
+# Arguments go to pytest; with them nothing is asked for: `sh scripts/coverage.sh tests/group`.
 set -eu
+sh "$(dirname "$0")/install.sh" dev
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 export PATH
 
-coverage erase
-# Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
-pytest -q -rs -n 2 --dist loadgroup --cov --cov-report= --cov-fail-under=0 "$@"
-# What numba compiles cannot be measured, so some of the scan's tests run once more without it.
-pytest -q --cov --cov-append --cov-report= --cov-fail-under=0 -p tests.log.uncompiled \
-    tests/log/test_scan.py tests/log/test_scan_keys.py tests/log/test_scan_newest.py tests/log/test_scan_parity.py \
-    tests/log/test_scan_crc.py -k "not larger_than_a_chunk and not without_the_instruction"
+measured() {
+    pytest -q --cov --cov-report= --cov-fail-under=0 "$@"
+}
+measured -rs -n 2 --dist loadgroup "$@"
+if [ $# -gt 0 ]; then
+    exec coverage report --sort=cover --skip-covered --fail-under=0
+fi
+# What numba compiles runs unseen, so the scan's tests with little data run once more without it.
+measured --cov-append -p tests.log.uncompiled \
+    tests/log/test_scan.py tests/log/test_scan_crc.py tests/log/test_scan_keys.py tests/log/test_scan_newest.py \
+    tests/log/test_scan_parity.py -k "not larger_than_a_chunk and not without_the_instruction"
+
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
 status=0
-coverage report --sort=cover >.coverage.txt || status=$?
-echo "Files of the pure packages of which tests reach less than 95 %:"
-awk 'NR <= 2 || /^TOTAL/ || ($NF ~ /%$/ && $NF + 0 < 95)' .coverage.txt
+coverage report --sort=cover >"$report" || status=$?
+echo "Files of the pure packages below 95 %, and the total:"
+awk 'NR <= 2 || /^TOTAL/ || /^Coverage failure/ || ($NF ~ /%$/ && $NF + 0 < 95)' "$report"
 exit "$status"

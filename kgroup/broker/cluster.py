@@ -104,12 +104,18 @@ class Cluster:
         if TRANSACTIONS_TOPIC not in self.topics:
             return
         for partition in self.topics[TRANSACTIONS_TOPIC].partitions:
-            for raw in partition.batches():
-                for record in decode_batch(raw).records():
-                    entry = decode_transaction(record.key or b"", record.value)
-                    if entry is not None:
-                        self.transactions.restore(entry)
+            try:
+                self._restore_transactions(partition)
+            except DecodeError as error:
+                raise SourceError(damage(partition, error)) from error
         self.transactions.finish_decided(now_ms)
+
+    def _restore_transactions(self, partition: Partition) -> None:
+        for raw in partition.batches():
+            for record in decode_batch(raw).records():
+                entry = decode_transaction(record.key or b"", record.value)
+                if entry is not None:
+                    self.transactions.restore(entry)
 
     # ---- nodes --------------------------------------------------------------------------------
 

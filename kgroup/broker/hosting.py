@@ -77,10 +77,6 @@ class HostedCoordinator:
         """When `expire` is next due."""
         return None if self.is_loading else self.coordinator.next_deadline_ms()
 
-    def forget(self, request_id: int) -> None:
-        """Nobody waits for this answer any more."""
-        self._outstanding.pop(request_id, None)
-
     # ---- answers ------------------------------------------------------------------------------
 
     @property

@@ -1,22 +1,19 @@
 """Options of `lag-report` about columns and views. No heavy imports."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from kgroup.durations import parse_duration
+from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.lag_by import By
 
-_SECONDS_MIN, _SECONDS_MAX = 0.1, 86_400
+_SECONDS_MAX: Final = 86_400
 _PORT_MAX: Final = 65_535
-_NOT_ROWS: Final = ("--stuck", "--explain", "--windows", "--stream")
-_ONCE_ONLY: Final = ("--spark", "--now", "--strict", "--fail-on", "--save-as")
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -190,14 +187,10 @@ def check_time_lag(method: TimeLagMethod, *, live: bool, repeated: bool) -> None
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of `5`, `0.5`, `90s` or `15m`. Raises InputError for anything else, and for no time at all."""
-    duration_ms = parse_duration(text)
-    try:
-        seconds = float(text) if duration_ms is None else duration_ms / 1000
-    except ValueError:
-        seconds = 0.0
-    if not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
-        raise InputError(f"--watch {text}: give the seconds between looks, 0.1 or more, like 5 or 90s")
+    """Seconds of `5`, `90s` or `15m`. Raises InputError for anything else, and for more than a day."""
+    seconds = parse_length(f"{text}s" if text.isdecimal() else text, "--watch", least="100ms") / 1000
+    if seconds > _SECONDS_MAX:
+        raise InputError(f"--watch {text}: more than a day")
     return seconds
 
 
@@ -224,37 +217,8 @@ class Views:
         """Whether there is more than one look."""
         return self.watch is not None or self.serve_metrics is not None
 
-    def check(self, output: OutputOptions, others: Mapping[str, object]) -> None:
-        """Raises InputError for views that contradict each other or the `others`, options by their names."""
-        is_table = output.format is OutputFormat.TABLE
-        refused: list[tuple[str, object, str, object]] = [
-            ("--watch", self.watch, "--serve-metrics", self.serve_metrics),
-            ("--prometheus", self.prometheus, "--by", self.by),
-            ("--prometheus", self.prometheus, "--format", not is_table),
-            ("--serve-metrics", self.serve_metrics, "--prometheus, which it serves", self.prometheus),
-            ("--serve-metrics", self.serve_metrics, "--by", self.by),
-            ("--serve-metrics", self.serve_metrics, "--format", not is_table),
-            ("--watch", self.watch, "--prometheus; see --serve-metrics", self.prometheus),
-            ("--by", self.by, "--breakdown", others["--breakdown"]),
-            ("--watch", self.watch, "--html", self.html),
-            ("--serve-metrics", self.serve_metrics, "--html", self.html),
-            ("--watch", self.watch, "--output", output.path),
-            ("--serve-metrics", self.serve_metrics, "--output", output.path),
-        ]
-        for option, given in (
-            ("--by", self.by),
-            ("--prometheus", self.prometheus),
-            ("--html", self.html),
-            ("--watch", self.watch),
-            ("--serve-metrics", self.serve_metrics),
-        ):
-            refused += [(option, given, name, others[name]) for name in _NOT_ROWS]
-        for option, given in (("--watch", self.watch), ("--serve-metrics", self.serve_metrics)):
-            refused += [(option, given, name, others[name]) for name in _ONCE_ONLY]
-        refused.append(("--html", self.html, "--spark", others["--spark"]))
-        for option, first, other, second in refused:
-            if first and second:
-                raise InputError(f"{option} does not go with {other}")
+    def check(self, output: OutputOptions) -> None:
+        """Raises InputError for a number that makes no sense, or a format that has an end."""
         if self.watch is not None and output.format not in (OutputFormat.TABLE, OutputFormat.JSONL):
             raise InputError("--watch has no end: it goes with -o table or jsonl")
         if self.watch is not None:

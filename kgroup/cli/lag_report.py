@@ -13,6 +13,7 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
+from kgroup.cli.lag_checks import check_options, given_options
 from kgroup.cli.lag_options import (
     BreakdownOption,
     ByOption,
@@ -116,6 +117,7 @@ EXAMPLES: Final = (
 
 
 def lag_report(
+    context: typer.Context,
     paths: Paths = None,
     groups: Annotated[
         list[str] | None,
@@ -248,6 +250,7 @@ def lag_report(
 
     A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
     when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
+    --stuck goes further, by what other groups read meanwhile and by the topics' own logs: docs/findings.md.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
@@ -268,59 +271,16 @@ def lag_report(
         raise InputError("give PATHs or --bootstrap-server, not both")
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    if not spark and (master or remote or spark_conf or ship or save_as):
-        raise InputError("--master, --remote, --spark-conf, --ship and --save-as are for --spark")
     for path in paths or ():
         if "://" in path and not spark:
             raise InputError(f"{path}: a path of this kind is for --spark")
-    if save_as and (output or output_format is not OutputFormat.TABLE):
-        raise InputError("--save-as is instead of --format and --output")
+    check_options(given_options(context))
     destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
-    others = {
-        "--breakdown": breakdown,
-        "--explain": explain,
-        "--fail-on": fail_on,
-        "--now": now,
-        "--save-as": save_as,
-        "--spark": spark,
-        "--stream": stream,
-        "--strict": strict,
-        "--stuck": stuck,
-        "--windows": history,
-    }
-    views.check(destination, others)
+    views.check(destination)
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
-    if stuck and (status or time_lag or breakdown or only_lagging or explain is not None):
-        raise InputError("--stuck shows findings, not rows: only --group and --topic choose among them")
-    if explain is not None and (groups or topics or status or time_lag or breakdown):
-        raise InputError("--explain is a page about one group, and shows all that is known of it by itself")
-    if explain is not None and output_format is not OutputFormat.TABLE:
-        raise InputError("--explain is a page to read; --stuck has other formats")
     status = status or bool(failing.statuses) or (stuck and save_as is not None)
-    if rules and not (status or history or explain):
-        raise InputError("--rules is for --status, --explain and --windows")
-    if now and not (status or time_lag or history or finds or fail_on):
-        raise InputError("--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows")
-    if offsets_retention and not (breakdown or stuck or explain):
-        raise InputError("--offsets-retention is for --breakdown, --stuck and --explain")
-    if breakdown and (history or bootstrap_server):
-        raise InputError("--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it")
-    if (finds or fail_on) and (history or stream):
-        raise InputError("--stuck, --explain and --fail-on are neither for --windows nor for --stream")
-    if explain is not None and save_as:
-        raise InputError("--explain is a page to read, not rows for --save-as")
-    if since and not history:
-        raise InputError("--since is for --windows")
-    if history and (status or time_lag or log_ends):
-        raise InputError("--windows judges by itself: no --status, --time-lag or --log-ends with it")
-    if stream and not (spark and bootstrap_server):
-        raise InputError("--stream is for --spark with --bootstrap-server")
-    if not stream and (checkpoint or once):
-        raise InputError("--checkpoint and --once are for --stream")
-    if stream and (history or save_as):
-        raise InputError("--stream reports the present, on the screen or to Parquet: no --windows, --save-as")
     if time_lag is not None:
         check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
     now_ms = _now_ms(now)

@@ -148,7 +148,8 @@ def _write_pictures(
 ) -> None:
     if html is None and svg is None and png is None:
         return
-    from kgroup.report.timeline_page import write_page, write_png, write_svg
+    from kgroup.report.timeline_page import write_page
+    from kgroup.report.timeline_still import write_png, write_svg
 
     for path, write in ((html, write_page), (svg, write_svg), (png, write_png)):
         if path is not None:

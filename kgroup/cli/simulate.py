@@ -1,5 +1,6 @@
 """`kgroup simulate`: play brokers and members on a virtual clock, with faults, and look at what happens."""
 
+import gc
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -218,6 +219,8 @@ def simulate(
         raise InputError(
             f"--explain is text: leave out -o {output_format.value}; --trace FILE has the events"
         )
+    # A world makes small values by the million and hardly any cycle: look for garbage less often.
+    gc.set_threshold(50_000, 10, 10)
     from kgroup.cli.simulate_play import Playing, play_designs, play_once, play_seeds
     from kgroup.cli.simulate_scenario import SWARM, Flags, chosen_scenario, compared_designs
 

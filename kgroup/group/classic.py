@@ -6,6 +6,7 @@ KIP-800, KIP-814. Every method that takes a request answers it through the turn,
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from kgroup.group.classic_answers import check_member, joined, members_for_leader
 from kgroup.group.classic_group import CONSUMER_PROTOCOL, ClassicGroup, Member
@@ -33,6 +34,7 @@ from kgroup.protocol.error_codes import ErrorCode
 
 S = GroupState
 E = ErrorCode
+_ALIVE: Final = HeartbeatResponse()
 
 
 class ClassicRules:
@@ -224,7 +226,7 @@ class ClassicRules:
             self.keep_alive(group, body.member_id)
             if group.state is S.PREPARING_REBALANCE:
                 error = E.REBALANCE_IN_PROGRESS
-        self._turn.reply(request.id, HeartbeatResponse(error_code=error))
+        self._turn.reply(request.id, _ALIVE if not error else HeartbeatResponse(error_code=error))
 
     def keep_alive(self, group: ClassicGroup, member_id: str) -> None:
         """Count a request of this member as a heartbeat."""

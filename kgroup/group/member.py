@@ -138,7 +138,8 @@ class ClassicMember:
 
         Raises UseError or InputError for a call that makes no sense now; nothing has changed then.
         """
-        self._outbox.turn = turn = MemberTurn(now_ms=now_ms)
+        turn = self._outbox.turn
+        turn.now_ms = now_ms
         match event:
             case Answered():
                 ended = self._outbox.take(event.request_id)
@@ -159,7 +160,8 @@ class ClassicMember:
 
     def expire(self, now_ms: int) -> MemberStep:
         """Everything whose time has come by `now_ms`."""
-        self._outbox.turn = turn = MemberTurn(now_ms=now_ms)
+        turn = self._outbox.turn
+        turn.now_ms = now_ms
         if self._error is None and self._close_until_ms is None:
             self._rounds.expire(now_ms)
         return self._finish(turn, now_ms)

@@ -148,11 +148,11 @@ class ClusterView:
             return True
         if now_ms >= self._fetched_ms + self._outbox.settings.metadata_max_age_ms:
             return True
-        if self._subscriptions.kind is SubscriptionKind.PATTERN:
-            return False
         topics, positions = self._subscriptions.topics, self._subscriptions.positions
         checked = self._checked
         if topics is checked[0] and self._group_topics is checked[1] and positions is checked[2]:
+            return False
+        if self._subscriptions.kind is SubscriptionKind.PATTERN:
             return False
         self._checked = (topics, self._group_topics, positions)
         wanted = topics | self._group_topics | {topic for topic, _ in positions}

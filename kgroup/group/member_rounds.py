@@ -1,5 +1,7 @@
 """A member's rounds: join, lead or follow, sync, own; heartbeats in between; the end."""
 
+from typing import Final
+
 from kgroup.assignors.model import AssignorError, GroupMember
 from kgroup.assignors.registry import Protocol
 from kgroup.errors import DecodeError
@@ -20,7 +22,7 @@ from kgroup.group.member_leading import (
 )
 from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
-from kgroup.group.member_step import ASSIGNMENT, CallbackKind, MemberError
+from kgroup.group.member_step import ASSIGNOR, CallbackKind, MemberError
 from kgroup.group.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -34,6 +36,8 @@ from kgroup.group.requests import (
 from kgroup.protocol.error_codes import ErrorCode
 
 _PROTOCOL_TYPE = "consumer"
+_STABLE: Final = MemberState.STABLE  # asked for in every turn; before Python 3.12 naming them is slow
+_COMPLETING: Final = MemberState.COMPLETING_REBALANCE
 
 
 class Rounds:
@@ -72,6 +76,7 @@ class Rounds:
         self._assignment: bytes | None = None
         self._chosen = ""
         self._heartbeat: int | None = None
+        self._last_beat: Heartbeat | None = None
         self._heartbeat_sent_ms = 0
         self._heard_ms = 0
         self._polled_ms: int | None = None
@@ -212,7 +217,7 @@ class Rounds:
         try:
             members = group_members(answer)
         except DecodeError as error:
-            self._fail("JoinGroup", str(error))
+            self._fail("assignment", str(error))
             return
         topics = frozenset(topic for member in members for topic in member.topics)
         self._leading = (answer, members, topics)
@@ -227,16 +232,20 @@ class Rounds:
             return
         if now_ms >= self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms:
             self._heartbeat_sent_ms = now_ms
-            self._heartbeat = self._outbox.send(
-                Heartbeat(
-                    group_id=group,
-                    generation_id=self._identity.generation,
-                    member_id=self._identity.member_id,
-                    group_instance_id=self._settings.group_instance_id,
-                ),
-                node,
-                coordinator=True,
+            self._heartbeat = self._outbox.send(self._beat(group), node, coordinator=True)
+
+    def _beat(self, group: str) -> Heartbeat:
+        """The same all through a generation."""
+        generation, member_id = self._identity.generation, self._identity.member_id
+        beat = self._last_beat
+        if beat is None or beat.generation_id != generation or beat.member_id != member_id:
+            beat = self._last_beat = Heartbeat(
+                group_id=group,
+                generation_id=generation,
+                member_id=member_id,
+                group_instance_id=self._settings.group_instance_id,
             )
+        return beat
 
     def _lead(self, answer: JoinGroupResponse, members: list[GroupMember], topics: frozenset[str]) -> None:
         self._leading = None
@@ -248,7 +257,7 @@ class Rounds:
         try:
             self._sync(make_assignment(self._chosen, members, self._view.assignable(topics)))
         except AssignorError as error:
-            self._fail(ASSIGNMENT, str(error))
+            self._fail(ASSIGNOR, str(error))
 
     def _fail(self, api: str, why: str) -> None:
         self._outbox.turn.error = MemberError(api, ErrorCode.UNKNOWN_SERVER_ERROR, why)
@@ -292,7 +301,7 @@ class Rounds:
         try:
             in_order = assigned_partitions(assignment)
         except DecodeError as error:
-            self._fail("SyncGroup", str(error))
+            self._fail("assignment", str(error))
             return
         assigned, owned = frozenset(in_order), frozenset(self._subscriptions.positions)
         topics = frozenset(topic for topic, _ in assigned)
@@ -316,8 +325,10 @@ class Rounds:
 
     @property
     def _beats(self) -> bool:
-        stops = self._is_prepared and self._identity.state is MemberState.STABLE and not self._assignment
-        return not stops and self._identity.state in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+        state = self._identity.state
+        if state is _STABLE:
+            return not self._is_prepared or self._assignment is not None
+        return state is _COMPLETING
 
     def take_heartbeat(self, answer: HeartbeatResponse, now_ms: int) -> None:
         """Alive, or a reason to join again."""

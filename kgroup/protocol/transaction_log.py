@@ -8,6 +8,8 @@ from kafka.protocol.api_data import ApiData
 
 from kgroup.errors import DecodeError
 from kgroup.protocol import schemas
+from kgroup.protocol.payload import PREFIX_BYTES
+from kgroup.protocol.strict import StrictReader
 
 
 class TransactionStatus(IntEnum):
@@ -43,6 +45,8 @@ class TransactionLogValue(ApiData, load_json=schemas):  # type: ignore[misc,call
     """Kafka's schema of the value."""
 
 
+_KEY_VERSION = 0
+_NEWEST_VALUE_VERSION = 1
 _VALUE_VERSION = 0  # what a broker without flexible transaction records writes; all brokers read it
 
 
@@ -66,7 +70,7 @@ def encode_transaction(entry: TransactionEntry) -> tuple[bytes, bytes]:
         transaction_last_update_timestamp_ms=entry.last_update_ms,
         transaction_start_timestamp_ms=entry.start_ms,
     )
-    key = TransactionLogKey(version=0, transactional_id=entry.transactional_id)
+    key = TransactionLogKey(version=_KEY_VERSION, transactional_id=entry.transactional_id)
     return bytes(key.encode()), bytes(value.encode())
 
 
@@ -74,22 +78,33 @@ def decode_transaction(key: bytes, value: bytes | None) -> TransactionEntry | No
     """The entry, None for a tombstone. Raises DecodeError for bytes that are no such record."""
     if value is None:
         return None
+    name = _read(TransactionLogKey, key, _KEY_VERSION)
+    body = _read(TransactionLogValue, value, _NEWEST_VALUE_VERSION)
     try:
-        name: Any = TransactionLogKey.decode(key)
-        body: Any = TransactionLogValue.decode(value)
-        return TransactionEntry(
-            transactional_id=name.transactional_id,
-            producer_id=body.producer_id,
-            producer_epoch=body.producer_epoch,
-            timeout_ms=body.transaction_timeout_ms,
-            status=TransactionStatus(body.transaction_status),
-            partitions=tuple(
-                (topic.topic, index)
-                for topic in body.transaction_partitions or ()
-                for index in topic.partition_ids
-            ),
-            last_update_ms=body.transaction_last_update_timestamp_ms,
-            start_ms=body.transaction_start_timestamp_ms,
-        )
-    except (ValueError, IndexError) as error:
-        raise DecodeError("TransactionLogValue", at=0, why=str(error)) from error
+        status = TransactionStatus(body.transaction_status)
+    except ValueError as error:
+        raise DecodeError("TransactionLogValue.transaction_status", at=0, why=str(error)) from error
+    return TransactionEntry(
+        transactional_id=name.transactional_id,
+        producer_id=body.producer_id,
+        producer_epoch=body.producer_epoch,
+        timeout_ms=body.transaction_timeout_ms,
+        status=status,
+        partitions=tuple(
+            (topic.topic, index)
+            for topic in body.transaction_partitions or ()
+            for index in topic.partition_ids
+        ),
+        last_update_ms=body.transaction_last_update_timestamp_ms,
+        start_ms=body.transaction_start_timestamp_ms,
+    )
+
+
+def _read(message: Any, data: bytes, newest_version: int) -> Any:
+    version = int.from_bytes(data[:PREFIX_BYTES], signed=True)
+    if len(data) < PREFIX_BYTES or not 0 <= version <= newest_version:
+        raise DecodeError(message.__name__, at=0, why=f"version {version} in {len(data)} bytes")
+    flexible = message.flexible_version_q(version)
+    return StrictReader(data, position=PREFIX_BYTES, version=version, flexible=flexible).read(
+        message, message.__name__
+    )

@@ -6,9 +6,10 @@ from functools import partial
 from random import Random
 from typing import Final, assert_never
 
+from kgroup.sim.cluster_host import ClusterHost
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
-from kgroup.sim.node_host import ClusterHost, NodeHost
+from kgroup.sim.node_host import NodeHost
 from kgroup.sim.scenario import COORDINATOR, Chaos, Fault, FaultKind, Scenario, node_name
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.tallies import Measures

@@ -5,14 +5,13 @@ timers wake it. It starts a partition that has no commit at its earliest record:
 group's first commit must not be skipped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
 from random import Random
 from typing import Final
 
 from kgroup.assignors.model import TopicPartition
-from kgroup.broker.direct import DirectAnswer
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchResponse, MemberResponse, Node
 from kgroup.group.member_identity import MemberState
@@ -28,12 +27,11 @@ from kgroup.group.member_step import (
     MemberInput,
     MemberStep,
     Poll,
-    Send,
     Subscribe,
 )
-from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
-from kgroup.protocol.error_codes import ErrorCode
+from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse
 from kgroup.sim.checkers import Checkers
+from kgroup.sim.member_connections import Connections
 from kgroup.sim.network import Network
 from kgroup.sim.node_host import NodeHost
 from kgroup.sim.process import Process
@@ -47,15 +45,9 @@ from kgroup.sim.trace import (
     MemberStopped,
     PartitionsChanged,
     RecordsProcessed,
-    RequestFailed,
-    RequestSent,
-    ResponseReceived,
     TraceEvent,
 )
-from kgroup.sim.wire import Connection, Exchange, connect, exchange, read_answer
-
-_TO_OPEN: Final = 2
-"""Round trips before a new connection carries the first request: TCP's handshake and ApiVersions."""
+from kgroup.sim.work import Work
 
 Batch = tuple[tuple[TopicPartition, int, int], ...]
 """Partitions with the first and the last offset handed out."""
@@ -68,6 +60,9 @@ class Doing(StrEnum):
     PROCESSING = "processing"
     COMMITTING = "committing"
     CLOSING = "closing"
+
+
+_POLLING: Final = Doing.POLLING  # asked for at every turn; before Python 3.12 naming it is slow
 
 
 class MemberHost(Process):
@@ -90,28 +85,29 @@ class MemberHost(Process):
     ) -> None:
         super().__init__(spec.name, schedule)
         self.spec = spec
-        self._address = f"/10.0.{number // 250}.{number % 250 + 1}"
         self.machine: ClassicMember | None = None
         self.owned: set[TopicPartition] = set()
-        self._network = network
-        self._nodes = nodes
         self._bootstrap = bootstrap
         self._random = random
         self._checkers = checkers
         self._measures = measures
         self._tell = tell
-        self._codec = codec
-        self._next_token = number << 32
-        self._connections: dict[int, Connection] = {}
-        self._request_timer_ms: int | None = None
+        self._connections = Connections(
+            self,
+            address=f"/10.0.{number // 250}.{number % 250 + 1}",
+            first_token=number << 32,
+            network=network,
+            nodes=nodes,
+            codec=codec,
+            on_answer=self._answered,
+            on_failure=self._failed,
+            tell=tell,
+        )
         self._timer_ms: int | None = None
         self._due_ms: int | None = None  # by the machine's clock
         self._doing = Doing.POLLING
         self._poll_until_ms = 0
-        self._slow = 1.0  # how many times as long its processing takes
-        self._batches = 0
-        self._done_ms = 0
-        self._at_end: Callable[[], None] | None = None  # of the batch in hand
+        self._work = Work(self)
         self._commit_id = 0
         self._wants_close = False
         self._starts_again = False
@@ -126,8 +122,7 @@ class MemberHost(Process):
         self.number += 1
         self.is_running = True
         self._doing, self._wants_close, self._told = Doing.POLLING, False, None
-        self._batches += 1
-        self._timer_ms = self._request_timer_ms = None
+        self._timer_ms = None
         self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
         self._say_started()
         self._measures.stop(self.name, self.schedule.now_ms)
@@ -172,7 +167,7 @@ class MemberHost(Process):
             self.start()
 
     def _close_if_idle(self) -> None:
-        if self._doing is Doing.POLLING:
+        if self._doing is _POLLING:
             self._doing = Doing.CLOSING
             self._handle(Close())
 
@@ -180,7 +175,7 @@ class MemberHost(Process):
         """The process stands still and does not know it."""
         if not self.is_running:
             return
-        self._done_ms += until_ms - max(self.schedule.now_ms, self.still_until_ms)
+        self._work.postpone(until_ms - max(self.schedule.now_ms, self.still_until_ms))
         for partition in self.owned:
             self._measures.release((self.spec.group, partition), self.name, self.schedule.now_ms)
         self.stand_still(until_ms)
@@ -199,13 +194,12 @@ class MemberHost(Process):
         now_ms = self.schedule.now_ms
         self.is_running = False
         self.stir()
+        self._work.drop()
         for partition in self.owned:
             self._measures.release((self.spec.group, partition), self.name, now_ms)
         self.owned.clear()
         self._measures.go_on(self.name, now_ms)
-        for connection in self._connections.values():
-            self._hang_up(connection)
-        self._connections.clear()
+        self._connections.close()
         self.machine = None
         if self._tell is not None:
             self._tell(
@@ -245,33 +239,13 @@ class MemberHost(Process):
         self._doing = Doing.PROCESSING
         for partition, first, _ in batch:
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
-        self._batches += 1
-        self._done_ms = self.schedule.now_ms + max(1, round(records * self.spec.processing_ms * self._slow))
-        self._expect_end(partial(self._processed, self._batches, batch))
+        self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
 
     def slow_down(self, factor: float) -> None:
-        """What is left of its work takes `factor` times as long; below 1 it goes faster."""
-        self._slow *= factor
-        if self._doing is Doing.PROCESSING and self.is_running:
-            now_ms = self.schedule.now_ms
-            self._done_ms = now_ms + round(max(self._done_ms - now_ms, 0) * factor)
-            if self._at_end is not None:
-                self._expect_end(self._at_end)
+        """Its work takes `factor` times as long; below 1 it goes faster."""
+        self._work.slow_down(factor)
 
-    def _expect_end(self, at_end: Callable[[], None]) -> None:
-        self._at_end = at_end
-        self.schedule.at(self._done_ms, at_end)
-
-    def _processed(self, number: int, batch: Batch) -> None:
-        if number != self._batches or self._at_end is None or not self.is_running:
-            return
-        if self.schedule.now_ms < self._done_ms:  # it stood still meanwhile, or was slower than expected
-            self._expect_end(self._at_end)
-            return
-        if self.is_still:
-            self.deliver(self._at_end)
-            return
-        self._at_end = None
+    def _processed(self, batch: Batch) -> None:
         for partition, first, last in batch:
             self._measures.process((self.spec.group, partition), first, last)
             if self._tell is not None:
@@ -291,11 +265,7 @@ class MemberHost(Process):
             self._handle(Commit(commit_id=self._commit_id))
         else:
             self._doing = Doing.POLLING
-        if self._doing is Doing.POLLING:
-            self._poll()
-
-    def _wake(self) -> None:
-        if self.is_running and self._doing is Doing.POLLING:
+        if self._doing is _POLLING:
             self._poll()
 
     # ---- the machine ------------------------------------------------------------------------------
@@ -323,7 +293,8 @@ class MemberHost(Process):
             if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
                 self._doing = Doing.POLLING
         for send in step.requests:
-            self._send(send)
+            self._measures.requests += 1
+            self._connections.send(send)
         if self._tell is not None:
             self._say_moved(machine)
         if step.error is not None:
@@ -365,7 +336,7 @@ class MemberHost(Process):
     def _arm_timer(self) -> None:
         assert self.machine is not None
         due_ms = self._due_ms = self.machine.next_deadline_ms()
-        if self._doing is Doing.POLLING and (due_ms is None or self._poll_until_ms < due_ms):
+        if self._doing is _POLLING and (due_ms is None or self._poll_until_ms < due_ms):
             due_ms = self._poll_until_ms
         if due_ms is None:
             return
@@ -392,130 +363,29 @@ class MemberHost(Process):
             self._carry_out(self.machine.expire(now_ms))
         if self.machine is None:
             return
-        waits = self._doing is Doing.POLLING
+        waits = self._doing is _POLLING
         if waits and (now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)):
             self._poll()
         elif not is_due:
             self._arm_timer()
 
-    # ---- requests ---------------------------------------------------------------------------------
+    # ---- what comes back --------------------------------------------------------------------------
 
-    def _send(self, send: Send) -> None:
-        self._measures.requests += 1
-        connection = self._connections.get(send.connection_id)
-        is_new = connection is None or not connection.is_open
-        if connection is None or not connection.is_open:
-            self._next_token += 1
-            ends = (self.name, send.host)
-            connection = connect(self, ends, self._next_token, self.spec.name, self._address)
-            self._connections[send.connection_id] = connection
-        deadline_ms = self.schedule.now_ms + send.timeout_ms
-        asked = exchange(send.request_id, send.body, self.spec.name, deadline_ms, codec=self._codec)
-        connection.waiting[send.request_id] = asked
-        node = self._nodes[send.host]
-        arrive = partial(node.receive, connection, asked)
-        self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)
-        if self._network.is_repeated():
-            self._network.send(connection.up, arrive)
-        if self._request_timer_ms is None or deadline_ms < self._request_timer_ms:
-            self._watch_requests(deadline_ms)
-        if self._tell is not None:
-            self._tell(
-                RequestSent(
-                    at_ms=self.schedule.now_ms,
-                    member=self.name,
-                    node=send.host,
-                    request_id=send.request_id,
-                    body=send.body,
-                )
-            )
-
-    def answered(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
-    ) -> None:
-        """An answer has come."""
-        if not connection.is_open:
-            return
-        if self.is_free:
-            self._answered(connection, asked, answer)
-        else:
-            self.deliver(partial(self._answered, connection, asked, answer))
-
-    def _answered(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
-    ) -> None:
-        if not connection.is_open or connection.waiting.pop(asked.request_id, None) is None:
-            return
-        body = read_answer(asked, answer)
-        if self._tell is not None:
-            self._tell(
-                ResponseReceived(
-                    at_ms=self.schedule.now_ms,
-                    member=self.name,
-                    node=connection.up.target,
-                    request_id=asked.request_id,
-                    body=body,
-                )
-            )
-        if _tells_of_rebalance(body):
-            self._measures.notifications += 1
-        self._handle(Answered(request_id=asked.request_id, body=body))
-        if self._doing is not Doing.POLLING or self.machine is None:
+    def _answered(self, request_id: int, body: MemberResponse) -> None:
+        self._measures.answer(body)
+        self._handle(Answered(request_id=request_id, body=body))
+        if self._doing is not _POLLING or self.machine is None:
             return
         is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
         if not is_quiet or self.machine.wants_poll(self.now_ms()):
             self._poll()
 
-    def reset(self, connection: Connection) -> None:
-        """There is nobody at the other end."""
-        if connection.is_open:
-            self.deliver(partial(self._lost, connection, "the node closed the connection"))
-
-    def _lost(self, connection: Connection, why: str) -> None:
-        if not connection.is_open:
-            return
-        self._hang_up(connection)
-        waiting, connection.waiting = connection.waiting, {}
-        for request_id in waiting:
-            if self._tell is not None:
-                self._tell(
-                    RequestFailed(
-                        at_ms=self.schedule.now_ms,
-                        member=self.name,
-                        node=connection.up.target,
-                        request_id=request_id,
-                        why=why,
-                    )
-                )
+    def _failed(self, request_ids: Iterable[int], why: str) -> None:
+        for request_id in request_ids:
             if self.machine is not None:
                 self._handle(Failed(request_id=request_id, why=why))
-        self._wake()
-
-    def _hang_up(self, connection: Connection) -> None:
-        connection.is_open = False
-        self._network.send(connection.up, partial(self._nodes[connection.up.target].lost, connection))
-
-    def _watch_requests(self, time_ms: int) -> None:
-        self._request_timer_ms = time_ms
-        self.schedule.at(time_ms, partial(self._look_at_requests, self.number, time_ms))
-
-    def _look_at_requests(self, number: int, time_ms: int) -> None:
-        if number == self.number and self.is_running and self._request_timer_ms == time_ms:
-            self.deliver(partial(self._if_same, number, self._end_late_requests))
-
-    def _end_late_requests(self) -> None:
-        self._request_timer_ms = None
-        now_ms = self.schedule.now_ms
-        for connection in list(self._connections.values()):
-            if any(asked.deadline_ms <= now_ms for asked in connection.waiting.values()):
-                self._lost(connection, "the broker did not answer in time")
-        deadlines = [
-            asked.deadline_ms
-            for connection in self._connections.values()
-            for asked in connection.waiting.values()
-        ]
-        if deadlines and self.is_running and self._request_timer_ms is None:
-            self._watch_requests(min(deadlines))
+        if self.is_running and self._doing is _POLLING:
+            self._poll()
 
     # ---- the trace --------------------------------------------------------------------------------
 
@@ -546,17 +416,3 @@ class MemberHost(Process):
                     is_leader=now[3],
                 )
             )
-
-
-def _tells_of_rebalance(body: MemberResponse) -> bool:
-    match body:
-        case HeartbeatResponse() | SyncGroupResponse():
-            return body.error_code is ErrorCode.REBALANCE_IN_PROGRESS
-        case OffsetCommitResponse():
-            return any(
-                each.error_code is ErrorCode.REBALANCE_IN_PROGRESS
-                for topic in body.topics
-                for each in topic.partitions
-            )
-        case _:
-            return False

@@ -2,6 +2,9 @@
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GenerationFormed, GroupEvent, RebalanceStarted
+from kgroup.group.member_calls import MemberResponse
+from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.result import Tally
 
 Place = tuple[str, TopicPartition]
@@ -36,6 +39,10 @@ class Measures:
             self.rebalances += 1
         elif isinstance(event, GenerationFormed) and event.members:
             self.generations += 1
+
+    def answer(self, body: MemberResponse) -> None:
+        """What a member was answered."""
+        self.notifications += _tells_of_rebalance(body)
 
     # ---- partitions -------------------------------------------------------------------------------
 
@@ -121,3 +128,17 @@ class Measures:
             stopped_member_s=stopped_ms / 1000,
             requests=self.requests,
         )
+
+
+def _tells_of_rebalance(body: MemberResponse) -> bool:
+    match body:
+        case HeartbeatResponse() | SyncGroupResponse():
+            return body.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        case OffsetCommitResponse():
+            return any(
+                each.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+                for topic in body.topics
+                for each in topic.partitions
+            )
+        case _:
+            return False

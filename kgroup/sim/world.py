@@ -5,6 +5,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosting import HostedCoordinator
 from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import MemoryStorage, Storage
@@ -13,11 +14,11 @@ from kgroup.group.member_calls import Node
 from kgroup.group.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
+from kgroup.sim.cluster_host import PORT, ClusterHost
 from kgroup.sim.faults import Faults
 from kgroup.sim.housekeeping import Housekeeping
 from kgroup.sim.member_host import MemberHost
 from kgroup.sim.network import Network
-from kgroup.sim.node_host import PORT, ClusterHost
 from kgroup.sim.producers import Producers
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
@@ -27,6 +28,9 @@ from kgroup.sim.trace import Settled, TraceEvent
 
 _LOOK_MS: Final = 1_000
 """How often it is looked whether everything has settled."""
+
+_TO_SHARE_OUT_MS: Final = 60_000
+"""How long after it is seen a new partition may wait for a reader."""
 
 Tell = Callable[[TraceEvent], None]
 
@@ -112,6 +116,8 @@ class World:
         return Random(f"{self.seed}/{what}")
 
     def _make_topics(self) -> None:
+        # Before the first fault: no node could make it while all are cut off.
+        self.cluster.cluster.internal_topic(OFFSETS_TOPIC, self.schedule.now_ms)
         for topic in self.scenario.topics:
             replicas = min(3, self.scenario.nodes)
             error = self.cluster.cluster.create_topic(
@@ -141,7 +147,7 @@ class World:
         self.schedule.run(healed_ms)
         self.faults.end_all()
         settled_ms = self._settle(healed_ms, until_settled)
-        why = self._unsettled()
+        why = self._unsettled(with_new=False)
         if why is not None:
             self.checkers.unsettled(why)
             settled_ms = None
@@ -168,24 +174,24 @@ class World:
         settled_ms: int | None = None
         while self.schedule.now_ms < end_ms and not (until_settled and settled_ms is not None):
             self.schedule.run(min(self.schedule.now_ms + _LOOK_MS, end_ms))
-            if settled_ms is None and self._unsettled() is None:
+            if settled_ms is None and self._unsettled(with_new=True) is None:
                 settled_ms = self.schedule.now_ms - healed_ms
                 if self._tell is not None:
                     self._tell(Settled(at_ms=self.schedule.now_ms))
         return settled_ms
 
-    def _unsettled(self) -> str | None:
-        """Why things have not settled, if they have not."""
+    def _unsettled(self, *, with_new: bool) -> str | None:
+        """Why things have not settled; `with_new`: also for partitions that came just now."""
         for group in self.groups:
             members = [
                 member for member in self.members.values() if member.spec.group == group and member.is_running
             ]
-            why = self._group_unsettled(group, members) if members else None
+            why = self._group_unsettled(group, members, with_new) if members else None
             if why is not None:
                 return f"{group}: {why}"
         return None
 
-    def _group_unsettled(self, group: str, members: list[MemberHost]) -> str | None:
+    def _group_unsettled(self, group: str, members: list[MemberHost], with_new: bool) -> str | None:
         node = self.cluster.coordinator_of(group)
         if node is None:
             return "it has no coordinator"
@@ -200,10 +206,13 @@ class World:
             for partition, is_ready in member.reads.items():
                 if is_ready:
                     readers.setdefault(partition, []).append(member.name)
+        seen_after_ms = max(member.spec.metadata_max_age_ms for member in members) + _TO_SHARE_OUT_MS
         for topic in sorted({topic for member in members for topic in member.spec.topics}):
             for index in range(len(self.cluster.cluster.topics[topic].partitions)):
                 found = readers.get((topic, index), [])
-                if len(found) != 1:
+                since_ms = self.cluster.new_since_ms.get((topic, index), -seen_after_ms)
+                is_new = self.schedule.now_ms < since_ms + seen_after_ms
+                if len(found) != 1 and (found or with_new or not is_new):
                     return f"{topic}-{index} is read by {' and '.join(found) or 'nobody'}"
         return None
 

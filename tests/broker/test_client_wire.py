@@ -191,9 +191,15 @@ def test_joining(world: BrokerWorld, version: int) -> None:
 @pytest.mark.parametrize("version", versions("SyncGroup"))
 def test_syncing(world: BrokerWorld, version: int) -> None:
     member_id = joined(world)
-    assert ask(world, sync(member_id), version) == SyncGroupResponse(assignment=b"all")
+    synced = ask(world, sync(member_id), version)
+    assert isinstance(synced, SyncGroupResponse)
+    assert (synced.error_code, synced.assignment) == (E.NONE, b"all")
+    # The protocol is told from version 5 on (KIP-559).
+    protocol = ("consumer", "range") if version >= 5 else (None, None)
+    assert (synced.protocol_type, synced.protocol_name) == protocol
     refused = ask(world, sync(member_id, 2), version)
-    assert refused == SyncGroupResponse(error_code=E.ILLEGAL_GENERATION)
+    assert isinstance(refused, SyncGroupResponse)
+    assert (refused.error_code, refused.assignment) == (E.ILLEGAL_GENERATION, b"")
 
 
 @pytest.mark.parametrize("version", versions("Heartbeat"))

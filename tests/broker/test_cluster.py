@@ -282,3 +282,45 @@ def test_a_topic_can_only_grow(world: BrokerWorld) -> None:
     assert grow(3) == E.INVALID_PARTITIONS
     assert grow(5) == E.NONE
     assert len(world.cluster.topics["orders"].partitions) == 5
+
+
+def test_a_coordinator_can_be_moved_to_a_node_that_had_no_replica() -> None:
+    world = BrokerWorld(nodes=4)
+    partition = world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms).partitions[0]
+    newcomer = next(number for number in world.nodes if number not in partition.replicas)
+    world.cluster.move_coordinator(0, newcomer, world.now_ms)
+    assert partition.leader == newcomer
+    assert newcomer in partition.replicas
+    assert len(partition.replicas) == 3
+
+
+def test_a_damaged_offsets_log_is_reported_and_its_groups_are_not_served(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    world.ask(commit(5), node)
+    index = world.cluster.offsets_partition(GROUP)
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[index]
+
+    class DamagedLog(MemoryLog):
+        def batches(self, offset: int):  # type: ignore[no-untyped-def]
+            for raw in super().batches(offset):
+                yield raw[:-1] + bytes([raw[-1] ^ 1])
+
+    damaged = DamagedLog()
+    for raw in partition.batches():
+        damaged.append(raw, 0)
+    partition.log = damaged
+    successor = next(number for number in world.nodes if number != node)
+    world.cluster.move_coordinator(index, successor, world.now_ms)
+    # Nothing is made up of what cannot be read: clients go on waiting for a coordinator that loads.
+    found = world.ask(fetch(), successor)
+    assert found.error_code == E.COORDINATOR_LOAD_IN_PROGRESS
+    [warning] = world.warnings
+    assert warning.startswith(f"{OFFSETS_TOPIC}-{index}: ")
+    assert world.cluster.next_deadline_ms() != 0  # and nobody tries again and again
+
+
+def test_internal_topics_cannot_be_deleted_nor_strangers(world: BrokerWorld) -> None:
+    world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms)
+    assert world.cluster.delete_topic(OFFSETS_TOPIC, world.now_ms) is E.INVALID_REQUEST
+    assert world.cluster.delete_topic("nowhere", world.now_ms) is E.UNKNOWN_TOPIC_OR_PARTITION
+    assert world.cluster.create_partitions("nowhere", 5, world.now_ms) is E.UNKNOWN_TOPIC_OR_PARTITION

@@ -8,12 +8,13 @@ from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
-from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgroup.errors import SourceError
 from kgroup.log.batch import LogRecord, encode_batch
 from kgroup.log.store import MemoryLog
 from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.transaction_log import TransactionEntry, TransactionStatus
 from tests.broker.world import BrokerWorld
 
 E = ErrorCode
@@ -400,3 +401,55 @@ def test_fetches_are_answered_when_leaders_change(world: BrokerWorld) -> None:
     world.settle()
     world.nodes[leader(world)].waits.wake_all()
     assert part_of(world.settle()[waiting]).error_code == E.NONE
+
+
+def transactional_request(records: bytes, version: int, transactional_id: str = "copier") -> ProduceRequest:
+    data = ProduceRequest.TopicProduceData
+    partition = data.PartitionProduceData(version=version, index=0, records=records)
+    topics = [data(version=version, name=TOPIC, partition_data=[partition])]
+    return ProduceRequest(
+        version=version, transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=topics
+    )
+
+
+def transactional(world: BrokerWorld, epoch: int, version: int) -> tuple[ErrorCode, int]:
+    """Produce one record in a transaction of producer 7."""
+    records = batch(1, transactional=True, sequence=0, epoch=epoch)
+    answer = world.ask(transactional_request(records, version), leader(world))
+    result = answer.responses[0].partition_responses[0]
+    return ErrorCode(result.error_code), result.base_offset
+
+
+@pytest.fixture
+def producer(world: BrokerWorld) -> None:
+    """Producer 7 at epoch 3 of the transactional id `copier`."""
+    world.cluster.internal_topic(TRANSACTIONS_TOPIC, world.now_ms)
+    world.cluster.transactions.restore(
+        TransactionEntry(
+            transactional_id="copier",
+            producer_id=7,
+            producer_epoch=3,
+            timeout_ms=60_000,
+            status=TransactionStatus.EMPTY,
+            partitions=(),
+            last_update_ms=0,
+            start_ms=-1,
+        )
+    )
+
+
+@pytest.mark.usefixtures("producer")
+def test_from_version_12_on_records_bring_their_partition_into_the_transaction(world: BrokerWorld) -> None:
+    # KIP-890. Before, the producer has to ask for it with AddPartitionsToTxn.
+    assert transactional(world, 3, version=10) == (E.INVALID_TXN_STATE, -1)
+    assert transactional(world, 3, version=11) == (E.TRANSACTION_ABORTABLE, -1)
+    assert transactional(world, 3, version=12) == (E.NONE, 0)
+    [entry] = world.cluster.transactions.all_entries()
+    assert (entry.status, entry.partitions) == (TransactionStatus.ONGOING, ((TOPIC, 0),))
+
+
+@pytest.mark.usefixtures("producer")
+@pytest.mark.parametrize("version", [10, 12])
+def test_records_of_an_old_producer_are_fenced_by_the_epoch(world: BrokerWorld, version: int) -> None:
+    assert transactional(world, 2, version) == (E.INVALID_PRODUCER_EPOCH, -1)
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 0

@@ -5,12 +5,14 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from kafka.protocol.producer.transaction import InitProducerIdRequest
 
 from kgroup.broker.storage import ClusterSpec, FolderStorage, TopicSpec
 from kgroup.errors import SourceError
 from kgroup.log.batch import encode_batch
 from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.record import LogRecord
+from tests.broker.world import BrokerWorld
 
 SPEC = ClusterSpec(
     cluster_id="abc",
@@ -119,3 +121,41 @@ def test_the_file_is_json_that_a_reader_can_follow(tmp_path: Path) -> None:
         "replicationFactor": 2,
         "configs": {"retention.ms": "5"},
     }
+
+
+# ---- a cluster in a folder, stopped and started again ------------------------------------------------
+
+
+def started(folder: Path) -> BrokerWorld:
+    return BrokerWorld(storage=FolderStorage(folder, lambda text: None))
+
+
+def new_producer(world: BrokerWorld) -> tuple[int, int]:
+    answer = world.ask(
+        InitProducerIdRequest(version=2, transactional_id="copier", transaction_timeout_ms=1000)
+    )
+    assert answer.error_code == 0
+    return answer.producer_id, answer.producer_epoch
+
+
+def test_topics_and_producers_are_there_again_after_a_restart(tmp_path: Path) -> None:
+    world = started(tmp_path)
+    world.cluster.create_topic("orders", 3, 1, {}, world.now_ms)
+    producer = new_producer(world)
+    world.cluster.close()
+    again = started(tmp_path)
+    assert again.cluster.spec.cluster_id == world.cluster.spec.cluster_id
+    assert len(again.cluster.topics["orders"].partitions) == 3
+    assert new_producer(again) == (producer[0], producer[1] + 1)
+    again.cluster.close()
+
+
+def test_a_transaction_record_that_cannot_be_read_is_named_at_the_start(tmp_path: Path) -> None:
+    world = started(tmp_path)
+    new_producer(world)
+    index = world.cluster.transaction_partition("copier")
+    partition = world.cluster.topics["__transaction_state"].partitions[index]
+    partition.append(encode_batch([LogRecord(offset=0, timestamp_ms=1, key=b"\0\0", value=b"\0\0")]))
+    world.cluster.close()
+    with pytest.raises(SourceError, match=f"__transaction_state-{index}: TransactionLogKey"):
+        started(tmp_path)

@@ -20,7 +20,7 @@ def offered(kgroup, monkeypatch):
     return complete
 
 
-@pytest.mark.parametrize("command", ["lag-report", "decode", "replay", "assign"])
+@pytest.mark.parametrize("command", ["lag-report", "decode", "replay", "assign", "what-if"])
 def test_the_groups_of_the_cluster(offered, broker, command):  # noqa: F811
     assert offered(f"kgroup {command} -b test:9092 --group te") == ["test-group"]
 

@@ -133,3 +133,9 @@ def test_a_page_and_a_picture_need_no_network(kgroup, tmp_path):
     for text in (page.read_text(), picture.read_text().replace("http://www.w3.org/2000/svg", "")):
         assert "grow-victim" in text
         assert "http:" not in text and "https:" not in text and "src=" not in text
+
+
+def test_the_picture_in_the_readme_is_what_replay_draws_now(kgroup, tmp_path):
+    drawn = tmp_path / "timeline.svg"
+    assert kgroup("replay", LIVES, "--group", "orders-app", "--svg", str(drawn), "-q").status == 0
+    assert drawn.read_text() == (FIXTURES.parent / "docs" / "timeline.svg").read_text()

@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from kgroup.group.departures import why_gone
+from kgroup.group.departures import Evidence, why_gone
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline_commits import CommitTrack
 from kgroup.group.timeline_model import CauseKind, Grade, Partition, Roster, TimelineMember
@@ -68,8 +68,7 @@ def gone_from_a_consumer_group(last_commit_ms: int, gone_ms: int, *, cut: bool =
         gone,
         roster(0, gone, B, kind=kind),
         roster(gone_ms, B, kind=kind),
-        {P0: commits_until(last_commit_ms)},
-        cut=cut,
+        Evidence(tracks={P0: commits_until(last_commit_ms)}, cut=cut),
     )
     return cause.kind, cause.grade
 
@@ -107,8 +106,7 @@ def test_a_member_that_owed_partitions_for_a_rebalance_timeout_was_thrown_out(
         gone,
         roster(0, gone, B, kind=GroupKind.CONSUMER),
         roster(200_000, B, kind=GroupKind.CONSUMER),
-        {},
-        cut=False,
+        Evidence(tracks={}),
         unrevoked_since_ms=200_000 - waited_ms,
     )
     assert cause.kind is kind
@@ -132,7 +130,10 @@ def alive_shortly_before(
     if others_last_commit_ms is not None:
         tracks[P1] = commits_until(others_last_commit_ms)
     cause = why_gone(
-        gone, roster(0, gone, B, protocol=protocol), roster(round_ms, B, protocol=protocol), tracks, cut=False
+        gone,
+        roster(0, gone, B, protocol=protocol),
+        roster(round_ms, B, protocol=protocol),
+        Evidence(tracks=tracks),
     )
     return cause.kind, cause.grade, cause.evidence
 
@@ -167,26 +168,45 @@ def test_cooperative_members_go_on_committing_so_that_this_tells_nothing() -> No
 
 
 def test_a_lone_member_has_nobody_to_wait_for() -> None:
-    cause = why_gone(A, roster(0, A), roster(100_000), {P0: commits_until(99_000)}, cut=False)
+    cause = why_gone(A, roster(0, A), roster(100_000), Evidence(tracks={P0: commits_until(99_000)}))
     assert (cause.kind, cause.grade) == (K.LEAVE, Grade.INFERRED)
 
 
 def test_where_no_time_is_logged_nothing_can_be_said() -> None:
-    cause = why_gone(A, roster(0, A, B), roster(None, B), {P0: commits_until(99_000)}, cut=False)
+    cause = why_gone(A, roster(0, A, B), roster(None, B), Evidence(tracks={P0: commits_until(99_000)}))
     assert (cause.kind, cause.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
     without_start = why_gone(
-        A, roster(None, A, B), roster(100_000, B), {P0: commits_until(99_000)}, cut=False
+        A, roster(None, A, B), roster(100_000, B), Evidence(tracks={P0: commits_until(99_000)})
     )
     assert (without_start.kind, without_start.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
 
 
 def test_a_member_that_owned_nothing_left_no_trace() -> None:
     idle = member("idle")
-    cause = why_gone(idle, roster(0, A, idle), roster(100_000, A), {}, cut=False)
+    cause = why_gone(idle, roster(0, A, idle), roster(100_000, A), Evidence(tracks={}))
     assert (cause.kind, cause.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
     assert "it owned no partitions" in cause.evidence
 
 
-def test_the_round_before_is_a_sign_of_life_for_half_a_session() -> None:
-    for after_ms, kind in ((4_999, K.LEAVE), (5_000, K.MEMBER_GONE)):
-        assert why_gone(A, roster(0, A, B), roster(after_ms, B), {}, cut=False).kind is kind
+def test_a_round_that_was_put_together_less_than_a_session_ago_is_a_sign_of_life() -> None:
+    for after_ms, kind in ((9_999, K.LEAVE), (10_000, K.MEMBER_GONE)):
+        evidence = Evidence(tracks={}, together_after_ms=100_000)
+        current = roster(100_000 + after_ms, B)
+        assert why_gone(A, roster(101_000, A, B), current, evidence).kind is kind
+    # When it was put together is not always known.
+    assert why_gone(A, roster(101_000, A, B), roster(101_001, B), Evidence(tracks={})).kind is K.MEMBER_GONE
+
+
+def test_a_session_begins_anew_with_each_round_and_has_to_end_after_it() -> None:
+    for after_ms, kind in ((9_999, K.LEAVE), (10_000, K.MEMBER_GONE)):
+        evidence = Evidence(tracks={}, together_after_ms=0)
+        assert why_gone(A, roster(5_000, A, B), roster(after_ms, B), evidence).kind is kind
+    # When the members of the last round were together is unknown, however late its record is.
+    assert why_gone(A, roster(5_000, A, B), roster(6_000, B), Evidence(tracks={})).kind is K.MEMBER_GONE
+
+
+def test_the_last_commit_with_another_coordinator_is_by_another_clock() -> None:
+    tracks = {P0: commits_until(99_000)}
+    same, other = (Evidence(tracks=tracks, clock_from=offset) for offset in (50, 51))
+    assert why_gone(A, roster(60_000, A, B), roster(100_000, B), same).kind is K.LEAVE
+    assert why_gone(A, roster(60_000, A, B), roster(100_000, B), other).kind is K.MEMBER_GONE

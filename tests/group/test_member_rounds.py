@@ -7,6 +7,7 @@ from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import (
     Assign,
     CallbackKind,
+    Close,
     Commit,
     MemberStep,
     Poll,
@@ -86,7 +87,7 @@ def test_a_protocol_that_the_member_did_not_offer_is_fatal() -> None:
 def test_a_leader_that_cannot_read_a_subscription_assigns_nothing() -> None:
     world = joining()
     step = lead(world, subscription("orders"), b"\0\1\0\0\0\5")
-    assert step.error is not None and "assignment" in str(step.error)
+    assert step.error is not None and "Subscription.topics at byte 2" in str(step.error)
     assert not world.waiting(SyncGroup)
     assert world.do(Poll()).error is step.error  # and so it stays
 
@@ -135,7 +136,7 @@ def test_an_assignment_that_cannot_be_read_is_fatal() -> None:
     world.settle(SyncGroup, rounds=2)
     world.answer(SyncGroup, SyncGroupResponse(assignment=b"\0\1\0\0"))
     step = world.do(Poll())
-    assert step.error is not None and "assignment" in str(step.error)
+    assert step.error is not None and "Assignment.assigned_partitions at byte 2" in str(step.error)
     assert not world.member.positions
 
 
@@ -265,3 +266,59 @@ def test_a_refused_commit_of_partitions_assigned_by_hand_says_nothing_of_a_group
     world.answer(OffsetCommit, world.commit_answer(asked, E.UNKNOWN_MEMBER_ID))
     world.do(Poll())
     assert bool(world.waiting(JoinGroup)) is subscribed
+
+
+# ---- when to come back ----------------------------------------------------------------------------
+
+
+def wait_ms(world: MemberWorld) -> int | None:
+    due = world.member.next_deadline_ms()
+    return None if due is None else due - world.now_ms
+
+
+def test_a_stable_member_comes_back_for_its_next_heartbeat() -> None:
+    world = stable()
+    assert wait_ms(world) == 3000
+    world.advance(1000)
+    assert wait_ms(world) == 2000
+    world.advance(2000)
+    assert world.waiting(Heartbeat)
+    assert wait_ms(world) == 42_000  # the heartbeat is out: what is left of the session
+    world.answer_usually(Fetch)
+    assert wait_ms(world) == 3000
+
+
+def test_a_member_whose_user_does_not_poll_comes_back_at_max_poll_interval() -> None:
+    world = stable(max_poll_interval_ms=2000)
+    assert wait_ms(world) == 2000
+    world.advance(2000)
+    assert world.waiting(LeaveGroup)
+
+
+def test_a_refused_join_is_due_after_its_pause() -> None:
+    world = joining()
+    world.answer(JoinGroup, JoinGroupResponse(error_code=E.COORDINATOR_LOAD_IN_PROGRESS))
+    pause = wait_ms(world)
+    assert pause is not None and 0 < pause <= 200
+    world.advance(pause)
+    world.do(Poll())
+    assert world.waiting(JoinGroup)
+
+
+def test_a_commit_before_a_join_is_due_when_it_is_given_up() -> None:
+    world = stable(enable_auto_commit=True, max_poll_interval_ms=4000)
+    world.member_is_told_to_rejoin()
+    world.do(Poll())
+    assert world.waiting(OffsetCommit)
+    deadlines = []
+    for _ in range(2):
+        deadlines.append(wait_ms(world))
+        world.advance(deadlines[-1] or 0)
+        world.answer_usually(OffsetCommit, Fetch)
+    assert sum(deadlines) == 4000  # type: ignore[arg-type]
+
+
+def test_a_closed_member_has_nothing_left_to_do() -> None:
+    world = stable(group_instance_id="till-1")
+    assert world.do(Close()).closed
+    assert wait_ms(world) is None

@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +17,10 @@ from kgroup.log.compression import Codec
 from kgroup.log.entries import read_entries
 from kgroup.log.scan import COMMIT_SCHEMA, Newest, Slice, merge, newest, split
 from kgroup.log.sources import open_sources
-from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, Undecodable
-from kgroup.protocol.keys import GroupMetadataKey
-from kgroup.protocol.values import GroupMetadataValue
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, RecordType, Undecodable
+from kgroup.protocol.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records import encode_entry
+from kgroup.protocol.values import GroupMetadataValue, OffsetCommitValue
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 from tests.log.test_scan_parity import CAPTURES, commit_row
 
@@ -131,6 +133,61 @@ def test_metadata_that_grows_and_shrinks_stays_with_its_commit(tmp_path: Path) -
     ]
     rows = of(tmp_path, batches).commits.to_pylist()
     assert [row["metadata"] for row in rows] == [texts[(199 + p) % 5] for p in range(20)]
+
+
+def with_topic_id(partition: int, offset: int, metadata: str) -> tuple[bytes, bytes | None]:
+    """A commit of value version 4, whose topic id says which partition it is of."""
+    entry = OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group="g", topic="t", partition=partition),
+        value=OffsetCommitValue(
+            offset=offset, metadata=metadata, commit_timestamp=1, topic_id=UUID(int=partition + 1)
+        ),
+        value_version=4,
+    )
+    key, value = encode_entry(entry)
+    return bytes(key or b""), value
+
+
+def metadata_of(partition: int, offset: int) -> str:
+    return f"{partition}:" + "m" * ((partition * 7 + offset) % 90)
+
+
+@pytest.mark.parametrize("producer", [-1, 5], ids=["plain", "in an open transaction"])
+def test_more_keys_and_text_than_there_is_room_for_at_first(tmp_path: Path, producer: int) -> None:
+    numbers = range(1500)
+    batches = [
+        batch(
+            offset * 10_000 + first,
+            [with_topic_id(n, offset, metadata_of(n, offset)) for n in numbers[first : first + 500]],
+            producer_id=producer,
+        )
+        for offset in range(3)
+        for first in (0, 500, 1000)
+    ]
+    path = write(tmp_path, batches, PARTITION)
+    boundaries = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
+    for slices in (slices_of(path), slices_of(path, boundaries)):
+        result = newest(slices)
+        table, other = (result.commits, result.pending) if producer < 0 else (result.pending, result.commits)
+        assert other.num_rows == 0
+        found = {
+            row["partition"]: (row["offset"], row["metadata"], row["topic_id"]) for row in table.to_pylist()
+        }
+        assert found == {n: (2, metadata_of(n, 2), UUID(int=n + 1).bytes) for n in numbers}
+
+
+def test_more_producers_than_there_is_room_for_at_first(tmp_path: Path) -> None:
+    producers = range(900)
+    batches = [
+        batch(number, [commit("g", "t", number, number, "x" * 60)], producer_id=1000 + number)
+        for number in producers
+    ]
+    batches += [marker(900 + number, 1000 + number, committed=number % 3 == 0) for number in producers[:600]]
+    result = of(tmp_path, batches)
+    assert held(result) == {("g", "t", n): n for n in producers[:600] if n % 3 == 0}
+    assert [row["partition"] for row in result.pending.to_pylist()] == list(producers[600:])
+    assert len(result.first_markers) == 600
 
 
 def test_the_newest_of_other_types_is_kept_with_tombstones(tmp_path: Path) -> None:

@@ -1,17 +1,12 @@
 """The timeline page in a real browser, and what it is made of."""
 
 import re
-import struct
-import sys
-from xml.etree import ElementTree
 
-import pytest
-
-from kgroup.errors import InputError, KgroupError, SourceError
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Timeline
 from kgroup.report.timeline_lanes import picture_of
-from kgroup.report.timeline_page import write_page, write_png, write_svg
+from kgroup.report.timeline_page import write_page
+from kgroup.report.timeline_still import write_svg
 from tests.group.group_log import GROUP, GroupLog, member
 from tests.report.browser import in_browser, needs_browser
 
@@ -57,41 +52,6 @@ def test_names_from_the_log_cannot_end_the_script(tmp_path):
     assert "alert(1)" in (tmp_path / "page.html").read_text()
     for name in ("page.html", "still.svg"):
         assert len(re.findall("<script", (tmp_path / name).read_text())) == (name == "page.html")
-
-
-def test_the_still_is_xml_whatever_names_hold(tmp_path):
-    log = GroupLog()
-    log.generation(0, 1, member("a\x00b<&\ud800", 0))
-    write_svg([log.timeline()], tmp_path / "still.svg")
-    texts = [element.text for element in ElementTree.parse(tmp_path / "still.svg").iter()]
-    assert "a\\x00b<&\\ud800" in texts
-
-
-def test_the_still_as_png_has_twice_the_size_of_the_svg(tmp_path):
-    write_png([storm()], tmp_path / "still.png")
-    content = (tmp_path / "still.png").read_bytes()
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    write_svg([storm()], tmp_path / "still.svg")
-    drawn = ElementTree.parse(tmp_path / "still.svg").getroot()
-    size = struct.unpack(">II", content[16:24])
-    assert size == (2 * int(drawn.attrib["width"]), 2 * int(drawn.attrib["height"]))
-
-
-def test_a_picture_that_would_fill_the_memory_is_refused(tmp_path):
-    with pytest.raises(InputError, match="--png: 600 groups are too many for one picture"):
-        write_png([crowd(100, 2)] * 600, tmp_path / "still.png")
-    assert not (tmp_path / "still.png").exists()
-
-
-def test_a_still_that_cannot_be_written_is_an_error(tmp_path):
-    with pytest.raises(SourceError, match=r"cannot write .*: No such file"):
-        write_png([storm()], tmp_path / "nowhere" / "still.png")
-
-
-def test_without_its_renderer_png_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(KgroupError, match=r"pip install 'kgroup\[png\]'"):
-        write_png([storm()], tmp_path / "still.png")
 
 
 @needs_browser

@@ -9,8 +9,8 @@ import pytest
 from kgroup.assignors.model import TopicPartition
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.group import member_errors, member_rounds
-from kgroup.group.classic import ClassicRules
 from kgroup.group.classic_group import ClassicGroup
+from kgroup.group.classic_rounds import ClassicRounds
 from kgroup.group.member_errors import Reaction
 from kgroup.group.member_positions import Position, Subscriptions
 from kgroup.log.store import MemoryLog, RecordLog
@@ -76,6 +76,13 @@ def test_a_coordinator_that_answers_a_commit_and_does_not_log_it_is_caught(
     assert COMMITS_SURVIVE in play(world()).broken
 
 
+def test_commits_that_expired_are_not_lost() -> None:
+    """The group is empty for longer than its offsets are kept."""
+    keeps = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+    scenario = world(("10s", "leave c1"), ("10s", "leave c2"), duration_ms=120_000)
+    assert not play(replace(scenario, properties={**scenario.properties, **keeps})).run.violations
+
+
 # ---- generations-grow -------------------------------------------------------------------------
 
 
@@ -103,7 +110,7 @@ def test_a_member_that_does_not_hear_of_rebalances_is_caught(monkeypatch: pytest
 
 
 def test_a_coordinator_that_never_ends_a_round_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ClassicRules, "sync", lambda self, group, request, body: None)
+    monkeypatch.setattr(ClassicRounds, "sync", lambda self, group, request, body: None)
     assert SETTLES in play(world()).broken
 
 
@@ -117,6 +124,16 @@ def test_partitions_that_nobody_reads_are_caught() -> None:
     )
     assert seen.broken == {SETTLES}
     assert [violation.what for violation in seen.run.violations] == ["g: orders-4 is read by nobody"]
+
+
+def test_new_partitions_count_once_metadata_must_have_shown_them() -> None:
+    """The leader's metadata is up to five minutes old, and the scenario ends before."""
+    patient = members(2, metadata_max_age_ms=300_000)
+    assert not play(world(("20s", "grow orders to 6"), members=patient)).run.violations
+    later = world(("20s", "grow orders to 6"), members=patient, settle_ms=400_000)
+    seen = play(later)
+    assert not seen.run.violations
+    assert seen.run.tally.generations == 2
 
 
 # ---- no-skip ----------------------------------------------------------------------------------

@@ -186,6 +186,14 @@ def test_the_coordinator_moves_on_demand() -> None:
     assert len(generations(seen)) == 1
 
 
+def test_a_lone_node_that_stands_still_from_the_start_serves_when_it_is_back() -> None:
+    """Nobody can take over, and the members' first requests are waiting."""
+    seen = play(world(("0s", "pause node-1 for 15s"), nodes=1))
+    assert [(seen.s(event), event.why) for event in seen.of(NodeStopped)] == [(9, "fenced")]
+    assert generations(seen)[0][0] > 15
+    assert not seen.run.violations
+
+
 # ---- network and topics -----------------------------------------------------------------------
 
 

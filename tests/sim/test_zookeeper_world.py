@@ -1,5 +1,8 @@
 """Whole runs of the old design: the herd, the split brain, and the same measures as the new one has."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -195,3 +198,25 @@ def test_under_chaos_nobody_is_left_behind_once_it_is_over_and_work_goes_on(seed
     run, _ = played(load_shipped("chaos"), seed)
     assert run.tally.processed > 0
     assert run.violations == ()
+
+
+def test_a_run_does_not_depend_on_pythons_hashes():
+    program = (
+        "from kgroup.sim.scenario_file import load_shipped\n"
+        "from kgroup.sim.zookeeper_world import run_zookeeper\n"
+        "told = []\n"
+        "run_zookeeper(load_shipped('chaos'), 2, on_event=lambda event: told.append(repr(event)))\n"
+        "print('\\n'.join(told))\n"
+    )
+    traces = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+    assert traces[0].count("\n") > 500
+    assert traces[0] == traces[1]
