@@ -101,6 +101,8 @@ class NodeHost(Process):
     def send_answers(self) -> None:
         """Send what has been answered, once the disk has what it rests on."""
         self._collect()
+        if not self.is_running:
+            self._ready.clear()
         if self._ready and not self.may_tick:
             self.deliver(partial(self._host.schedule_flush, self))
             return

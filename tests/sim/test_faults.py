@@ -194,6 +194,15 @@ def test_a_lone_node_that_stands_still_from_the_start_serves_when_it_is_back() -
     assert not seen.run.violations
 
 
+def test_what_a_dead_node_would_have_answered_goes_nowhere() -> None:
+    """Seed 4025 of the swarm: joins are parked on a node that dies, and the coordinator is moved before the
+    controller misses the node. The world tried to send their answers for ever."""
+    slow_start = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "3000"}
+    seen = play(world(("1s", "kill coordinator"), ("3s", "move g"), properties=slow_start))
+    assert not seen.run.violations
+    assert generations(seen)[-1][1] == 2
+
+
 # ---- network and topics -----------------------------------------------------------------------
 
 
