@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from kgroup.errors import KgroupError
@@ -15,12 +15,16 @@ _PYTHON_CAUSE: Final = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Warning)): (?P<why>.+)$", re.MULTILINE
 )
 
+_GONE: Final = "Spark's driver process has ended; short of memory? Try --spark-conf spark.driver.memory=4g"
+
 
 @contextmanager
 def raised_as_kgroup_error(what: str) -> Iterator[None]:
     """Raise whatever Spark raises inside as a KgroupError "`what`: the cause"."""
     try:
         yield
+    except (ConnectionRefusedError, ConnectionResetError, EOFError, Py4JNetworkError) as error:
+        raise KgroupError(f"{what}: {_GONE}") from error
     except (PySparkException, Py4JError) as error:
         raise KgroupError(f"{what}: {_cause(error)}") from error
 

@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -85,6 +85,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
 @contextmanager
 def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
     try:
+        from py4j.protocol import Py4JError
         from pyspark.sql import SparkSession
 
         from kgroup.spark.failure import raised_as_kgroup_error
@@ -103,7 +104,10 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         try:
             yield session
         finally:
-            session.stop()
+            with suppress(
+                ConnectionError, Py4JError
+            ):  # the JVM may be gone, which somebody else will have said
+                session.stop()
 
 
 def _check_that_one_listens(remote: str) -> None:
@@ -142,6 +146,9 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     ours = {
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # The driver takes sorted rows a partition at a time, so partitions must not be as large as memory.
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8MB",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
