@@ -47,7 +47,7 @@ class Work:
             return
         if self._process.schedule.now_ms < self._done_ms:  # postponed, or slower than expected
             self._look_then()
-        elif not self._process.is_free:
+        elif self._process.is_still:
             self._process.deliver(partial(self._look, number))
         else:
             at_end, self._at_end = self._at_end, None
