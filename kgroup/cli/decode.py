@@ -21,6 +21,7 @@ from kgroup.cli.options import (
     Quiet,
     Strict,
     connection_options,
+    require_one_source,
 )
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
@@ -203,13 +204,11 @@ def decode(
 
     if follow and (latest or bootstrap_server is None):
         raise InputError("--follow is for --bootstrap-server, and not with --latest")
-    if not paths and bootstrap_server is None:
-        raise InputError(
-            "no PATH given: a segment, a __consumer_offsets folder, a log directory, or - for one;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and bootstrap_server is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
+    require_one_source(
+        paths,
+        live=bootstrap_server is not None,
+        files="a segment, a __consumer_offsets folder, a log directory, or - for one",
+    )
     now_ms = int(time.time() * 1000)
     wanted = Filter(
         groups=tuple(groups) if groups else None,

@@ -57,6 +57,7 @@ from kgroup.cli.options import (
     Quiet,
     Strict,
     connection_options,
+    require_one_source,
 )
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
@@ -262,13 +263,7 @@ def lag_report(
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
-    if not paths and bootstrap_server is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and bootstrap_server is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
+    require_one_source(paths, live=bootstrap_server is not None)
     if "-" in (paths or ()):
         raise InputError("-: lag-report cannot read standard input, it needs files")
     for path in paths or ():

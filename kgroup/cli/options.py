@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat
 
 if TYPE_CHECKING:
@@ -67,6 +68,19 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only results and err
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with status 3 if anything read was damaged or undecodable.")
 ]
+
+
+def require_one_source(
+    paths: Sequence[str] | None,
+    *,
+    live: bool,
+    files: str = "the log directory of a broker, or __consumer_offsets folders or segments",
+) -> None:
+    """Raise InputError unless there are either paths, to `files`, or a cluster."""
+    if not paths and not live:
+        raise InputError(f"no PATH given: {files}; or a cluster with --bootstrap-server")
+    if paths and live:
+        raise InputError("give PATHs or --bootstrap-server, not both")
 
 
 def connection_options(

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kgroup.cli.options import require_one_source
 from kgroup.errors import InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import GroupKind
@@ -146,13 +147,7 @@ def opened_reader(
     """
     if not groups:
         raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
-    if not paths and connection is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and connection is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
+    require_one_source(paths, live=connection is not None)
     if connection is None:
         yield GroupReader(one_replica_each(open_sources(paths)), groups)
         return
