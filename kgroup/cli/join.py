@@ -17,8 +17,9 @@ from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
-from kgroup.net.client import GroupMember, bootstrap_nodes, require_reachable
-from kgroup.net.properties import client_config
+from kgroup.net.client import GroupMember
+from kgroup.net.first_contact import require_broker
+from kgroup.net.properties import client_config, parse_servers
 from kgroup.report.emit import OutputFormat
 
 EXAMPLES: Final = (
@@ -150,7 +151,7 @@ def join(
         auto_offset_reset=start,
         partition_assignment_strategy=tuple(assignors or ("range", "cooperative-sticky")),
     )
-    nodes, tls = bootstrap_nodes(bootstrap_server), _tls(properties)
+    servers, config = parse_servers(bootstrap_server), _connection_config(properties)
     stop = asyncio.Event()
     created = []
     for number in range(1, members + 1):
@@ -158,14 +159,14 @@ def join(
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, nodes, tls, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, servers, config, tuple(topics or ()), pattern, _seconds(duration)))
 
 
 async def _run(
     created: list[tuple[MemberSettings, MemberEvents]],
     stop: asyncio.Event,
-    nodes: list[Node],
-    tls: ssl.SSLContext | None,
+    servers: list[tuple[str, int]],
+    config: dict[str, object],
     topics: tuple[str, ...],
     pattern: str | None,
     seconds: float | None,
@@ -175,6 +176,9 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
+    tls = config.get("ssl_context")
+    assert tls is None or isinstance(tls, ssl.SSLContext)
+    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
     members = []
     for settings, events in created:
         member = GroupMember(settings, nodes, events, tls)
@@ -184,7 +188,7 @@ async def _run(
         else:
             member.subscribe(topics)
         members.append((member, events))
-    await require_reachable(nodes)
+    require_broker(servers, config)  # without await: no member tries before it is clear who listens
     lives = [_live(member, events, stop) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]
@@ -239,14 +243,12 @@ def _positive(key: str, text: str) -> int:
     return int(text)
 
 
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+def _connection_config(properties: Mapping[str, str]) -> dict[str, object]:
     config = client_config(properties)
     protocol = config["security_protocol"]
     if protocol not in ("PLAINTEXT", "SSL"):
         raise InputError(f"security.protocol={protocol}: join can do PLAINTEXT and SSL")
-    context = config.get("ssl_context")
-    assert context is None or isinstance(context, ssl.SSLContext)
-    return context
+    return config
 
 
 def _seconds(duration: str | None) -> float | None:

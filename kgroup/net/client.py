@@ -16,7 +16,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from kgroup.assignors.model import TopicPartition
 from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
-from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord, MemberResponse, Node
 from kgroup.group.member_guard import SingleUser
@@ -35,9 +35,9 @@ from kgroup.group.member_step import (
     Subscribe,
     SubscribePattern,
 )
+from kgroup.net.first_contact import error_reason
 from kgroup.protocol.error_codes import ErrorCode
 
-DEFAULT_PORT: Final = 9092
 _LARGEST_FRAME: Final = 256 * 1024 * 1024
 _API_VERSIONS: Final = 3
 _CODEC_ERRORS: Final = (ValueError, IndexError, AssertionError, TypeError, OverflowError, DecodeError)
@@ -216,8 +216,11 @@ class Connection:
         except asyncio.IncompleteReadError:
             pass
         except OSError as error:
-            why = f"{self.name}: {error.strerror or error}"
+            why = f"{self.name}: {error_reason(error)}"
         self.close(why)
+        if self._writer is not None:
+            with suppress(OSError):  # said already; unawaited, asyncio would print a traceback of it
+                await self._writer.wait_closed()
 
     def close(self, why: str) -> None:
         """No more answers: everything that waits for one fails with `why`."""
@@ -416,35 +419,8 @@ class GroupMember:
         return self._correlation_id
 
 
-async def require_reachable(nodes: Sequence[Node]) -> None:
-    """Raises SourceError unless one of the nodes accepts connections."""
-    whys = []
-    for node in nodes:
-        try:
-            _, writer = await asyncio.open_connection(node.host, node.port)
-        except OSError as error:
-            whys.append(f"cannot connect to {node.host}:{node.port}: {_reason(error)}")
-        else:
-            writer.close()
-            return
-    raise SourceError("; ".join(whys))
-
-
 def _reason(error: OSError) -> str:
-    """asyncio puts the address into `strerror`; the number still says what it was."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-
-
-def bootstrap_nodes(servers: str) -> list[Node]:
-    """`host:port,host` as nodes with ids -1, -2, ... Raises InputError."""
-    nodes = []
-    for number, server in enumerate(filter(None, (each.strip() for each in servers.split(","))), start=1):
-        host, colon, port = server.rpartition(":")
-        if not colon or (host.count(":") and not host.startswith("[")):
-            host, port = server, str(DEFAULT_PORT)
-        if not port.isdigit() or not 0 < int(port) < 65536 or not host.strip("[]"):
-            raise InputError(f"--bootstrap-server: {server!r} is not HOST:PORT")
-        nodes.append(Node(node_id=-number, host=host.strip("[]"), port=int(port)))
-    if not nodes:
-        raise InputError("--bootstrap-server: no HOST:PORT")
-    return nodes
+    """asyncio puts the address into `strerror`; the number says what it was, but of TLS."""
+    if isinstance(error, ssl.SSLError):
+        return error_reason(error)
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error_reason(error)

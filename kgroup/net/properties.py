@@ -17,6 +17,7 @@ from kgroup.errors import InputError, SourceError
 
 Properties = Mapping[str, str]
 
+DEFAULT_PORT: Final = 9092
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -66,6 +67,21 @@ class ConnectionOptions:
         """The same without the file, for another machine; what its properties name must be there, too."""
         properties = tuple(f"{key}={value}" for key, value in self.read_properties().items())
         return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
+
+
+def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
+    """`host:port,host` as hosts and ports; the port is Kafka's own if there is none. Raises InputError."""
+    servers = []
+    for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
+        host, colon, port = server.rpartition(":")
+        if not colon or "]" in port:
+            host, port = server, str(DEFAULT_PORT)
+        if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
+        servers.append((host.strip("[]"), int(port)))
+    if not servers:
+        raise InputError("--bootstrap-server: give HOST:PORT, or several with commas between them")
+    return servers
 
 
 def read_properties(path: Path) -> dict[str, str]:
