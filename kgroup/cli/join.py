@@ -231,7 +231,7 @@ def _settings(group: str, properties: Mapping[str, str]) -> MemberSettings:
         key = "max.partition.fetch.bytes"
         given["max_partition_fetch_bytes"] = _positive(key, properties[key])
     if "enable.auto.commit" in properties:
-        given["enable_auto_commit"] = properties["enable.auto.commit"].lower() == "true"
+        given["enable_auto_commit"] = _boolean("enable.auto.commit", properties["enable.auto.commit"])
     if "client.rack" in properties:
         given["client_rack"] = properties["client.rack"] or None
     return MemberSettings(group_id=group, **given)
@@ -241,6 +241,12 @@ def _positive(key: str, text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < 2**31:
         raise InputError(f"{key}={text}: a whole number from 1 to 2147483647 is needed")
     return int(text)
+
+
+def _boolean(key: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InputError(f"{key}={text}: true or false is needed")
+    return text.lower() == "true"
 
 
 def _connection_config(properties: Mapping[str, str]) -> dict[str, object]:

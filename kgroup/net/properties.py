@@ -7,13 +7,15 @@ that the file that works with Kafka's tools works here. What kafka-python cannot
 import re
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, did_you_mean
+from kgroup.group.member_settings import MemberSettings
 
 Properties = Mapping[str, str]
 
@@ -38,6 +40,27 @@ _TEXTS: Final = {
     "client.id": "client_id",
     "sasl.kerberos.service.name": "sasl_kerberos_service_name",
 }
+_SECURITY: Final = (
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+)
+_MEMBER: Final = {field.name.replace("_", ".") for field in fields(MemberSettings)} - {
+    *("group.id", "group.instance.id", "auto.offset.reset", "partition.assignment.strategy"),  # options
+    "exclude.internal.topics",
+}
+_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
+USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *_MEMBER])
+"""Every property that means something to kgroup: of connections, and to `join` of a member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +74,37 @@ class ConnectionOptions:
     def read_properties(self) -> Properties:
         """The file's properties, with those given one by one over them.
 
-        Raises SourceError if the file cannot be read, InputError for a `-X` without `=`.
+        Raises SourceError if the file cannot be read, InputError for a `-X` without `=` or of a property that
+        kgroup does not use. A file may have such ones, for other clients, but none almost like ours.
         """
         merged: dict[str, str] = {}
         if self.command_config is not None:
             merged.update(read_properties(self.command_config))
+            _refuse_misspelt(merged, self.command_config)
         for given in self.properties:
             key, equals, value = given.partition("=")
             if not equals or not key.strip():
                 raise InputError(f"-X {given}: give KEY=VALUE, like -X security.protocol=SSL")
+            _require_known(key.strip())
             merged[key.strip()] = value.strip()
         return merged
 
     def self_contained(self) -> "ConnectionOptions":
         """The same without the file, for another machine; what its properties name must be there, too."""
-        properties = tuple(f"{key}={value}" for key, value in self.read_properties().items())
+        properties = tuple(f"{key}={value}" for key, value in self.read_properties().items() if key in USED)
         return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
+
+
+def _require_known(name: str) -> None:
+    if name not in USED:
+        raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
+
+
+def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
+    for name in names:
+        near = get_close_matches(name, USED, n=1, cutoff=_MISSPELT)
+        if near and near[0] != name:
+            raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near[0]}?")
 
 
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
@@ -157,10 +195,15 @@ def client_config(properties: Properties) -> dict[str, object]:
 
 
 def _integer(name: str, value: str) -> int:
+    """As Kafka reads it; sizes of -1 are the operating system's."""
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise InputError(f"{name}={value}: an integer is needed") from None
+    least = -1 if name.endswith(".bytes") else 0
+    if not least <= number < 2**31:
+        raise InputError(f"{name}={value}: from {least} to {2**31 - 1}")
+    return number
 
 
 def _sasl(properties: Properties) -> dict[str, object]:
