@@ -18,6 +18,8 @@ from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
 from kgroup.net.client import GroupMember, bootstrap_nodes, require_reachable
+from kgroup.net.login import Login
+from kgroup.net.member_connection import Security
 from kgroup.net.properties import client_config
 from kgroup.report.emit import OutputFormat
 
@@ -150,7 +152,7 @@ def join(
         auto_offset_reset=start,
         partition_assignment_strategy=tuple(assignors or ("range", "cooperative-sticky")),
     )
-    nodes, tls = bootstrap_nodes(bootstrap_server), _tls(properties)
+    nodes, security = bootstrap_nodes(bootstrap_server), _security(properties)
     stop = asyncio.Event()
     created = []
     for number in range(1, members + 1):
@@ -158,14 +160,14 @@ def join(
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, nodes, tls, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, nodes, security, tuple(topics or ()), pattern, _seconds(duration)))
 
 
 async def _run(
     created: list[tuple[MemberSettings, MemberEvents]],
     stop: asyncio.Event,
     nodes: list[Node],
-    tls: ssl.SSLContext | None,
+    security: Security,
     topics: tuple[str, ...],
     pattern: str | None,
     seconds: float | None,
@@ -177,7 +179,7 @@ async def _run(
         loop.call_later(seconds, stop.set)
     members = []
     for settings, events in created:
-        member = GroupMember(settings, nodes, events, tls)
+        member = GroupMember(settings, nodes, events, security)
         events.machine = member.machine
         if pattern is not None:
             member.subscribe_pattern(pattern)
@@ -239,14 +241,11 @@ def _positive(key: str, text: str) -> int:
     return int(text)
 
 
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+def _security(properties: Mapping[str, str]) -> Security:
     config = client_config(properties)
-    protocol = config["security_protocol"]
-    if protocol not in ("PLAINTEXT", "SSL"):
-        raise InputError(f"security.protocol={protocol}: join can do PLAINTEXT and SSL")
     context = config.get("ssl_context")
     assert context is None or isinstance(context, ssl.SSLContext)
-    return context
+    return Security(tls=context, login=Login(config) if "sasl_mechanism" in config else None)
 
 
 def _seconds(duration: str | None) -> float | None:
