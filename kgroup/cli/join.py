@@ -230,6 +230,11 @@ def _settings(group: str, properties: Mapping[str, str]) -> MemberSettings:
         given["max_partition_fetch_bytes"] = _positive(key, properties[key])
     if "enable.auto.commit" in properties:
         given["enable_auto_commit"] = properties["enable.auto.commit"].lower() == "true"
+    if "isolation.level" in properties:
+        level = properties["isolation.level"].lower()
+        if level not in ("read_committed", "read_uncommitted"):
+            raise InputError(f"isolation.level={level}: read_committed or read_uncommitted")
+        given["read_committed"] = level == "read_committed"
     if "client.rack" in properties:
         given["client_rack"] = properties["client.rack"] or None
     return MemberSettings(group_id=group, **given)
