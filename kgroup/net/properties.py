@@ -9,17 +9,18 @@ import ssl
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean
-from kgroup.group.member_settings import MemberSettings
+from kgroup.net.consumer_properties import OF_MEMBERS
 
 Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
+_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -54,12 +55,7 @@ _SECURITY: Final = (
     "ssl.truststore.location",
     "ssl.truststore.type",
 )
-_MEMBER: Final = {field.name.replace("_", ".") for field in fields(MemberSettings)} - {
-    *("group.id", "group.instance.id", "auto.offset.reset", "partition.assignment.strategy"),  # options
-    "exclude.internal.topics",
-}
-_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
-USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *_MEMBER])
+USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *OF_MEMBERS])
 """Every property that means something to kgroup: of connections, and to `join` of a member."""
 
 
