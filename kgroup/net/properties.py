@@ -16,6 +16,7 @@ from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean
 from kgroup.net.consumer_properties import OF_MEMBERS
+from kgroup.net.first_contact import error_reason
 
 Properties = Mapping[str, str]
 
@@ -181,7 +182,7 @@ def client_config(properties: Properties) -> dict[str, object]:
             config[ours] = _integer(name, properties[name])
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in {"PLAINTEXT", *_TLS, *_SASL}:
-        raise InputError(f"security.protocol={protocol}: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+        raise InputError(f"security.protocol={protocol}: not PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
     config["security_protocol"] = protocol
     if protocol in _SASL:
         config.update(_sasl(properties))
@@ -267,7 +268,9 @@ def _naming(what: str) -> Iterator[None]:
     """Errors inside become a SourceError that begins with the property."""
     try:
         yield
-    except OSError as error:  # ssl.SSLError is one
+    except ssl.SSLError as error:
+        raise SourceError(f"{what}: not what it should be, in PEM: {error_reason(error)}") from error
+    except OSError as error:
         raise SourceError(f"{what}: {error.strerror or error}") from error
 
 
