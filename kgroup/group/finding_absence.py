@@ -6,10 +6,11 @@ from typing import Final
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted, lasting, listed
 from kgroup.group.lag import Note
+from kgroup.group.lag_rules import SHORTEST_MS
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
 from kgroup.group.offset_expiry import Expiry, expiry
-from kgroup.group.standstill import SHORTEST_MS, has_unread
+from kgroup.group.standstill import has_unread
 from kgroup.group.timeline_model import Grade
 
 EXPIRES_SOON_MS: Final = 86_400_000

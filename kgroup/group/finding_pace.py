@@ -7,8 +7,9 @@ from typing import Final
 
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted
+from kgroup.group.lag_rules import COMMITS_BEHIND
 from kgroup.group.reach import passed_until, written_per_s
-from kgroup.group.standstill import COMMITS_BEHIND, Rhythm, has_unread, usual_step
+from kgroup.group.standstill import Rhythm, has_unread, usual_step
 from kgroup.group.timeline_model import Grade
 
 KEEPS_PACE: Final = 0.9

@@ -12,11 +12,11 @@ from typing import Any
 
 from kgroup.cli.lag_findings import FactReader
 from kgroup.cli.lag_inputs import gather
-from kgroup.cli.lag_status import Windows
+from kgroup.cli.lag_windows import Windows
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
 from kgroup.group.findings import find
+from kgroup.group.lag_rules import SHORTEST_MS
 from kgroup.group.reach import unread_by
-from kgroup.group.standstill import SHORTEST_MS
 from kgroup.group.timeline_model import Grade
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import newest, split
