@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import Final
 
-from kgroup.group.finding_model import Finding, GroupFacts
+from kgroup.group.finding_model import Finding, GroupFacts, Place
 from kgroup.group.finding_text import counted, lasting
 from kgroup.group.findings import find
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_rules import LagRules
 from kgroup.group.membership import GroupKind
-from kgroup.group.standings import Place, verdicts
+from kgroup.group.proofs import verdicts
 from kgroup.group.status import PartitionStatus, Verdict, group_status
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table

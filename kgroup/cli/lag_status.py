@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kgroup.group.finding_model import GroupFacts
+from kgroup.group.finding_model import GroupFacts, Place
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_rules import LagRules
-from kgroup.group.standings import Place, verdicts
+from kgroup.group.proofs import verdicts
 from kgroup.group.status import Verdict
 
 

@@ -40,13 +40,10 @@ _TRY_NEVER: Final = (
 
 def without_members(facts: GroupFacts) -> Iterator[Finding]:
     """A group that all members have left: dead if records wait for it, else empty."""
-    group = facts.group
-    if group.kind in (GroupKind.SIMPLE, GroupKind.SHARE) or group.state is not GroupState.EMPTY:
+    if not is_abandoned(facts):
         return
-    committed = [partition for partition in facts.partitions if partition.row.current_offset is not None]
+    group, committed = facts.group, _committed(facts)
     empty_ms = _empty_ms(facts, committed)
-    if not committed or (empty_ms is not None and facts.now_ms - empty_ms < SHORTEST_MS):
-        return
     waiting = [partition for partition in committed if has_unread(partition)]
     since = f"no members for {lasting(facts.now_ms - empty_ms)}" if empty_ms is not None else "no members"
     if not waiting:
@@ -73,6 +70,15 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
         numbers={"total_lag": lag, "partitions": len(waiting)},
         try_this=_TRY_DEAD,
     )
+
+
+def is_abandoned(facts: GroupFacts) -> bool:
+    """Whether nobody has been in a group for longer than a restart takes; it has offsets then."""
+    if facts.group.kind in (GroupKind.SIMPLE, GroupKind.SHARE) or facts.group.state is not GroupState.EMPTY:
+        return False
+    committed = _committed(facts)
+    empty_ms = _empty_ms(facts, committed)
+    return bool(committed) and (empty_ms is None or facts.now_ms - empty_ms >= SHORTEST_MS)
 
 
 def expiring(facts: GroupFacts) -> Iterator[Finding]:
@@ -135,6 +141,10 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
             try_this=_TRY_NEVER,
         )
+
+
+def _committed(facts: GroupFacts) -> list[PartitionFacts]:
+    return [partition for partition in facts.partitions if partition.row.current_offset is not None]
 
 
 def _empty_ms(facts: GroupFacts, committed: Sequence[PartitionFacts]) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
 from kgroup.group.finding_text import counted, lasting, listed
 from kgroup.group.membership import GroupKind
-from kgroup.group.standings import Standing, standings
+from kgroup.group.standings import Standing, Standings
 from kgroup.group.timeline_model import Grade
 
 _TRY_GROUP = (
@@ -27,9 +27,8 @@ _TRY_SIMPLE = (
 )
 
 
-def stalls(facts: GroupFacts) -> Iterator[Finding]:
+def stalls(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
     """The widest description of what stands still: the group, else members, else partitions."""
-    found = standings(facts)
     if found.group:
         yield _stopped_group(facts, found.group)
     for member_id, standing in found.members.items():

@@ -20,6 +20,7 @@ from kgroup.group.burrow_rules import (
 from kgroup.group.commit_window import CommitWindow, WindowCommit
 from kgroup.group.status import (
     FewUnread,
+    LagGrew,
     LagKept,
     LagTrendUnknown,
     NoCommits,
@@ -77,7 +78,8 @@ class KgroupRules:
         if silence.max_ms > limit_ms:
             return PartitionStatus.UNKNOWN, silence.perhaps_stopped(limit_ms)
         if window.proof is not None:
-            return PartitionStatus.UNKNOWN, window.proof
+            grew = isinstance(window.proof, LagGrew)
+            return PartitionStatus.WARN if grew else PartitionStatus.UNKNOWN, window.proof
         return self._judge_progress(window, lag, now_ms)
 
     def _judge_progress(self, window: CommitWindow, lag: int, now_ms: int) -> tuple[PartitionStatus, Reason]:

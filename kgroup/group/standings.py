@@ -5,18 +5,12 @@ with another partition that is as far behind, or all of the group may stand stil
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kgroup.group.commit_window import CommitWindow
 from kgroup.group.finding_model import GroupFacts, PartitionFacts
-from kgroup.group.lag_rules import KgroupRules, LagRules
-from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
-from kgroup.group.standstill import How, Standstill, has_unread, is_behind, standstill, usual_step
-from kgroup.group.status import NoMembers, Proof, ReaderStandsStill, ReadInTurn, Verdict
-
-Place = tuple[str, int]
-"""Topic and partition."""
+from kgroup.group.standstill import How, Standstill, is_behind, standstill, usual_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +40,22 @@ class Standings:
             yield from of_member
         yield from self.partitions
 
+    def of_reader(self, partition: PartitionFacts) -> Sequence[Standing]:
+        """Where the group, or else the member that owns a partition, stands still as a whole."""
+        return self.group or self.members.get(partition.row.member_id or "", ())
+
+    def explains(self, partition: PartitionFacts) -> bool:
+        """Whether what is wrong with a partition is told by these."""
+        told = {one.facts.place for one in self.partitions}
+        return bool(self.of_reader(partition)) or partition.place in told
+
 
 def standings(facts: GroupFacts) -> Standings:
     """Tell apart what stands still in a group that somebody is in."""
     step = usual_step(facts.partitions)
     standing = [
         Standing(partition, still)
-        for partition in _of_live_readers(facts)
+        for partition in read_partitions(facts)
         if (still := standstill(partition, step, facts.now_ms)) is not None
     ]
     if not standing:
@@ -62,61 +65,7 @@ def standings(facts: GroupFacts) -> Standings:
     return _members_and_partitions(facts, standing, step)
 
 
-def verdicts(facts: GroupFacts, rules: LagRules) -> dict[Place, Verdict]:
-    """The status of each partition whose log end is known, by kgroup's rules with what is proven.
-
-    By these a partition is STOP or STALL if it is in `Standings.accused`, or if nobody is in the group. What
-    no member owns in a group that has some is judged by its own commits alone: who unsubscribes leaves its
-    offsets behind, and records wait for nobody there.
-    """
-    proofs = _proofs(facts) if isinstance(rules, KgroupRules) else {}
-    readers = {partition.place for partition in _of_live_readers(facts)}
-    found: dict[Place, Verdict] = {}
-    for partition in facts.partitions:
-        row, window = partition.row, partition.window
-        if row.log_end_offset is None or row.topic_state in (TopicState.DELETED, TopicState.RECREATED):
-            continue
-        if partition.place in proofs:
-            window = replace(window, proof=proofs[partition.place])
-        elif partition.place not in readers and not _is_empty(facts):
-            window = replace(window, unread_by_ms=None)
-        found[partition.place] = rules.judge(window, row.log_end_offset, facts.now_ms)
-    return found
-
-
-def _proofs(facts: GroupFacts) -> dict[Place, Proof]:
-    """What the whole group, and other groups' commits, say of partitions with something to read."""
-    if _is_empty(facts):
-        return dict(_proofs_without_members(facts))
-    found = standings(facts)
-    proofs: dict[Place, Proof] = {}
-    for partition in _of_live_readers(facts):
-        of_reader = found.group or found.members.get(partition.row.member_id or "", ())
-        if of_reader and has_unread(partition):
-            since_ms = max(one.still.since_ms for one in of_reader)
-            proofs[partition.place] = ReaderStandsStill(partitions=len(of_reader), since_ms=since_ms)
-    for one in found.accused():
-        # By patience the partition's own commits say so.
-        proofs.pop(one.facts.place, None)
-        if one.still.proof is not None:
-            proofs[one.facts.place] = one.still.proof
-    return proofs | {one.facts.place: ReadInTurn(since_ms=one.still.since_ms) for one in found.in_turn}
-
-
-def _proofs_without_members(facts: GroupFacts) -> Iterator[tuple[Place, Proof]]:
-    step = usual_step(facts.partitions)
-    for partition in facts.partitions:
-        if has_unread(partition):
-            still = standstill(partition, step, facts.now_ms)
-            proof = still.proof if still is not None else None
-            yield partition.place, proof or NoMembers(since_ms=facts.group.since_ms)
-
-
-def _is_empty(facts: GroupFacts) -> bool:
-    return facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE
-
-
-def _of_live_readers(facts: GroupFacts) -> list[PartitionFacts]:
+def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
     """Partitions that somebody reads as far as is known; nobody reads those that no member owns."""
     if facts.group.kind is GroupKind.SIMPLE:
         return list(facts.partitions)

@@ -46,6 +46,7 @@ class Rule(StrEnum):
     RHYTHM_BROKEN = "rhythm-broken"
     REWOUND = "rewound"
     PERHAPS_STOPPED = "perhaps-stopped"
+    LAG_GREW = "lag-grew"
     READER_STANDS_STILL = "reader-stands-still"
     READ_IN_TURN = "read-in-turn"
     NO_MEMBERS = "no-members"
@@ -145,8 +146,17 @@ class NoMembers:
     since_ms: int | None
 
 
-Proof = RhythmBroken | ReaderStandsStill | ReadInTurn | NoMembers
-"""What the rest of a group, and who else reads the partition, say of one partition: see `standings.py`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagGrew:
+    """The group reads fewer records of the topic per second than were written in the time of its commits."""
+
+    rule: ClassVar[Rule] = Rule.LAG_GREW
+    read_per_s: float
+    written_per_s: float
+
+
+Proof = RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
+"""What the rest of a group, and who else reads the partition, say of one partition: see `proofs.py`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

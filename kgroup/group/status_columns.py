@@ -235,6 +235,7 @@ def _kgroup_cases(
     yield from _proven(windows, part, status.STOP, Rule.RHYTHM_BROKEN)
     yield _below_peak(seen), status.REWIND, Rule.REWOUND
     yield now_ms - np.maximum(seen.last_ms, caught_up_ms) > limit_ms, status.UNKNOWN, Rule.PERHAPS_STOPPED
+    yield from _proven(windows, part, status.WARN, Rule.LAG_GREW)
     for rule in (Rule.READER_STANDS_STILL, Rule.READ_IN_TURN, Rule.NO_MEMBERS):
         yield from _proven(windows, part, status.UNKNOWN, rule)
     yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
