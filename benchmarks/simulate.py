@@ -8,49 +8,26 @@ import argparse
 import gc
 import resource
 import time
+from dataclasses import replace
 
-from kgroup.sim.scenario import Chaos, FaultKind, Scenario, SimMember, SimTopic
+from kgroup.sim.scenario import Scenario
+from kgroup.sim.scenario_file import load_shipped
 from kgroup.sim.swarm import run_seed
 from kgroup.sim.world import run
 
 HOUR_MS = 3_600_000
-MINUTE_MS = 60_000
 
 
 def day(hours: float, members: int) -> Scenario:
-    """As many members as partitions, a heartbeat every 15 s, and every minute 20 s of some trouble."""
-    return Scenario(
-        name="day",
+    """The first hours and members of `busy-day`, and as many partitions and records for each."""
+    whole = load_shipped("busy-day")
+    [topic] = whole.topics
+    rate = topic.records_per_s * members / len(whole.members)
+    return replace(
+        whole,
         duration_ms=int(hours * HOUR_MS),
-        settle_ms=10 * MINUTE_MS,
-        topics=(
-            SimTopic(
-                name="orders", partitions=members, records_per_s=members / 300, linger_ms=10 * MINUTE_MS
-            ),
-        ),
-        members=tuple(
-            SimMember(
-                name=f"c{number}",
-                topics=("orders",),
-                assignors=("cooperative-sticky",),
-                session_timeout_ms=45_000,
-                heartbeat_interval_ms=15_000,
-                poll_timeout_ms=2 * MINUTE_MS,
-                fetch_max_wait_ms=110_000,
-                request_timeout_ms=2 * MINUTE_MS,
-                auto_commit_interval_ms=10 * MINUTE_MS,
-                metadata_max_age_ms=15 * MINUTE_MS,
-                processing_ms=20,
-            )
-            for number in range(1, members + 1)
-        ),
-        chaos=Chaos(
-            mean_interval_ms=MINUTE_MS,
-            mean_duration_ms=20_000,
-            kinds=tuple(
-                kind for kind in FaultKind if kind not in (FaultKind.START, FaultKind.LEAVE, FaultKind.GROW)
-            ),
-        ),
+        members=whole.members[:members],
+        topics=(replace(topic, partitions=members, records_per_s=rate),),
         properties={"offsets.topic.num.partitions": "3"},
     )
 
