@@ -110,7 +110,8 @@ def test_what_the_diary_of_a_capture_says_of_its_groups_is_their_status(statuses
     judged = statuses(capture, "--now", stopped)
 
     def said_of(group):
-        return {f"{topic}-{number}": said[0] for (name, topic, number), said in judged.items() if name == group}
+        of_group = [(place, said[0]) for place, said in judged.items() if place[0] == group]
+        return {f"{topic}-{number}": status for (_, topic, number), status in of_group}
 
     conditions = {told["condition"]: told for told in diary["truth"]}
     assert set(said_of(conditions["stuck-no-commits"]["group"]).values()) == {"STOP"}
