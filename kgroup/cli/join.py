@@ -17,11 +17,12 @@ from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
-from kgroup.net.client import GroupMember, bootstrap_nodes, require_reachable
+from kgroup.net.client import GroupMember
 from kgroup.net.consumer_properties import member_settings
+from kgroup.net.first_contact import require_broker
 from kgroup.net.login import Login
 from kgroup.net.member_connection import Security
-from kgroup.net.properties import client_config
+from kgroup.net.properties import client_config, parse_servers
 from kgroup.report.emit import OutputFormat
 
 EXAMPLES: Final = (
@@ -142,7 +143,7 @@ def join(
     }
     properties = {**properties, **{key: value for key, value in said.items() if value is not None}}
     settings = member_settings(group, properties)
-    nodes, security = bootstrap_nodes(bootstrap_server), _security(properties)
+    servers, config = parse_servers(bootstrap_server), client_config(properties)
     stop = asyncio.Event()
     created = []
     for number in range(1, members + 1):
@@ -150,14 +151,14 @@ def join(
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, nodes, security, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, servers, config, tuple(topics or ()), pattern, _seconds(duration)))
 
 
 async def _run(
     created: list[tuple[MemberSettings, MemberEvents]],
     stop: asyncio.Event,
-    nodes: list[Node],
-    security: Security,
+    servers: list[tuple[str, int]],
+    config: dict[str, object],
     topics: tuple[str, ...],
     pattern: str | None,
     seconds: float | None,
@@ -167,6 +168,8 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
+    security = _security(config)
+    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
     members = []
     for settings, events in created:
         member = GroupMember(settings, nodes, events, security)
@@ -176,7 +179,7 @@ async def _run(
         else:
             member.subscribe(topics)
         members.append((member, events))
-    await require_reachable(nodes)
+    require_broker(servers, config)  # without await: no member tries before it is clear who listens
     lives = [_live(member, events, stop) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]
@@ -209,8 +212,7 @@ def _numbered(settings: MemberSettings, number: int, members: int) -> MemberSett
     )
 
 
-def _security(properties: Mapping[str, str]) -> Security:
-    config = client_config(properties)
+def _security(config: Mapping[str, object]) -> Security:
     context = config.get("ssl_context")
     assert context is None or isinstance(context, ssl.SSLContext)
     return Security(tls=context, login=Login(config) if "sasl_mechanism" in config else None)

@@ -1,6 +1,6 @@
 """One look at all groups: what `lag-report` asks of logs or a cluster, once or again and again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -15,7 +15,7 @@ from kgroup.cli.lag_status import StatusJudge
 from kgroup.cli.lag_time import TimeColumns, time_columns
 from kgroup.cli.lag_windows import Windows
 from kgroup.cli.progress import byte_progress
-from kgroup.errors import SourceError
+from kgroup.errors import SourceError, did_you_mean
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rules import RuleSet, rules_named
@@ -165,10 +165,17 @@ def take_look(
 
     A cluster is asked for time lags here. Raises SourceError if the groups that were named are not there.
     """
-    inputs = gather(scanned.newest, logs.sources, question.log_ends, matcher(question.groups), logs.listing)
+    wanted, groups = matcher(question.groups), set[str]()
+
+    def is_wanted(group: str) -> bool:
+        groups.add(group)
+        return wanted(group)
+
+    inputs = gather(scanned.newest, logs.sources, question.log_ends, is_wanted, logs.listing)
     if question.groups and not inputs.groups and not inputs.commits.num_rows:
-        named = " or ".join(question.groups)
-        raise SourceError(f"no group here matches {named}; leave out --group to see all")
+        raise _not_here("group", question.groups, groups)
+    if question.topics and not any(_chosen(inputs, question)):
+        raise _not_here("topic", question.topics, {row.topic for row in inputs.rows()})
     if looks is not None:
         looks.add(_chosen(inputs, question), now_ms)
     windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
@@ -238,6 +245,11 @@ def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
     if not patterns:
         return lambda name: True
     return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _not_here(kind: str, patterns: Sequence[str], names: Iterable[str]) -> SourceError:
+    hint = did_you_mean(patterns[0], sorted(names)) or f"; leave out --{kind} to see all"
+    return SourceError(f"no {kind} here matches {' or '.join(patterns)}{hint}")
 
 
 def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:

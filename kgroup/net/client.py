@@ -7,10 +7,9 @@ import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
 
 from kgroup.assignors.model import TopicPartition
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import SourceError
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord, Node
 from kgroup.group.member_guard import SingleUser
@@ -28,9 +27,8 @@ from kgroup.group.member_step import (
     Subscribe,
     SubscribePattern,
 )
-from kgroup.net.member_connection import OPEN, BrokenError, Connection, Security, Watcher, reason
+from kgroup.net.member_connection import OPEN, BrokenError, Connection, Security, Watcher
 
-DEFAULT_PORT: Final = 9092
 Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
 
 
@@ -218,32 +216,3 @@ class GroupMember:
     def _next_correlation_id(self) -> int:
         self._correlation_id += 1
         return self._correlation_id
-
-
-async def require_reachable(nodes: Sequence[Node]) -> None:
-    """Raises SourceError unless one of the nodes accepts connections."""
-    whys = []
-    for node in nodes:
-        try:
-            _, writer = await asyncio.open_connection(node.host, node.port)
-        except OSError as error:
-            whys.append(f"cannot connect to {node.host}:{node.port}: {reason(error)}")
-        else:
-            writer.close()
-            return
-    raise SourceError("; ".join(whys))
-
-
-def bootstrap_nodes(servers: str) -> list[Node]:
-    """`host:port,host` as nodes with ids -1, -2, ... Raises InputError."""
-    nodes = []
-    for number, server in enumerate(filter(None, (each.strip() for each in servers.split(","))), start=1):
-        host, colon, port = server.rpartition(":")
-        if not colon or (host.count(":") and not host.startswith("[")):
-            host, port = server, str(DEFAULT_PORT)
-        if not port.isdigit() or not 0 < int(port) < 65536 or not host.strip("[]"):
-            raise InputError(f"--bootstrap-server: {server!r} is not HOST:PORT")
-        nodes.append(Node(node_id=-number, host=host.strip("[]"), port=int(port)))
-    if not nodes:
-        raise InputError("--bootstrap-server: no HOST:PORT")
-    return nodes

@@ -40,6 +40,17 @@ _ASSIGNORS: Final = {
         ("CooperativeSticky", "cooperative-sticky"),
     )
 }
+MEMBER_PROPERTIES: Final = frozenset(
+    [
+        *(name.replace("_", ".") for name in _INTEGERS),
+        *_TEXTS,
+        *_FLAGS,
+        "auto.offset.reset",
+        "group.protocol",
+        "isolation.level",
+        "partition.assignment.strategy",
+    ]
+)
 
 
 def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -15,6 +16,7 @@ from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_res
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member_calls import MemberResponse
 from kgroup.group.member_step import Callback, CommitOutcome, Send
+from kgroup.net.first_contact import error_reason
 from kgroup.net.login import Login
 from kgroup.protocol.error_codes import ErrorCode
 
@@ -105,7 +107,7 @@ class Connection:
         try:
             self._reader, self._writer = await asyncio.open_connection(host, port, ssl=security.tls)
         except OSError as error:
-            raise BrokenError(f"cannot connect to {self.name}: {reason(error)}") from error
+            raise BrokenError(f"cannot connect to {self.name}: {_reason(error)}") from error
         self._listener = asyncio.create_task(self._listen(self._reader))
         answer = await self._ask_versions(_API_VERSIONS)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -241,8 +243,11 @@ class Connection:
         except asyncio.IncompleteReadError:
             pass
         except OSError as error:
-            why = f"{self.name}: {error.strerror or error}"
+            why = f"{self.name}: {error_reason(error)}"
         self.close(why)
+        if self._writer is not None:
+            with suppress(OSError):  # said already; unawaited, asyncio would print a traceback of it
+                await self._writer.wait_closed()
 
     def close(self, why: str) -> None:
         """No more answers: everything that waits for one fails with `why`."""
@@ -257,6 +262,8 @@ class Connection:
                 waiting.set_exception(BrokenError(self.broken))
 
 
-def reason(error: OSError) -> str:
-    """asyncio puts the address into `strerror`; the number still says what it was."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+def _reason(error: OSError) -> str:
+    """asyncio puts the address into `strerror`; the number says what it was, but of TLS."""
+    if isinstance(error, ssl.SSLError):
+        return error_reason(error)
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error_reason(error)
