@@ -102,9 +102,7 @@ class KeyedCommits:
         whole = KeyedRows(keys, np.diff(starts, append=rows.num_rows), commits)
         has_commit = np.logical_or.reduceat(~is_tombstone, starts).tolist() if keys else []
         wanted = [
-            place
-            for place, key in enumerate(keys)
-            if has_commit[place] and is_wanted(key.group, key.topic)
+            place for place, key in enumerate(keys) if has_commit[place] and is_wanted(key.group, key.topic)
         ]
         changes = {key: changed.log_offsets for key, changed in part.memberships.items()}
         return cls(whole if len(wanted) == len(keys) else whole.at(wanted), changes)
