@@ -51,13 +51,13 @@ def main() -> None:
     """Measure and print."""
     arguments = _arguments()
     if arguments.inside:
-        figures = _measure(arguments.logs[0], arguments.cores[0], arguments.rounds)
+        figures = _measure_here(arguments.logs[0], arguments.cores[0], arguments.rounds)
         print(json.dumps(asdict(figures)))
         return
     for log in arguments.logs:
         elapsed = []
         for cores in arguments.cores:
-            figures = _in_new_process(log, cores, arguments.rounds)
+            figures = measure(log, cores, arguments.rounds)
             elapsed.append(figures.spark_elapsed)
             print(_line(log, cores, figures), flush=True)
         if len(elapsed) > 1:
@@ -76,7 +76,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _in_new_process(log: str, cores: int, rounds: int) -> Figures:
+def measure(log: str, cores: int, rounds: int) -> Figures:
+    """The figures of a log, from a new process with a session of its own."""
     command = [sys.executable, "-m", "benchmarks.spark", log, "--cores", str(cores), "--rounds", str(rounds)]
     answer = subprocess.run([*command, "--inside"], stdout=subprocess.PIPE, text=True, check=True)
     return Figures(**json.loads(answer.stdout))
@@ -94,7 +95,7 @@ def _line(log: str, cores: int, figures: Figures) -> str:
     )
 
 
-def _measure(log: str, cores: int, rounds: int) -> Figures:
+def _measure_here(log: str, cores: int, rounds: int) -> Figures:
     sources = open_sources([log])
     local_cpu, spark_cpu, spark_elapsed, ratios = [], [], [], []
     with open_session(f"local[{cores}]") as session:

@@ -124,7 +124,7 @@ class Cluster:
 
         def find() -> int:
             cluster = self._running.cluster
-            hosted = cluster.hosted.get(cluster.offsets_partition(group))
+            hosted = cluster.coordinators.hosted.get(cluster.offsets_partition(group))
             return -1 if hosted is None else hosted.node_id
 
         return self._call(find)

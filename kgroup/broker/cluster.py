@@ -7,15 +7,14 @@ from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
+from kgroup.broker.coordinators import NEVER_MS, Coordinators
 from kgroup.broker.hosting import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
 from kgroup.errors import DecodeError, SourceError
-from kgroup.group.events import GroupEvent
-from kgroup.group.requests import EndTransaction, PartitionsDeleted, ReplyBody, RequestBody
-from kgroup.group.step import Reply, Request
+from kgroup.group.requests import EndTransaction, PartitionsDeleted
 from kgroup.log.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.cleaner import is_dirty
@@ -28,8 +27,6 @@ from kgroup.protocol.transaction_log import TransactionEntry, decode_transaction
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-_NEVER_MS: Final = 1 << 63
-_LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
 _TOPIC_NAME_MAX: Final = 249
 _TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -77,18 +74,11 @@ class Cluster:
         self.members = {member.node_id: member for member in members}
         self._storage = storage
         self._new_uuid = new_uuid
-        self._warn = warn
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[UUID, str] = {}
-        self.hosted: dict[int, HostedCoordinator] = {}
+        self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn)
         self.on_append: Callable[[Partition], None] = lambda partition: None
-        self.on_group_event: Callable[[HostedCoordinator, GroupEvent], None] = lambda hosted, event: None
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
-        self._reply_to: dict[int, Callable[[ReplyBody], None]] = {}
-        self._next_request_id = 0
-        self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
-        self._loading: dict[int, HostedCoordinator] = {}
-        self._deadlines: dict[int, int] = {}  # by node
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
         )
@@ -134,11 +124,8 @@ class Cluster:
 
         What its clients wait for is not answered: their connections died with the node.
         """
-        self.flush(now_ms)
-        for hosted in list(self.hosted.values()):
-            if hosted.node_id == node_id:
-                for reply in hosted.fail(ErrorCode.NOT_COORDINATOR):
-                    self._reply_to.pop(reply.request_id, None)
+        self.coordinators.flush()
+        self.coordinators.hang_up(node_id)
         self.fence(node_id, now_ms)
 
     def fence(self, node_id: int, now_ms: int) -> None:
@@ -168,31 +155,8 @@ class Cluster:
 
     def _lead(self, partition: Partition, node_id: int, now_ms: int) -> None:
         partition.lead(node_id)
-        if partition.topic != OFFSETS_TOPIC:
-            return
-        before = self.hosted.pop(partition.index, None)
-        self._loading.pop(partition.index, None)
-        if before is not None:
-            self._flush_one(before)
-            self._deliver(before.unload(now_ms))
-        if node_id == NO_LEADER:
-            return
-        hosted = self._host(partition)
-        if partition.log.end_offset:
-            self._loading[partition.index] = hosted
-        else:
-            hosted.load(1, now_ms)
-            self._watch_deadline(hosted)
-
-    def _host(self, partition: Partition) -> HostedCoordinator:
-        hosted = HostedCoordinator(
-            partition,
-            self.settings.group,
-            lambda: str(self._new_uuid()),
-            lambda event: self.on_group_event(hosted, event),
-        )
-        self.hosted[partition.index] = hosted
-        return hosted
+        if partition.topic == OFFSETS_TOPIC:
+            self.coordinators.lead(partition, now_ms)
 
     # ---- topics -------------------------------------------------------------------------------
 
@@ -256,9 +220,9 @@ class Cluster:
         self._storage.save(self.spec)
         for partition in topic.partitions:
             partition.log.delete()
-        for hosted in self.hosted.values():
+        for hosted in self.coordinators.hosted.values():
             if not hosted.is_loading:
-                self.submit(hosted, PartitionsDeleted(topics=(name,)), now_ms)
+                self.coordinators.submit(hosted, PartitionsDeleted(topics=(name,)), now_ms)
         return ErrorCode.NONE
 
     def internal_topic(self, name: str, now_ms: int) -> Topic:
@@ -315,112 +279,29 @@ class Cluster:
             return self.forced_error
         if OFFSETS_TOPIC not in self.topics:
             self.internal_topic(OFFSETS_TOPIC, now_ms)
-        hosted = self.hosted.get(_place(group_id, self.settings.offsets_topic_partitions))
+        hosted = self.coordinators.hosted.get(_place(group_id, self.settings.offsets_topic_partitions))
         if hosted is None or hosted.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if hosted.is_loading else hosted
-
-    def submit(
-        self,
-        hosted: HostedCoordinator,
-        body: RequestBody,
-        now_ms: int,
-        client: tuple[str, str] = ("", ""),
-        reply_to: Callable[[ReplyBody], None] = lambda body: None,
-    ) -> int:
-        """Hand a request to a coordinator; `reply_to` is called by the flush that brings the answer."""
-        self._next_request_id += 1
-        request_id = self._next_request_id
-        self._reply_to[request_id] = reply_to
-        request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
-        hosted.handle(request, now_ms)
-        self._busy[hosted.partition.index] = hosted
-        if self._watch_deadline(hosted) <= now_ms:
-            hosted.expire(now_ms)  # an initial delay of 0 is over at once
-            self._watch_deadline(hosted)
-        return request_id
-
-    def _watch_deadline(self, hosted: HostedCoordinator) -> int:
-        deadline_ms = hosted.next_deadline_ms()
-        if deadline_ms is None:
-            return _NEVER_MS
-        if deadline_ms < self._deadlines.get(hosted.node_id, _NEVER_MS):
-            self._deadlines[hosted.node_id] = deadline_ms
-        return deadline_ms
 
     # ---- time and answers ---------------------------------------------------------------------
 
     def tick(self, now_ms: int, node_id: int | None = None) -> None:
         """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
-        for index, hosted in list(self._loading.items()):
-            if node_id not in (None, hosted.node_id):
-                continue
-            try:
-                hosted.load(_LOAD_BATCHES, now_ms)
-            except DecodeError as error:
-                self._warn(damage(hosted.partition, error))
-                del self._loading[index]
-                continue
-            if not hosted.is_loading:
-                del self._loading[index]
-                self._busy[index] = hosted
-                self._watch_deadline(hosted)
-        for id_, deadline_ms in list(self._deadlines.items()):
-            if deadline_ms <= now_ms and node_id in (None, id_):
-                self._expire(id_, now_ms)
+        self.coordinators.tick(now_ms, node_id)
         self.transactions.expire(now_ms)
-
-    def _expire(self, node_id: int, now_ms: int) -> None:
-        del self._deadlines[node_id]
-        for index, hosted in self.hosted.items():
-            if hosted.node_id != node_id:
-                continue
-            hosted.expire(now_ms)
-            if not hosted.is_idle:
-                self._busy[index] = hosted
-            self._watch_deadline(hosted)
 
     def next_deadline_ms(self, node_id: int | None = None) -> int | None:
         """When `tick` is next due, for one node or for all; 0 while coordinators load."""
-        if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
-            return 0
-        if node_id is None:
-            own_ms = min(self._deadlines.values(), default=_NEVER_MS)
-        else:
-            own_ms = self._deadlines.get(node_id, _NEVER_MS)
+        own_ms = self.coordinators.next_deadline_ms(node_id)
         end_of_transaction_ms = self.transactions.next_deadline_ms()
         if end_of_transaction_ms is not None and end_of_transaction_ms < own_ms:
             return end_of_transaction_ms
-        return None if own_ms == _NEVER_MS else own_ms
+        return None if own_ms == NEVER_MS else own_ms
 
-    def flush(self, now_ms: int) -> None:
+    def flush(self) -> None:
         """Write what coordinators decided, then give their answers to whoever asked."""
-        while self._busy:
-            _, hosted = self._busy.popitem()
-            self._flush_one(hosted)
-
-    def _flush_one(self, hosted: HostedCoordinator) -> None:
-        self._busy.pop(hosted.partition.index, None)
-        try:
-            replies = hosted.flush()
-        except SourceError as error:
-            self._warn(str(error))
-            self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-            self._reload(hosted)
-            return
-        self._deliver(replies)
-
-    def _reload(self, failed: HostedCoordinator) -> None:
-        """What a failed append had decided is void: begin again from what the log says."""
-        if self.hosted.get(failed.partition.index) is not failed:
-            return
-        self._loading[failed.partition.index] = self._host(failed.partition)
-
-    def _deliver(self, replies: list[Reply]) -> None:
-        for reply in replies:
-            reply_to = self._reply_to.pop(reply.request_id, None)
-            if reply_to is not None:
-                reply_to(reply.body)
+        self.coordinators.flush()
 
     def dirty_logs(self) -> list[SegmentLog]:
         """Logs of the offsets topic that are worth cleaning."""
@@ -465,7 +346,7 @@ class Cluster:
         partition = self.partition(*place)
         if partition is None:
             return  # the topic was deleted meanwhile
-        hosted = self.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
+        hosted = self.coordinators.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
         if hosted is None or hosted.is_loading:
             # A coordinator that is still loading will come across it in the log.
             partition.append_marker(marker, now_ms)
@@ -476,8 +357,8 @@ class Cluster:
             committed=marker.committed,
             coordinator_epoch=marker.coordinator_epoch,
         )
-        self.submit(hosted, end, now_ms)
-        self._flush_one(hosted)
+        self.coordinators.submit(hosted, end, now_ms)
+        self.coordinators.flush_one(hosted)
 
 
 @lru_cache(maxsize=1 << 14)

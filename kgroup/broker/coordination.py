@@ -31,7 +31,7 @@ def ask_coordinator(
     if isinstance(hosted, ErrorCode):
         answer(refusal(body, _while_loading(body, hosted)))
         return
-    node.cluster.submit(hosted, body, now_ms, (call.client_id, call.client_host), answer)
+    node.cluster.coordinators.submit(hosted, body, now_ms, (call.client_id, call.client_host), answer)
 
 
 def _while_loading(body: RequestBody, error: ErrorCode) -> ErrorCode:

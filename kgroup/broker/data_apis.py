@@ -1,19 +1,17 @@
-"""Records in and out: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+"""Records in and out: Produce and Fetch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.consumer.fetch import FetchResponse
-from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
 from kafka.protocol.producer.produce import ProduceResponse
 
 from kgroup.broker import api_table as api
 from kgroup.broker.fetching import READ_COMMITTED, FetchPart, WaitingFetch
 from kgroup.broker.partition import Partition
+from kgroup.broker.producers import AbortedTransaction
 from kgroup.broker.wire import Call, required
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.batch import decode_batch
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 
@@ -23,10 +21,6 @@ if TYPE_CHECKING:
 E = ErrorCode
 _NO_OFFSET: Final = -1
 _NO_TIMESTAMP: Final = -1
-_EARLIEST: Final = -2
-_LATEST: Final = -1
-_MAX_TIMESTAMP: Final = -3
-_EARLIEST_LOCAL: Final = -4
 _ALL_REPLICAS: Final = -1
 
 
@@ -180,6 +174,7 @@ class ReadPart(NamedTuple):
     last_stable_offset: int = _NO_OFFSET
     log_start_offset: int = _NO_OFFSET
     records: bytes = b""
+    aborted: Sequence[AbortedTransaction] = ()
 
 
 def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
@@ -205,7 +200,10 @@ def _read_part(
     # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
     if not error and end > part.offset and left_bytes > 0:
         records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
-    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records)
+    aborted: Sequence[AbortedTransaction] = ()
+    if fetch.read_committed and not error:
+        aborted = partition.producers.aborted_between(part.offset, stable)
+    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
 
 
 def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
@@ -225,14 +223,13 @@ def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
 
 def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
     version = fetch.call.version
-    partition = read.part.partition
     aborted = None
-    if fetch.read_committed and partition is not None and not read.error_code:
+    if fetch.read_committed and read.part.partition is not None and not read.error_code:
         aborted = [
             FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
                 version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset
             )
-            for aborted in partition.producers.aborted_between(read.part.offset, read.last_stable_offset)
+            for aborted in read.aborted
         ]
     return FetchResponse.FetchableTopicResponse.PartitionData(
         version=version,
@@ -253,7 +250,7 @@ def _fetch_error(node: "BrokerNode", by_id: bool, part: FetchPart) -> ErrorCode:
         return E.UNKNOWN_TOPIC_ID if by_id and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader != node.node_id:
         return E.NOT_LEADER_OR_FOLLOWER
-    error = _check_epoch(partition, part.leader_epoch)
+    error = partition.check_epoch(part.leader_epoch)
     if error:
         return error
     if not partition.log.start_offset <= part.offset <= partition.log.end_offset:
@@ -261,171 +258,7 @@ def _fetch_error(node: "BrokerNode", by_id: bool, part: FetchPart) -> ErrorCode:
     return E.NONE
 
 
-def _check_epoch(partition: Partition, leader_epoch: int) -> ErrorCode:
-    """What a client believes about the leader (KIP-320); -1: it does not know."""
-    if leader_epoch in (-1, partition.leader_epoch):
-        return E.NONE
-    return E.FENCED_LEADER_EPOCH if leader_epoch < partition.leader_epoch else E.UNKNOWN_LEADER_EPOCH
-
-
-# ---- offsets ----------------------------------------------------------------------------------
-
-
-def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
-    """ListOffsets v1 to v11."""
-    version = call.version
-    read_committed = version >= 2 and call.body.isolation_level == READ_COMMITTED
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, timestamp, offset, epoch = _find_offset(node, each.name, part, read_committed)
-            partitions.append(
-                ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                    version=version,
-                    partition_index=part.partition_index,
-                    error_code=error,
-                    timestamp=timestamp,
-                    offset=offset,
-                    leader_epoch=epoch,
-                )
-            )
-        topics.append(
-            ListOffsetsResponse.ListOffsetsTopicResponse(
-                version=version, name=each.name, partitions=partitions
-            )
-        )
-    node.answer(call, ListOffsetsResponse(version=version, topics=topics))
-
-
-def _find_offset(
-    node: "BrokerNode", topic: str, part: Any, read_committed: bool
-) -> tuple[ErrorCode, int, int, int]:
-    """Error, timestamp, offset and leader epoch."""
-    nothing = (_NO_TIMESTAMP, _NO_OFFSET, -1)
-    partition = node.cluster.partition(topic, part.partition_index)
-    if partition is None:
-        return E.UNKNOWN_TOPIC_OR_PARTITION, *nothing
-    if partition.leader != node.node_id:
-        return E.NOT_LEADER_OR_FOLLOWER, *nothing
-    error = _check_epoch(partition, part.current_leader_epoch)
-    if error:
-        return error, *nothing
-    log, epoch = partition.log, partition.leader_epoch
-    if part.timestamp == _LATEST:
-        end = partition.last_stable_offset if read_committed else log.end_offset
-        return E.NONE, _NO_TIMESTAMP, end, epoch
-    if part.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
-        return E.NONE, _NO_TIMESTAMP, log.start_offset, epoch
-    if part.timestamp == _MAX_TIMESTAMP:
-        newest = max(
-            (
-                (record.timestamp_ms, -record.offset)
-                for raw in partition.batches()
-                for record in _records(raw)
-            ),
-            default=None,
-        )
-        return (E.NONE, *nothing) if newest is None else (E.NONE, newest[0], -newest[1], epoch)
-    if part.timestamp < 0:
-        return E.NONE, *nothing  # tiered storage, which there is none of
-    return _first_at_or_after(partition, part.timestamp)
-
-
-def _first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[ErrorCode, int, int, int]:
-    found = partition.log.first_at_or_after(timestamp_ms)
-    for record in _records(found.batch) if found else ():
-        if record.timestamp_ms >= timestamp_ms and record.offset >= partition.log.start_offset:
-            return E.NONE, record.timestamp_ms, record.offset, partition.leader_epoch
-    return E.NONE, _NO_TIMESTAMP, _NO_OFFSET, -1
-
-
-def _records(raw: bytes) -> Any:
-    batch = decode_batch(raw)
-    return () if batch.control else batch.records()
-
-
-def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
-    """DeleteRecords v0 to v2."""
-    version = call.version
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, low_watermark = _delete_before(node, each.name, part.partition_index, part.offset)
-            partitions.append(
-                DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
-                    version=version,
-                    partition_index=part.partition_index,
-                    low_watermark=low_watermark,
-                    error_code=error,
-                )
-            )
-        topics.append(
-            DeleteRecordsResponse.DeleteRecordsTopicResult(
-                version=version, name=each.name, partitions=partitions
-            )
-        )
-    node.answer(call, DeleteRecordsResponse(version=version, topics=topics))
-
-
-def _delete_before(node: "BrokerNode", topic: str, index: int, offset: int) -> tuple[ErrorCode, int]:
-    partition = node.cluster.partition(topic, index)
-    if partition is None:
-        return E.UNKNOWN_TOPIC_OR_PARTITION, _NO_OFFSET
-    if partition.leader != node.node_id:
-        return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
-    if node.cluster.topics[topic].is_internal:
-        return E.POLICY_VIOLATION, _NO_OFFSET
-    target = partition.log.end_offset if offset == _LATEST else offset
-    if not 0 <= target <= partition.log.end_offset:
-        return E.OFFSET_OUT_OF_RANGE, _NO_OFFSET
-    partition.log.delete_before(target)
-    return E.NONE, partition.log.start_offset
-
-
-def offset_for_leader_epoch(node: "BrokerNode", call: Call, now_ms: int) -> None:
-    """OffsetForLeaderEpoch v2 to v4."""
-    version = call.version
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, epoch, end = _end_of_epoch(node, each.topic, part)
-            partitions.append(
-                OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
-                    version=version,
-                    partition=part.partition,
-                    error_code=error,
-                    leader_epoch=epoch,
-                    end_offset=end,
-                )
-            )
-        topics.append(
-            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                version=version, topic=each.topic, partitions=partitions
-            )
-        )
-    node.answer(call, OffsetForLeaderEpochResponse(version=version, topics=topics))
-
-
-def _end_of_epoch(node: "BrokerNode", topic: str, part: Any) -> tuple[ErrorCode, int, int]:
-    partition = node.cluster.partition(topic, part.partition)
-    if partition is None:
-        return E.UNKNOWN_TOPIC_OR_PARTITION, -1, _NO_OFFSET
-    if partition.leader != node.node_id:
-        return E.NOT_LEADER_OR_FOLLOWER, -1, _NO_OFFSET
-    error = _check_epoch(partition, part.current_leader_epoch)
-    if error:
-        return error, -1, _NO_OFFSET
-    epoch, end = partition.end_of_epoch(part.leader_epoch)
-    return E.NONE, epoch, end
-
-
 HANDLERS: Final = {
     api.PRODUCE: produce,
     api.FETCH: fetch,
-    api.LIST_OFFSETS: list_offsets,
-    api.DELETE_RECORDS: delete_records,
-    api.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
 }

@@ -144,7 +144,7 @@ def list_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
     states = frozenset(state.lower() for state in required(call.body.states_filter or []))
     types = frozenset(kind.lower() for kind in required(call.body.types_filter or []))
     listed: list[ListedGroup] = []
-    for _, hosted in sorted(node.cluster.hosted.items()):
+    for _, hosted in sorted(node.cluster.coordinators.hosted.items()):
         if hosted.node_id != node.node_id:
             continue
         if hosted.is_loading:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgroup.broker import admin_apis, data_apis, group_apis, offset_apis, transaction_apis
+from kgroup.broker import admin_apis, data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
 from kgroup.broker.api_table import APIS
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
@@ -16,6 +16,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
     **group_apis.HANDLERS,
     **offset_apis.HANDLERS,
     **data_apis.HANDLERS,
+    **log_offset_apis.HANDLERS,
     **transaction_apis.HANDLERS,
     **admin_apis.HANDLERS,
 }

@@ -45,6 +45,14 @@ class Partition:
         self.leader = node_id
         self.leader_epoch += 1
 
+    def check_epoch(self, leader_epoch: int) -> ErrorCode:
+        """What a client believes about the leader (KIP-320); -1: it does not know."""
+        if leader_epoch in (-1, self.leader_epoch):
+            return ErrorCode.NONE
+        if leader_epoch < self.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+
     @property
     def last_stable_offset(self) -> int:
         """Records from here on belong to, or lie behind, an open transaction."""

@@ -5,7 +5,7 @@ import signal
 import ssl
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,6 +18,9 @@ from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
 from kgroup.net.client import GroupMember, bootstrap_nodes, require_reachable
+from kgroup.net.consumer_properties import member_settings
+from kgroup.net.login import Login
+from kgroup.net.member_connection import Security
 from kgroup.net.properties import client_config
 from kgroup.report.emit import OutputFormat
 
@@ -38,21 +41,6 @@ EXAMPLES: Final = (
     ),
 )
 _POLL_S: Final = 0.2
-_INTEGERS: Final = (
-    "session_timeout_ms",
-    "heartbeat_interval_ms",
-    "max_poll_interval_ms",
-    "max_poll_records",
-    "auto_commit_interval_ms",
-    "metadata_max_age_ms",
-    "request_timeout_ms",
-    "default_api_timeout_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "fetch_max_wait_ms",
-    "fetch_min_bytes",
-    "fetch_max_bytes",
-)
 
 
 def join(
@@ -94,13 +82,15 @@ def join(
         ),
     ] = None,
     start: Annotated[
-        OffsetReset,
+        OffsetReset | None,
         typer.Option(
             "--from",
             metavar="WHERE",
-            help="Where to begin without a commit: earliest, latest or none (fail), as auto.offset.reset.",
+            help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
+            "auto.offset.reset says, or latest.",
+            show_default=False,
         ),
-    ] = OffsetReset.LATEST,
+    ] = None,
     group_instance_id: Annotated[
         str | None,
         typer.Option(
@@ -136,36 +126,38 @@ def join(
     """Be a member of a consumer group.
 
     Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
-    reads is counted, not shown. -X and --command-config take the timeouts of Kafka's consumer
-    (session.timeout.ms, ...). -o is table (lines of text) or jsonl.
+    reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
+    (session.timeout.ms, isolation.level, ...). -o is table (lines of text) or jsonl.
     """
     if bool(topics) == (pattern is not None):
         raise InputError("give --topic or --pattern, and not both")
     if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
         raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
     properties = connection_options(bootstrap_server, command_config, client_properties).read_properties()
-    settings = replace(
-        _settings(group, properties),
-        group_instance_id=group_instance_id,
-        auto_offset_reset=start,
-        partition_assignment_strategy=tuple(assignors or ("range", "cooperative-sticky")),
-    )
-    nodes, tls = bootstrap_nodes(bootstrap_server), _tls(properties)
+    said = {
+        "client.id": client_id,
+        "group.instance.id": group_instance_id,
+        "auto.offset.reset": start,
+        "partition.assignment.strategy": ",".join(assignors) if assignors else None,
+    }
+    properties = {**properties, **{key: value for key, value in said.items() if value is not None}}
+    settings = member_settings(group, properties)
+    nodes, security = bootstrap_nodes(bootstrap_server), _security(properties)
     stop = asyncio.Event()
     created = []
     for number in range(1, members + 1):
-        own = _numbered(settings, number, members, client_id)
+        own = _numbered(settings, number, members)
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, nodes, tls, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, nodes, security, tuple(topics or ()), pattern, _seconds(duration)))
 
 
 async def _run(
     created: list[tuple[MemberSettings, MemberEvents]],
     stop: asyncio.Event,
     nodes: list[Node],
-    tls: ssl.SSLContext | None,
+    security: Security,
     topics: tuple[str, ...],
     pattern: str | None,
     seconds: float | None,
@@ -177,7 +169,7 @@ async def _run(
         loop.call_later(seconds, stop.set)
     members = []
     for settings, events in created:
-        member = GroupMember(settings, nodes, events, tls)
+        member = GroupMember(settings, nodes, events, security)
         events.machine = member.machine
         if pattern is not None:
             member.subscribe_pattern(pattern)
@@ -206,47 +198,22 @@ async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) 
     events.left()
 
 
-def _numbered(settings: MemberSettings, number: int, members: int, client_id: str | None) -> MemberSettings:
+def _numbered(settings: MemberSettings, number: int, members: int) -> MemberSettings:
     """The settings of the n-th member: names of its own."""
     suffix = f"-{number}" if members > 1 else ""
-    instance = settings.group_instance_id
+    named, instance = settings.client_id, settings.group_instance_id
     return replace(
         settings,
-        client_id=f"consumer-{settings.group_id}-{number}" if client_id is None else client_id + suffix,
+        client_id=named + suffix if named else f"consumer-{settings.group_id}-{number}",
         group_instance_id=None if instance is None else instance + suffix,
     )
 
 
-def _settings(group: str, properties: Mapping[str, str]) -> MemberSettings:
-    given: dict[str, Any] = {}
-    for name in _INTEGERS:
-        key = name.replace("_", ".")
-        if key in properties:
-            given[name] = _positive(key, properties[key])
-    if "max.partition.fetch.bytes" in properties:
-        key = "max.partition.fetch.bytes"
-        given["max_partition_fetch_bytes"] = _positive(key, properties[key])
-    if "enable.auto.commit" in properties:
-        given["enable_auto_commit"] = properties["enable.auto.commit"].lower() == "true"
-    if "client.rack" in properties:
-        given["client_rack"] = properties["client.rack"] or None
-    return MemberSettings(group_id=group, **given)
-
-
-def _positive(key: str, text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 2**31:
-        raise InputError(f"{key}={text}: a whole number from 1 to 2147483647 is needed")
-    return int(text)
-
-
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+def _security(properties: Mapping[str, str]) -> Security:
     config = client_config(properties)
-    protocol = config["security_protocol"]
-    if protocol not in ("PLAINTEXT", "SSL"):
-        raise InputError(f"security.protocol={protocol}: join can do PLAINTEXT and SSL")
     context = config.get("ssl_context")
     assert context is None or isinstance(context, ssl.SSLContext)
-    return context
+    return Security(tls=context, login=Login(config) if "sasl_mechanism" in config else None)
 
 
 def _seconds(duration: str | None) -> float | None:

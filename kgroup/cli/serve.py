@@ -186,7 +186,9 @@ async def _until(stop: asyncio.Event, server: ClusterServer, show_status: bool) 
 
 def _status(server: ClusterServer, requests: int) -> str:
     cluster = server.cluster
-    groups = [group for hosted in cluster.hosted.values() for group in hosted.coordinator.listing()]
+    groups = [
+        group for hosted in cluster.coordinators.hosted.values() for group in hosted.coordinator.listing()
+    ]
     active = sum(group.group_state != "Empty" for group in groups)
     clients = sum(len(node.connections) for node in server.nodes.values())
     return (

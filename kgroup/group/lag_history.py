@@ -23,7 +23,7 @@ from kgroup.group.status_columns import (
 )
 from kgroup.group.verdict_numbers import Numbers, RuleNumbers, verdict_numbers
 
-FURTHEST: Final = 1 << 61
+FURTHEST: Final = 1 << 58
 """No real offset or time (epoch ms) is beyond it, or below its negative: nothing is judged by such."""
 
 
@@ -116,7 +116,8 @@ def lag_history(
     rows = _rows(logged, windows, slots)
     current = logged.offsets[rows.stops - 1]
     log_ends = proven_ends(ends.by_window[rows.keys, rows.columns], current, ends.now[rows.keys])
-    log_ends = np.where(_is_sane(logged, rows.stops, rows.counts), log_ends, UNKNOWN)
+    is_sane = _is_sane(logged, rows.stops, rows.counts) & (log_ends <= FURTHEST)
+    log_ends = np.where(is_sane, log_ends, UNKNOWN)
     judged = np.flatnonzero(log_ends >= 0)
     told_ms = windows.ends_ms() - 1
     judged_ends, judged_ms = log_ends[judged], told_ms[rows.columns[judged]]

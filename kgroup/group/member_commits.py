@@ -6,7 +6,7 @@ from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.group import member_errors
 from kgroup.group.member_cluster import CoordinatorLink
 from kgroup.group.member_errors import Reaction, reaction
-from kgroup.group.member_identity import Identity
+from kgroup.group.member_identity import Identity, MemberState
 from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
 from kgroup.group.member_step import CommitOutcome, MemberError
@@ -92,9 +92,8 @@ class Committer:
             return
         generation, member_id = -1, ""
         if self._subscriptions.in_group:
-            if not self._identity.in_generation:
-                # Without a generation the commit would pass for one from outside of the group.
-                self._end(self._waiting.pop(0), ErrorCode.UNKNOWN_MEMBER_ID)
+            if self._identity.state is not MemberState.STABLE:
+                self._end(self._waiting.pop(0), self._why_not_now())
                 return
             generation, member_id = self._identity.generation, self._identity.member_id
         commit.request_id = self._outbox.send(
@@ -109,6 +108,16 @@ class Committer:
             node,
             coordinator=True,
         )
+
+    def _why_not_now(self) -> ErrorCode:
+        """Kafka: ConsumerCoordinator.sendOffsetCommitRequest with no stable generation.
+
+        A commit that is sent all the same waits at the broker behind the connection's JoinGroup, for as long
+        as the slowest member takes; and without a generation it would pass for one from outside of the group.
+        """
+        if self._identity.state is MemberState.UNJOINED:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.REBALANCE_IN_PROGRESS
 
     def take(self, asked: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
         """The oldest commit was answered; returns what follows for the membership.

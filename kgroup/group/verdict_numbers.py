@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgroup.group.burrow_rules import BurrowRules, as_float32
 from kgroup.group.lag_rules import KgroupRules, LagRules
-from kgroup.group.status import Rule
+from kgroup.group.status import Proof, Rule
 from kgroup.group.status_columns import (
     RULES,
     Flags,
@@ -23,6 +23,7 @@ from kgroup.group.status_columns import (
     look,
 )
 
+PROVEN: Final = frozenset(proof.rule for proof in get_args(Proof))
 _LEAST: Final = np.iinfo(np.int64).min
 _MOST: Final = np.iinfo(np.int64).max
 
@@ -62,9 +63,14 @@ def verdict_numbers(
     verdicts: VerdictColumns,
     changed_between: ChangedBetween = unknown_changes,
 ) -> Iterator[RuleNumbers]:
-    """The numbers of what `judge_columns` has said of the same windows, rule by rule."""
+    """The numbers of what `judge_columns` has said of the same windows, rule by rule.
+
+    Without those of proofs: whoever proves something has its numbers.
+    """
     for number in np.unique(verdicts.rules).tolist():
         rule, rows = RULES[number], np.flatnonzero(verdicts.rules == number)
+        if rule in PROVEN:
+            continue
         chosen = windows.at(rows)
         seen = look(chosen, slice(0, len(rows)), end_offsets[rows], rules.allowed_lag)
         fields = _fields(_Decided(rows, chosen, seen, now_ms[rows], rules, changed_between), rule)
@@ -113,8 +119,12 @@ def _fields(of: _Decided, rule: Rule) -> _Fields:
             return _lag_fell(of)
         case Rule.LAG_KEPT:
             return iter([("lag", Numbers(_first_and_last_lag(of.seen)[1]))])
+        case Rule.FEW_UNREAD:
+            return _few_unread(of)
         case Rule.LAG_TREND_UNKNOWN:
             return iter([("known_lags", Numbers(of.seen.lags.known))])
+        case _:
+            raise AssertionError(f"{rule} is proven elsewhere")
 
 
 def _incomplete(of: _Decided) -> _Fields:
@@ -208,6 +218,12 @@ def _lag_fell(of: _Decided) -> _Fields:
     yield "from_lag", Numbers(lags[fell, windows])
     yield "to_lag", Numbers(lags[fell + 1, windows])
     yield "at_ms", Numbers(times[fell + 1, windows])
+
+
+def _few_unread(of: _Decided) -> _Fields:
+    yield "lag", Numbers(of.seen.lag)
+    yield "advanced", Numbers(of.seen.offsets[-1] - of.seen.offsets[0])
+    yield "commits", Numbers(of.seen.count)
 
 
 def _first_and_last_lag(seen: Seen) -> tuple[Int64s, Int64s]:

@@ -22,7 +22,7 @@ class PastEnds(NamedTuple):
 
 
 class PastEndsInLogs:
-    """Log ends at rising times (epoch ms), found when they are asked for, as many as go into 64 MB are kept."""
+    """Log ends at rising times (epoch ms), found when they are asked for; 64 MB of them are kept."""
 
     def __init__(self, log_dirs: Iterable[LogDir], times_ms: Sequence[int]) -> None:
         self._logs = DataLogs(log_dirs)

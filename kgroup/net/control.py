@@ -91,7 +91,7 @@ def state(server: ClusterServer) -> dict[str, Any]:
     """Nodes, topics and groups of a running cluster, for people and scripts."""
     cluster = server.cluster
     groups = []
-    for index, hosted in sorted(cluster.hosted.items()):
+    for index, hosted in sorted(cluster.coordinators.hosted.items()):
         for group in [] if hosted.is_loading else hosted.coordinator.listing():
             described = hosted.coordinator.describe(group.group_id)
             groups.append(
@@ -121,7 +121,9 @@ def state(server: ClusterServer) -> dict[str, Any]:
         ],
         "topics": {name: len(topic.partitions) for name, topic in sorted(cluster.topics.items())},
         "loading": sorted(
-            f"{OFFSETS_TOPIC}-{index}" for index, hosted in cluster.hosted.items() if hosted.is_loading
+            f"{OFFSETS_TOPIC}-{index}"
+            for index, hosted in cluster.coordinators.hosted.items()
+            if hosted.is_loading
         ),
         "groups": sorted(groups, key=lambda group: str(group["group"])),
     }

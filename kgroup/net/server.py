@@ -262,7 +262,7 @@ class ClusterServer:
             self._housekeeping.cancel()
         if self._timer is not None:
             self._timer.cancel()
-        self.cluster.flush(self.clock.now_ms())
+        self.cluster.flush()
         for server in self.nodes.values():
             server.hang_up()
         self.cluster.close()
@@ -335,7 +335,7 @@ class ClusterServer:
 
     def _flush_round(self, now_ms: int) -> list[ClientConnection]:
         self._flush_scheduled = True  # what is pumped meanwhile is ours to flush
-        self.cluster.flush(now_ms)
+        self.cluster.flush()
         for server in self.nodes.values():
             server.node.waits.wake(now_ms)
         durable = self._sync()

@@ -91,7 +91,9 @@ def _wrapped(cell: str, width: int) -> str:
         return cell
     from wcwidth import wrap
 
-    return "\n".join(wrap(cell, width, drop_whitespace=False))
+    first, *others = wrap(cell, width, drop_whitespace=False)
+    # A space for which there was no room any more would indent the next line.
+    return "\n".join([first, *(line.lstrip(" ") for line in others)])
 
 
 def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from kgroup.assignors.model import TopicPartition
-from kgroup.broker.cluster import OFFSETS_TOPIC, Member
+from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.hosting import HostedCoordinator
 from kgroup.broker.node import BrokerNode
@@ -18,13 +18,13 @@ from kgroup.group.events import GroupEvent
 from kgroup.group.member_calls import MemberResponse, Metadata
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.sim.checkers import Checkers
+from kgroup.sim.commit_watch import CommitWatch
 from kgroup.sim.network import Network
 from kgroup.sim.node_host import NodeHost
 from kgroup.sim.scenario import node_name
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.tallies import Measures
 from kgroup.sim.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped, TraceEvent
-from kgroup.sim.watched_cluster import WatchedCluster
 from kgroup.sim.wire import Connection
 
 PORT: Final = 9092
@@ -65,16 +65,16 @@ class ClusterHost:
         self._groups = groups
         self._leaders: dict[str, int] = {}
         members = [Member(number, node_name(number), PORT) for number in range(1, nodes + 1)]
-        self.cluster = WatchedCluster(
+        self.cluster = Cluster(
             settings,
             members,
             storage,
             lambda: UUID(int=random.getrandbits(128), version=4),
             schedule.now_ms,
         )
-        self.cluster.checkers = checkers
         self.cluster.on_append = self._appended
-        self.cluster.on_group_event = self._on_group_event
+        self.cluster.coordinators.on_event = self._on_group_event
+        self.commits = CommitWatch(self.cluster, checkers)
         self.nodes = {
             member.node_id: NodeHost(self, BrokerNode(member.node_id, self.cluster, FetchWaits()))
             for member in members
@@ -101,7 +101,7 @@ class ClusterHost:
                     node.tick()
             touched |= self._to_flush
             self._to_flush = {}
-            self.cluster.flush(self.schedule.now_ms)
+            self.cluster.flush()
             touched |= self._to_flush  # whose partitions were appended to
             self._to_flush = {}
             for node in touched:

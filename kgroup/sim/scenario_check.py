@@ -53,7 +53,7 @@ def _check_member(scenario: Scenario, member: SimMember) -> None:
         raise InputError("that is what nodes are called")
     for topic in member.topics:
         _require_known("topic", topic, [topic.name for topic in scenario.topics])
-    if member.start_ms is not None and member.start_ms >= scenario.duration_ms:
+    if member.start_ms is not None and member.start_ms >= scenario.duration_ms + scenario.settle_ms:
         raise InputError("starts when all is over")
     if member.heartbeat_interval_ms * HEARTBEATS_PER_SESSION > member.session_timeout_ms:
         raise InputError("the heartbeat interval is more than a third of the session timeout")

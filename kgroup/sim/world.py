@@ -151,7 +151,8 @@ class World:
         if why is not None:
             self.checkers.unsettled(why)
             settled_ms = None
-        self._verify_logs()
+        self.cluster.flush()
+        self.cluster.commits.verify_logs(self.schedule.now_ms)
         self.cluster.cluster.close()
         return Run(
             scenario=self.scenario,
@@ -215,8 +216,3 @@ class World:
                 if len(found) != 1 and (found or with_new or not is_new):
                     return f"{topic}-{index} is read by {' and '.join(found) or 'nobody'}"
         return None
-
-    def _verify_logs(self) -> None:
-        """Whether a coordinator that has nothing but the log would know every acknowledged commit."""
-        self.cluster.flush()
-        self.cluster.cluster.verify_logs(self.schedule.now_ms)

@@ -167,7 +167,7 @@ def test_a_node_can_be_left_out_when_time_passes(world: BrokerWorld) -> None:
 
 def test_events_of_groups_are_told_once_their_records_are_written(world: BrokerWorld) -> None:
     told: list[GroupEvent] = []
-    world.cluster.on_group_event = lambda hosted, event: told.append(event)
+    world.cluster.coordinators.on_event = lambda hosted, event: told.append(event)
     node = coordinator(world)
     token = world.send(join(), node)
     assert told == []

@@ -40,7 +40,7 @@ def test_noise_is_refused_or_answered_and_breaks_nothing(frame: bytes) -> None:
     node = WORLD.nodes[1]
     with suppress(BadRequestError):
         node.handle(node.read(frame, 1, "/127.0.0.1"), WORLD.now_ms)
-    WORLD.cluster.flush(WORLD.now_ms)
+    WORLD.cluster.flush()
     node.take_answers()
 
 

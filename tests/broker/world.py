@@ -62,7 +62,7 @@ class BrokerWorld:
         answers: dict[int, Any] = {}
         for _ in range(1000):
             self.cluster.tick(self.now_ms)
-            self.cluster.flush(self.now_ms)
+            self.cluster.flush()
             for node in self.nodes.values():
                 node.waits.wake(self.now_ms)
                 for answer in node.take_answers():

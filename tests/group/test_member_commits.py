@@ -96,6 +96,30 @@ def test_the_refusal_of_an_earlier_generations_commit_says_nothing_of_this_one()
     assert not world.waiting(JoinGroup)
 
 
+def test_a_commit_amid_a_rebalance_fails_at_once_and_is_not_sent() -> None:
+    """It would wait at the broker behind the JoinGroup, for as long as the slowest member takes."""
+    world = stable(partition_assignment_strategy=("cooperative-sticky",))
+    world.member_is_told_to_rejoin()
+    world.do(Poll())
+    assert world.member.state is MemberState.PREPARING_REBALANCE
+    step = world.do(Commit(commit_id=9, offsets=((P0, 5),)))
+    assert [(each.commit_id, each.error_code) for each in step.commits] == [(9, E.REBALANCE_IN_PROGRESS)]
+    assert not world.waiting(OffsetCommit)
+    world.settle(Fetch)
+    world.do(Commit(commit_id=10, offsets=((P0, 5),)))
+    assert world.waiting(OffsetCommit)
+
+
+def test_a_commit_of_a_member_that_was_thrown_out_fails_at_once() -> None:
+    world = stable()
+    world.advance(3000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.UNKNOWN_MEMBER_ID))
+    assert world.member.state is MemberState.UNJOINED
+    step = world.do(Commit(commit_id=11, offsets=((P0, 5),)))
+    assert [(each.commit_id, each.error_code) for each in step.commits] == [(11, E.UNKNOWN_MEMBER_ID)]
+    assert not world.waiting(OffsetCommit)
+
+
 def test_auto_commit_sends_every_position_when_its_interval_is_over() -> None:
     world = stable(enable_auto_commit=True, auto_commit_interval_ms=2000)
     world.answer_usually()

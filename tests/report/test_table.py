@@ -54,6 +54,11 @@ def test_a_long_cell_wraps_behind_a_separator_and_loses_nothing():
     assert lines == ["GROUP              N", "payments-          1", "reconciliation-", "nightly"]
 
 
+def test_a_line_that_is_just_full_does_not_indent_the_next_one():
+    lines = table(["WHY"], ["twelve chars and more"], width_max=12)
+    assert lines == ["WHY", "twelve chars", "and more"]
+
+
 def test_numbers_never_wrap():
     lines = table(["A", "B"], ["123456789012345678", "123456789012345678"], right=["A", "B"], width_max=10)
     assert lines[-1] == "123456789012345678  123456789012345678"

@@ -23,6 +23,7 @@ from kgroup.sim.result import (
     ONE_OWNER,
     SETTLES,
 )
+from kgroup.sim.scenario import Scenario
 from tests.sim.worlds import members, play, world
 
 
@@ -114,16 +115,34 @@ def test_a_coordinator_that_never_ends_a_round_is_caught(monkeypatch: pytest.Mon
     assert SETTLES in play(world()).broken
 
 
-def test_partitions_that_nobody_reads_are_caught() -> None:
-    """Kafka's own gap (KIP-814): a static leader that was away does not see what grew meanwhile."""
+def grown_while_a_static_leader_was_away() -> Scenario:
+    """KIP-814: it takes the partitions that it finds for those that were assigned."""
     statics = tuple(replace(member, instance_id=member.name) for member in members(2))
-    seen = play(
-        world(
-            ("20s", "kill c1 for 5s"), ("20s", "kill c2 for 5s"), ("21s", "grow orders to 6"), members=statics
-        )
-    )
+    faults = (("20s", "kill c1 for 5s"), ("20s", "kill c2 for 5s"), ("21s", "grow orders to 6"))
+    return world(*faults, members=statics)
+
+
+def forgotten_by_a_static_member() -> Scenario:
+    """KIP-345 with KIP-429: c1 dies with what it was to give up, and comes back to the assignment without it.
+
+    c1 reads on while c2 joins, so that it dies after its SyncGroup and before it has seen the assignment.
+    """
+    first, second = members(2, assignors=("cooperative-sticky",), processing_ms=300, max_poll_records=20)
+    both = (replace(first, instance_id="c1"), replace(second, start_ms=20_000))
+    return world(("28s", "kill c1 for 2s"), members=both)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "unread"),
+    [(grown_while_a_static_leader_was_away(), "orders-4"), (forgotten_by_a_static_member(), "orders-2")],
+)
+def test_partitions_that_nobody_reads_are_caught(scenario: Scenario, unread: str) -> None:
+    """Two gaps of Kafka's own, which end with the next rebalance."""
+    seen = play(scenario)
     assert seen.broken == {SETTLES}
-    assert [violation.what for violation in seen.run.violations] == ["g: orders-4 is read by nobody"]
+    assert [violation.what for violation in seen.run.violations] == [f"g: {unread} is read by nobody"]
+    newcomer = replace(scenario.members[1], name="newcomer", instance_id=None, start_ms=70_000)
+    assert not play(replace(scenario, members=(*scenario.members, newcomer))).broken
 
 
 def test_new_partitions_count_once_metadata_must_have_shown_them() -> None:

@@ -161,7 +161,7 @@ def test_everything_can_be_said():
         (SMALL + "count = 600\n[[members]]\nname='d'\ncount = 600", "members\\[2\\]: more than 1000 members"),
         (SMALL + 'every = "1s"', "members\\[1\\].every: needs a count"),
         (SMALL + 'count = 2\nevery = "1s"\nstart = "never"', "every: needs a count, and a start"),
-        (SMALL + 'start = "10s"', "member 'c1': starts when all is over"),
+        (SMALL + 'start = "20m"', "member 'c1': starts when all is over"),
         (SMALL + 'topics = ["u"]', "member 'c1': there is no topic 'u'"),
         (SMALL + "topics = []", "members\\[1\\].topics: should be a list of texts"),
         (SMALL + 'topics = ["t", "t"]', "members\\[1\\].topics: has a text twice"),

@@ -1,0 +1,175 @@
+"""The group coordinators of a cluster: which node hosts which, their requests, deadlines and answers."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kgroup.broker.hosting import HostedCoordinator, damage
+from kgroup.broker.partition import NO_LEADER, Partition
+from kgroup.errors import DecodeError, SourceError
+from kgroup.group.events import GroupEvent
+from kgroup.group.requests import ReplyBody, RequestBody
+from kgroup.group.settings import GroupSettings
+from kgroup.group.step import Reply, Request
+from kgroup.protocol.error_codes import ErrorCode
+
+NEVER_MS: Final = 1 << 63
+ReplyTo = Callable[[ReplyBody], None]
+_LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
+
+
+class Coordinators:
+    """One for each partition of the offsets topic that has a leader, on the node that leads it.
+
+    `new_uuid` makes member ids; `warn` is told, in a sentence, of a log that cannot be read or written.
+    """
+
+    def __init__(
+        self, settings: GroupSettings, new_uuid: Callable[[], str], warn: Callable[[str], None]
+    ) -> None:
+        self._settings = settings
+        self._new_uuid = new_uuid
+        self._warn = warn
+        self.hosted: dict[int, HostedCoordinator] = {}
+        """By the number of the partition."""
+        self.on_event: Callable[[HostedCoordinator, GroupEvent], None] = lambda hosted, event: None
+        self.on_loaded: Callable[[HostedCoordinator], None] = lambda hosted: None
+        self.on_request: Callable[[RequestBody, ReplyTo], ReplyTo] = lambda body, reply_to: reply_to
+        """Sees every request, and gives back whom its answer goes to."""
+        self._reply_to: dict[int, ReplyTo] = {}
+        self._next_request_id = 0
+        self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
+        self._loading: dict[int, HostedCoordinator] = {}
+        self._deadlines: dict[int, int] = {}  # by node
+
+    # ---- who hosts ----------------------------------------------------------------------------
+
+    def lead(self, partition: Partition, now_ms: int) -> None:
+        """A partition has another leader: what was parked with the last one hears NOT_COORDINATOR."""
+        before = self.hosted.pop(partition.index, None)
+        self._loading.pop(partition.index, None)
+        if before is not None:
+            self.flush_one(before)
+            self._deliver(before.unload(now_ms))
+        if partition.leader == NO_LEADER:
+            return
+        hosted = self._host(partition)
+        if partition.log.end_offset:
+            self._loading[partition.index] = hosted
+        else:
+            hosted.load(1, now_ms)
+            self._watch_deadline(hosted)
+
+    def hang_up(self, node_id: int) -> None:
+        """A node died with its connections: what its clients wait for is not answered."""
+        for hosted in list(self.hosted.values()):
+            if hosted.node_id == node_id:
+                for reply in hosted.fail(ErrorCode.NOT_COORDINATOR):
+                    self._reply_to.pop(reply.request_id, None)
+
+    def _host(self, partition: Partition) -> HostedCoordinator:
+        hosted = HostedCoordinator(
+            partition, self._settings, self._new_uuid, lambda event: self.on_event(hosted, event)
+        )
+        self.hosted[partition.index] = hosted
+        return hosted
+
+    # ---- requests and time --------------------------------------------------------------------
+
+    def submit(
+        self,
+        hosted: HostedCoordinator,
+        body: RequestBody,
+        now_ms: int,
+        client: tuple[str, str] = ("", ""),
+        reply_to: ReplyTo = lambda body: None,
+    ) -> int:
+        """Hand a request to a coordinator; `reply_to` is called by the flush that brings the answer."""
+        self._next_request_id += 1
+        request_id = self._next_request_id
+        self._reply_to[request_id] = self.on_request(body, reply_to)
+        request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
+        hosted.handle(request, now_ms)
+        self._busy[hosted.partition.index] = hosted
+        if self._watch_deadline(hosted) <= now_ms:
+            hosted.expire(now_ms)  # an initial delay of 0 is over at once
+            self._watch_deadline(hosted)
+        return request_id
+
+    def _watch_deadline(self, hosted: HostedCoordinator) -> int:
+        deadline_ms = hosted.next_deadline_ms()
+        if deadline_ms is None:
+            return NEVER_MS
+        if deadline_ms < self._deadlines.get(hosted.node_id, NEVER_MS):
+            self._deadlines[hosted.node_id] = deadline_ms
+        return deadline_ms
+
+    def tick(self, now_ms: int, node_id: int | None = None) -> None:
+        """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
+        for index, hosted in list(self._loading.items()):
+            if node_id in (None, hosted.node_id):
+                self._load(index, hosted, now_ms)
+        for id_, deadline_ms in list(self._deadlines.items()):
+            if deadline_ms <= now_ms and node_id in (None, id_):
+                self._expire(id_, now_ms)
+
+    def _load(self, index: int, hosted: HostedCoordinator, now_ms: int) -> None:
+        try:
+            hosted.load(_LOAD_BATCHES, now_ms)
+        except DecodeError as error:
+            self._warn(damage(hosted.partition, error))
+            del self._loading[index]
+            return
+        if not hosted.is_loading:
+            del self._loading[index]
+            self._busy[index] = hosted
+            self._watch_deadline(hosted)
+            self.on_loaded(hosted)
+
+    def _expire(self, node_id: int, now_ms: int) -> None:
+        del self._deadlines[node_id]
+        for index, hosted in self.hosted.items():
+            if hosted.node_id != node_id:
+                continue
+            hosted.expire(now_ms)
+            if not hosted.is_idle:
+                self._busy[index] = hosted
+            self._watch_deadline(hosted)
+
+    def next_deadline_ms(self, node_id: int | None = None) -> int:
+        """When `tick` is next due, for one node or for all; 0 while coordinators load, or NEVER_MS."""
+        if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
+            return 0
+        if node_id is None:
+            return min(self._deadlines.values(), default=NEVER_MS)
+        return self._deadlines.get(node_id, NEVER_MS)
+
+    # ---- answers ------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write what was decided, then give the answers to whoever asked."""
+        while self._busy:
+            _, hosted = self._busy.popitem()
+            self.flush_one(hosted)
+
+    def flush_one(self, hosted: HostedCoordinator) -> None:
+        """The same for one of them; when its log cannot be written, all that waits is refused."""
+        self._busy.pop(hosted.partition.index, None)
+        try:
+            replies = hosted.flush()
+        except SourceError as error:
+            self._warn(str(error))
+            self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._reload(hosted)
+            return
+        self._deliver(replies)
+
+    def _reload(self, failed: HostedCoordinator) -> None:
+        """What a failed append had decided is void: begin again from what the log says."""
+        if self.hosted.get(failed.partition.index) is failed:
+            self._loading[failed.partition.index] = self._host(failed.partition)
+
+    def _deliver(self, replies: list[Reply]) -> None:
+        for reply in replies:
+            reply_to = self._reply_to.pop(reply.request_id, None)
+            if reply_to is not None:
+                reply_to(reply.body)
