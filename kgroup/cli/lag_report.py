@@ -173,8 +173,8 @@ def lag_report(
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
-            " of --windows; the log's last commit by default.",
+            help="As of when to judge, and the end of --windows. By default the clock's time; for --windows,"
+            " and for --status and --stuck of files not written to for 5 minutes, the log's end.",
             show_default=False,
         ),
     ] = None,
@@ -249,9 +249,10 @@ def lag_report(
     With --windows rows are of the past: one for each window from a partition's first commit on, as it was
     when the window ended. What the data's own logs do not tell of that time is unknown.
 
-    A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
-    when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
-    --stuck goes further, by what other groups read meanwhile and by the topics' own logs: docs/findings.md.
+    A log holds commits, but no log ends of the past. How far other groups read meanwhile, and the topics' own
+    logs, prove what went on all the same: by that --status and --stuck tell who stands still, and never
+    contradict each other. What is not proven is UNKNOWN, not OK. docs/lag_status.md and docs/findings.md
+    have the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
@@ -330,8 +331,8 @@ def lag_report(
         remarks: list[str] = []
         if now is None:
             now_ms = _now_ms(None)  # reading has taken its time
-            if connection is None and scanned.history is not None:
-                now_ms, remarks = judged_at(scanned.history, now_ms)
+            if connection is None and (status or finds):
+                now_ms, remarks = judged_at(scanned.newest, now_ms)
         look = take_look(question, logs, scanned, now_ms)
         view = RowView(by=by, is_table=is_table)
         if finds:
