@@ -64,11 +64,12 @@ def history_on_spark(
     session: "SparkSession", logs: OpenedLogs, options: HistoryOptions
 ) -> Iterator[HistoryThere]:
     """Let executors read the log and make the rows. Raises as `plan_history` does."""
+    from kgroup.log.cut_last import cut_last
     from kgroup.spark import exchange, jobs
     from kgroup.spark.reductions import LastCommitsOfEach
 
     reduction = LastCommitsOfEach(options.keep)
-    with jobs.kept_parts(session, *job_of(logs, reduction)) as parts:
+    with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
         with job_progress(session, "Spark is reading", quiet=options.quiet):
             told = jobs.of_each_part(parts, partial(_told_of, options=options))
         history = plan_history((part.extent for part in told), options)
