@@ -21,7 +21,7 @@ def parts_of(path):
     batches = [item for item in read_segment(path) if isinstance(item, Batch)]
     return [
         last_part(
-            [Slice(path=path, offsets_partition=partition, start=one.position, end=one.position + one.size)],
+            [Slice(path=path, offsets_partition=7, start=one.position, end=one.position + one.size)],
             KEEP,
         )
         for one in batches
