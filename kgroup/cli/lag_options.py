@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.group.time_lag_method import TimeLagMethod
@@ -25,6 +26,7 @@ TimeLagOption = Annotated[
         help="How long the first unread record has waited, and how the lag changes: exact, by the record's"
         " timestamp; bisect, by asking a cluster for offsets by time; interpolate, by past log ends.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 
@@ -34,6 +36,7 @@ StuckOption = Annotated[
         "--stuck",
         help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a storm;"
         " since when, by what evidence, and what to try.",
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 ExplainOption = Annotated[
@@ -44,6 +47,7 @@ ExplainOption = Annotated[
         help="All about one group on a page: state, members, partitions and the rules that decided, what is"
         " wrong and what to try.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 BreakdownOption = Annotated[
@@ -52,6 +56,7 @@ BreakdownOption = Annotated[
         "--breakdown",
         help="What the lag is made of: records, aborted and undecided ones, markers of transactions, offsets"
         " without a record, offsets deleted unread; and when the committed offset expires.",
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 RetentionOption = Annotated[
@@ -61,6 +66,7 @@ RetentionOption = Annotated[
         metavar="DURATION",
         help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 FailOnOption = Annotated[
@@ -71,6 +77,7 @@ FailOnOption = Annotated[
         help="Exit 3 if a group is stuck, if a partition's lag is above N (lag=N), or if a partition has this"
         " status (ERR is STOP, STALL or REWIND); or if there is this finding. Repeatable.",
         show_default=False,
+        rich_help_panel=Section.BEHAVIOUR,
     ),
 ]
 WindowsOption = Annotated[
@@ -81,6 +88,7 @@ WindowsOption = Annotated[
         help="The history instead of the present: a row for each window of this length, as it was when the"
         " window ended.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 SinceOption = Annotated[
@@ -90,6 +98,7 @@ SinceOption = Annotated[
         metavar="TIME",
         help="The first of --windows; by default the log's first commit.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 
@@ -98,6 +107,7 @@ StreamOption = Annotated[
     typer.Option(
         "--stream",
         help="With --spark and --bootstrap-server: go on reading, and report again after each micro-batch.",
+        rich_help_panel=Section.SPARK,
     ),
 ]
 CheckpointOption = Annotated[
@@ -107,16 +117,35 @@ CheckpointOption = Annotated[
         metavar="DIR",
         help="Where --stream remembers how far it has read, and what came of it.",
         show_default=False,
+        rich_help_panel=Section.SPARK,
     ),
 ]
-OnceOption = Annotated[bool, typer.Option("--once", help="Stop --stream when all is read that is there now.")]
+OnceOption = Annotated[
+    bool,
+    typer.Option(
+        "--once",
+        help="Stop --stream when all is read that is there now.",
+        rich_help_panel=Section.SPARK,
+    ),
+]
 EveryOption = Annotated[
     str,
-    typer.Option("--every", metavar="DURATION", help="From one micro-batch of --stream to the next."),
+    typer.Option(
+        "--every",
+        metavar="DURATION",
+        help="From one micro-batch of --stream to the next.",
+        rich_help_panel=Section.SPARK,
+    ),
 ]
 MaxOffsetsOption = Annotated[
     int,
-    typer.Option("--max-offsets", metavar="N", min=1, help="Records of one micro-batch of --stream, about."),
+    typer.Option(
+        "--max-offsets",
+        metavar="N",
+        min=1,
+        help="Records of one micro-batch of --stream, about.",
+        rich_help_panel=Section.SPARK,
+    ),
 ]
 
 RemoteOption = Annotated[
@@ -126,11 +155,16 @@ RemoteOption = Annotated[
         metavar="URL",
         help="Instead of --master: the Spark Connect server to use, sc://HOST or sc://HOST:PORT.",
         show_default=False,
+        rich_help_panel=Section.SPARK,
     ),
 ]
 ShipOption = Annotated[
     bool,
-    typer.Option("--ship", help="Send kgroup's code along to executors, where it is not installed."),
+    typer.Option(
+        "--ship",
+        help="Send kgroup's code along to executors, where it is not installed.",
+        rich_help_panel=Section.SPARK,
+    ),
 ]
 
 
@@ -141,6 +175,7 @@ ByOption = Annotated[
         metavar="group|topic|member",
         help="A row with sums for each; what is unknown is counted apart.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 WatchOption = Annotated[
@@ -150,10 +185,16 @@ WatchOption = Annotated[
         metavar="SECONDS",
         help="Look again and again, and show how fast the lag grows between the looks, until Ctrl-C.",
         show_default=False,
+        rich_help_panel=Section.SHOWN,
     ),
 ]
 PrometheusOption = Annotated[
-    bool, typer.Option("--prometheus", help="Print metrics in the text format of Prometheus.")
+    bool,
+    typer.Option(
+        "--prometheus",
+        help="Print metrics in the text format of Prometheus.",
+        rich_help_panel=Section.OUTPUT,
+    ),
 ]
 ServeMetricsOption = Annotated[
     str | None,
@@ -162,6 +203,7 @@ ServeMetricsOption = Annotated[
         metavar="[HOST:]PORT",
         help="Serve the same metrics at /metrics, of a new look at each scrape; on 127.0.0.1 by default.",
         show_default=False,
+        rich_help_panel=Section.OUTPUT,
     ),
 ]
 HtmlOption = Annotated[
@@ -171,6 +213,7 @@ HtmlOption = Annotated[
         metavar="FILE",
         help="Also write a page for a browser to FILE: the lag of every group over time.",
         show_default=False,
+        rich_help_panel=Section.OUTPUT,
     ),
 ]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.complete_names import complete_groups, complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.lag_checks import check_options, given_options
 from kgroup.cli.lag_options import (
@@ -46,22 +45,11 @@ from kgroup.cli.lag_spark import (
     spark_session,
     which_spark,
 )
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Paths,
-    Quiet,
-    Strict,
-    connection_options,
-    require_one_source,
-)
+from kgroup.cli.options import Groups, Output, Quiet, Source, Strict, Topics
+from kgroup.cli.section import Section
 from kgroup.errors import FindingsError, InputError
 from kgroup.group.lag_rules import RuleSet
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
+from kgroup.report.emit import OutputFormat, emit, emit_lines
 from kgroup.report.table import printable
 
 if TYPE_CHECKING:
@@ -118,26 +106,9 @@ EXAMPLES: Final = (
 
 
 def lag_report(
+    *,
     context: typer.Context,
-    paths: Paths = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="Only this group, or all that match a pattern; repeatable.",
-        ),
-    ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="NAME",
-            autocompletion=complete_topics,
-            help="Only this topic, or all that match a pattern; repeatable.",
-        ),
-    ] = None,
+    source: Source,
     log_ends: Annotated[
         Path | None,
         typer.Option(
@@ -146,10 +117,18 @@ def lag_report(
             help="Log ends that win over those found beside the logs. CSV with the columns topic, partition,"
             " log_end_offset, perhaps log_start_offset and topic_id; or JSON like a capture's topics.json.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
+    groups: Groups = None,
+    topics: Topics = None,
     only_lagging: Annotated[
-        bool, typer.Option("--only-lagging", help="Only partitions with a lag above 0.")
+        bool,
+        typer.Option(
+            "--only-lagging",
+            help="Only partitions with a lag above 0.",
+            rich_help_panel=Section.SELECTION,
+        ),
     ] = False,
     status: Annotated[
         bool,
@@ -157,6 +136,7 @@ def lag_report(
             "--status",
             help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
             " or UNKNOWN, with the rule that decided and its numbers.",
+            rich_help_panel=Section.SHOWN,
         ),
     ] = False,
     rules: Annotated[
@@ -166,6 +146,7 @@ def lag_report(
             metavar="burrow|kgroup",
             help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
             show_default=False,
+            rich_help_panel=Section.SHOWN,
         ),
     ] = None,
     now: Annotated[
@@ -176,27 +157,33 @@ def lag_report(
             help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
             " of --windows; the log's last commit by default.",
             show_default=False,
+            rich_help_panel=Section.SHOWN,
         ),
     ] = None,
     stuck: StuckOption = False,
     explain: ExplainOption = None,
-    fail_on: FailOnOption = None,
+    time_lag: TimeLagOption = None,
     breakdown: BreakdownOption = False,
     offsets_retention: RetentionOption = None,
-    time_lag: TimeLagOption = None,
     by: ByOption = None,
+    history: WindowsOption = None,
+    since: SinceOption = None,
     watch: WatchOption = None,
+    output: Output,
     prometheus: PrometheusOption = False,
     serve_metrics: ServeMetricsOption = None,
     html: HtmlOption = None,
-    history: WindowsOption = None,
-    since: SinceOption = None,
-    stream: StreamOption = False,
-    checkpoint: CheckpointOption = None,
-    once: OnceOption = False,
-    every: EveryOption = "10s",
-    max_offsets: MaxOffsetsOption = 1_000_000,
-    spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
+    quiet: Quiet = False,
+    strict: Strict = False,
+    fail_on: FailOnOption = None,
+    spark: Annotated[
+        bool,
+        typer.Option(
+            "--spark",
+            help="Let Spark read the logs.",
+            rich_help_panel=Section.SPARK,
+        ),
+    ] = False,
     master: Annotated[
         str | None,
         typer.Option(
@@ -204,15 +191,20 @@ def lag_report(
             metavar="URL",
             help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
             show_default=False,
-        ),
-    ] = None,
-    spark_conf: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
+            rich_help_panel=Section.SPARK,
         ),
     ] = None,
     remote: RemoteOption = None,
+    spark_conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--spark-conf",
+            metavar="KEY=VALUE",
+            help="A Spark setting; repeatable.",
+            show_default=False,
+            rich_help_panel=Section.SPARK,
+        ),
+    ] = None,
     ship: ShipOption = False,
     save_as: Annotated[
         str | None,
@@ -222,16 +214,14 @@ def lag_report(
             help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
             " --stuck the findings, too, as TABLE_findings.",
             show_default=False,
+            rich_help_panel=Section.SPARK,
         ),
     ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
-    quiet: Quiet = False,
-    strict: Strict = False,
+    stream: StreamOption = False,
+    checkpoint: CheckpointOption = None,
+    once: OnceOption = False,
+    every: EveryOption = "10s",
+    max_offsets: MaxOffsetsOption = 1_000_000,
 ) -> None:
     """Say how far every group is behind.
 
@@ -263,25 +253,20 @@ def lag_report(
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
-    require_one_source(paths, live=bootstrap_server is not None)
-    if "-" in (paths or ()):
+    if "-" in source.paths:
         raise InputError("-: lag-report cannot read standard input, it needs files")
-    for path in paths or ():
+    for path in source.paths:
         if "://" in path and not spark:
             raise InputError(f"{path}: a path of this kind is for --spark")
     check_options(given_options(context))
-    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
     views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
-    views.check(destination)
+    views.check(output)
     failing = FailOn.parse(fail_on or [])
     finds = stuck or explain is not None or bool(failing.findings)
     status = status or bool(failing.statuses) or (stuck and save_as is not None)
     if time_lag is not None:
-        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
+        check_time_lag(time_lag, live=source.is_live, repeated=views.repeated)
     now_ms = _now_ms(now)
-    connection = None
-    if bootstrap_server is not None:
-        connection = connection_options(bootstrap_server, command_config, client_properties)
     on_spark = SparkOptions(
         master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
     )
@@ -300,28 +285,27 @@ def lag_report(
     if views.repeated:
         from kgroup.cli.lag_repeat import repeat
 
-        repeat(question, views, paths or [], connection, destination)
+        repeat(question, views, source.paths, source.connection, output)
         return
-    is_table = output_format is OutputFormat.TABLE and save_as is None
-    if stream and connection is not None:
+    is_table = output.format is OutputFormat.TABLE and save_as is None
+    if stream and source.connection is not None:
         settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
-        check_destination(destination)
-        check_cluster(connection)
+        check_destination(output)
+        check_cluster(source.connection)
         with spark_session(on_spark, quiet=quiet) as session:
             assert session is not None
-            report_stream(
-                session, connection, question, settings, columns_of(question, is_table=is_table), destination
-            )
+            columns = columns_of(question, is_table=is_table)
+            report_stream(session, source.connection, question, settings, columns, output)
         return
     began = time.monotonic()
     with (
-        _opened(paths or [], connection) as logs,
+        _opened(source.paths, source.connection) as logs,
         spark_session(on_spark if spark else None, quiet=quiet) as session,
     ):
         if history is not None:
             span = (_since_ms(since, now_ms), now_ms if now else None)
             history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
-            report_history(session, logs, history_options, save_as, destination)
+            report_history(session, logs, history_options, save_as, output)
             return
         if session is not None:
             scanned, past = read_on_spark(session, logs, question)
@@ -338,8 +322,8 @@ def lag_report(
             if session is not None and save_as is not None:
                 save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
             asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
-            judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, destination)
+            judge_ms = now_ms if now or source.is_live else None
+            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, output)
         if session is not None and save_as is not None:
             save_rows(
                 session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
@@ -347,9 +331,9 @@ def lag_report(
         elif stuck or explain is not None:
             failing.look_at(look.rows(view.columns(look)))
         elif prometheus:
-            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
+            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), output)
         else:
-            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
+            emit(view.rows(look, failing.watched_rows), view.columns(look), output)
         if html is not None:
             write_html(look, logs, html)
     problems = look.problems()

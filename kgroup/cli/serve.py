@@ -14,6 +14,7 @@ import typer
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
+from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.net.control import ControlServer, control_path
 from kgroup.net.running import TopicRequest, start_cluster
@@ -34,15 +35,27 @@ _STATUS_S: Final = 1.0
 
 
 def serve(
+    *,
     listen: Annotated[
         str,
         typer.Option(
             "--listen",
             metavar="HOST:PORT",
             help="Address of the first node; the others take the ports after it. Port 0: free ports.",
+            rich_help_panel=Section.SETUP,
         ),
     ] = "127.0.0.1:9092",
-    nodes: Annotated[int, typer.Option("--nodes", metavar="N", min=1, max=100, help="How many brokers.")] = 1,
+    nodes: Annotated[
+        int,
+        typer.Option(
+            "--nodes",
+            metavar="N",
+            min=1,
+            max=100,
+            help="How many brokers.",
+            rich_help_panel=Section.SETUP,
+        ),
+    ] = 1,
     data_dir: Annotated[
         Path | None,
         typer.Option(
@@ -50,6 +63,7 @@ def serve(
             metavar="DIR",
             help="Keep topics, commits and groups here, as Kafka's own segment files. Without: in memory.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     properties_file: Annotated[
@@ -59,6 +73,7 @@ def serve(
             metavar="FILE",
             help="Broker settings by Kafka's names, as in server.properties.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     settings: Annotated[
@@ -66,8 +81,9 @@ def serve(
         typer.Option(
             "--property",
             metavar="NAME=VALUE",
-            help="One broker setting, over what --properties says; may be repeated.",
+            help="One broker setting, over what --properties says; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     topics: Annotated[
@@ -75,8 +91,9 @@ def serve(
         typer.Option(
             "--topic",
             metavar="NAME[:PARTITIONS]",
-            help="Make this topic if it is not there; may be repeated.",
+            help="Make this topic if it is not there; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     fsync: Annotated[
@@ -85,6 +102,7 @@ def serve(
             "--fsync",
             help="Answer only when records are on the disk itself. Without: in the file, which survives a "
             "kill of the process but not a loss of power.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
     insecure: Annotated[
@@ -92,15 +110,25 @@ def serve(
         typer.Option(
             "--insecure",
             help="Listen on an address that other machines reach, without authentication and encryption.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="No status line on the terminal, only warnings and errors.")
+        bool,
+        typer.Option(
+            "-q",
+            "--quiet",
+            help="No status line on the terminal, only warnings and errors.",
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
     ] = False,
     verbose: Annotated[
         bool,
         typer.Option(
-            "-v", "--verbose", help="Name settings without effect and connections that were closed."
+            "-v",
+            "--verbose",
+            help="Name settings without effect and connections that were closed.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
 ) -> None:
