@@ -21,12 +21,13 @@ from kafka.protocol.consumer import (
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kgroup.assignors.model import TopicPartition, group_by_topic
+from kgroup.broker.fetching import READ_COMMITTED, READ_UNCOMMITTED
+from kgroup.broker.reading import read_batches
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member_calls import (
     CommittedOffset,
     Fetch,
     FetchedPartition,
-    FetchedRecord,
     FetchResponse,
     FindCoordinator,
     FindCoordinatorResponse,
@@ -237,7 +238,7 @@ def _list_fields(body: ListOffsets) -> dict[str, Any]:
     partition = topic.ListOffsetsPartition
     return {
         "replica_id": _CLIENT,
-        "isolation_level": 0,
+        "isolation_level": READ_COMMITTED if body.read_committed else READ_UNCOMMITTED,
         "topics": [
             topic(
                 name=name,
@@ -262,7 +263,7 @@ def _fetch_fields(body: Fetch) -> dict[str, Any]:
         "max_wait_ms": body.max_wait_ms,
         "min_bytes": body.min_bytes,
         "max_bytes": body.max_bytes,
-        "isolation_level": 0,
+        "isolation_level": READ_COMMITTED if body.read_committed else READ_UNCOMMITTED,
         "session_id": body.session_id,
         "session_epoch": body.session_epoch,
         "topics": [
@@ -430,24 +431,17 @@ def _read_fetched(asked: Fetch, body: Any) -> FetchResponse:
 def _read_partition(
     partition: TopicPartition, answer: Any, offsets: Mapping[TopicPartition, int]
 ) -> FetchedPartition:
-    records: list[FetchedRecord] = []
-    next_offset: int | None = None
     name = f"{partition[0]}-{partition[1]} from offset {offsets.get(partition)}"
-    for batch, decoded in _whole_batches(bytes(answer.records or b""), name):
-        next_offset = batch.last_offset + 1
-        if not batch.control:
-            records.extend(
-                FetchedRecord(
-                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
-                )
-                for each in decoded
-            )
+    records, next_offset = read_batches(
+        _whole_batches(bytes(answer.records or b""), name),
+        [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()],
+    )
     return FetchedPartition(
         partition=partition,
         error_code=_error(answer.error_code),
         high_watermark=answer.high_watermark,
         log_start_offset=-1 if answer.log_start_offset is None else answer.log_start_offset,
-        records=tuple(records),
+        records=records,
         next_offset=next_offset,
     )
 

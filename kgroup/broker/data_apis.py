@@ -1,6 +1,6 @@
 """Records in and out: Produce and Fetch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.protocol.consumer.fetch import FetchResponse
@@ -9,6 +9,7 @@ from kafka.protocol.producer.produce import ProduceResponse
 from kgroup.broker import api_table as api
 from kgroup.broker.fetching import READ_COMMITTED, FetchPart, WaitingFetch
 from kgroup.broker.partition import Partition
+from kgroup.broker.producers import AbortedTransaction
 from kgroup.broker.wire import Call, required
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.batch_header import read_header
@@ -173,6 +174,7 @@ class ReadPart(NamedTuple):
     last_stable_offset: int = _NO_OFFSET
     log_start_offset: int = _NO_OFFSET
     records: bytes = b""
+    aborted: Sequence[AbortedTransaction] = ()
 
 
 def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
@@ -198,7 +200,10 @@ def _read_part(
     # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
     if not error and end > part.offset and left_bytes > 0:
         records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
-    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records)
+    aborted: Sequence[AbortedTransaction] = ()
+    if fetch.read_committed and not error:
+        aborted = partition.producers.aborted_between(part.offset, stable)
+    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
 
 
 def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
@@ -218,14 +223,13 @@ def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
 
 def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
     version = fetch.call.version
-    partition = read.part.partition
     aborted = None
-    if fetch.read_committed and partition is not None and not read.error_code:
+    if fetch.read_committed and read.part.partition is not None and not read.error_code:
         aborted = [
             FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
                 version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset
             )
-            for aborted in partition.producers.aborted_between(read.part.offset, read.last_stable_offset)
+            for aborted in read.aborted
         ]
     return FetchResponse.FetchableTopicResponse.PartitionData(
         version=version,

@@ -3,7 +3,7 @@
 What the wire would bring is what the newest versions say, as between `client_wire.py` and a node of today.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from kgroup.broker.coordination import ask_coordinator
 from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
 from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.offset_apis import commit_known
+from kgroup.broker.reading import read_batches
 from kgroup.broker.wire import Call
-from kgroup.group.member_calls import Fetch, FetchedPartition, FetchedRecord, FetchResponse
+from kgroup.group.member_calls import Fetch, FetchedPartition, FetchResponse
 from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, ReplyBody, SyncGroup
-from kgroup.log.batch import decode_batch
+from kgroup.log.batch import Batch, LogRecord, decode_batch
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 
@@ -71,7 +72,7 @@ def _fetch(
             for topic, indexes in by_topic.items()
             for index in indexes
         ),
-        read_committed=False,
+        read_committed=body.read_committed,
         min_bytes=body.min_bytes,
         max_bytes=body.max_bytes,
         finish=lambda fetch: answer(
@@ -83,26 +84,24 @@ def _fetch(
 
 def _fetched(read: ReadPart) -> FetchedPartition:
     part = read.part
-    records: list[FetchedRecord] = []
-    next_offset: int | None = None
-    position = 0
-    while position < len(read.records):  # whole batches, as they lie in the log
-        end = position + read_header(read.records, position).size
-        batch = decode_batch(read.records[position:end])
-        position = end
-        next_offset = batch.last_offset + 1
-        if not batch.control:
-            records.extend(
-                FetchedRecord(
-                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
-                )
-                for each in batch.records()
-            )
+    records, next_offset = read_batches(
+        _batches(read.records), [(each.producer_id, each.first_offset) for each in read.aborted]
+    )
     return FetchedPartition(
         partition=(part.topic, part.partition_index),
         error_code=read.error_code,
         high_watermark=read.high_watermark,
         log_start_offset=read.log_start_offset,
-        records=tuple(records),
+        records=records,
         next_offset=next_offset,
     )
+
+
+def _batches(raw: bytes) -> Iterator[tuple[Batch, list[LogRecord]]]:
+    """Whole batches, as they lie in the log."""
+    position = 0
+    while position < len(raw):
+        end = position + read_header(raw, position).size
+        batch = decode_batch(raw[position:end])
+        position = end
+        yield batch, batch.records()

@@ -10,6 +10,7 @@ from kgroup.group.timers import Timers
 if TYPE_CHECKING:
     from kgroup.broker.wire import Call
 
+READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
 

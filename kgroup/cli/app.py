@@ -6,7 +6,8 @@ Only the module of the command that runs is imported.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any, Final, NoReturn
 
@@ -119,12 +120,20 @@ class CommandGroup(TyperGroup):
         return name, load_command(name) if name else None, rest
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Parse and run; a command line that makes no sense ends in one line too, not in typer's several."""
+        """Parse and run; whatever goes wrong, in the command line or later, ends in `kgroup: why`."""
         try:
             status = super().main(*args, **extra | {"standalone_mode": False})
         except TyperException as error:
             print(f"kgroup: {printable(usage_error_line(error))}", file=sys.stderr)
             status = getattr(error, "exit_code", 2)
+        except KgroupError as error:
+            status = _failed(str(error), error.exit_code)
+        except OSError as error:
+            # What names no file was written to standard output, and is written there once more at exit.
+            if not error.filename:
+                _give_up_output()
+            where = error.filename or "standard output"
+            status = _failed(f"{where}: {error.strerror or error}", KgroupError.exit_code)
         sys.exit(status or 0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -132,30 +141,36 @@ class CommandGroup(TyperGroup):
         if not args and not ctx.resilient_parsing:  # which it is for shell completion and the man pages
             print(ctx.get_help(), file=sys.stderr)
             raise typer.Exit(2)
-        parsed: list[str] = super().parse_args(ctx, args)
+        with _quiet_when_nobody_reads():
+            parsed: list[str] = super().parse_args(ctx, args)
         return parsed
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; KgroupError and errors of the operating system end in `kgroup: why`."""
-        try:
+        """Run the command, and have all that it printed out of the way."""
+        with _quiet_when_nobody_reads():
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except KgroupError as error:
-            _fail(str(error), error.exit_code)
-        except BrokenPipeError:
-            # The interpreter flushes standard output once more at exit; let that go nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            _fail(f"{where}{error.strerror or error}", KgroupError.exit_code)
         return result
 
 
-def _fail(why: str, exit_code: int) -> NoReturn:
+def _failed(why: str, exit_code: int) -> int:
     one_line = printable(" ".join(why.split()))
     print(f"kgroup: {one_line}", file=sys.stderr)
-    raise typer.Exit(exit_code)
+    return exit_code
+
+
+@contextmanager
+def _quiet_when_nobody_reads() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _give_up_output()
+        raise typer.Exit(0) from None
+
+
+def _give_up_output() -> None:
+    """The interpreter flushes standard output once more at exit; let that go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _examples_text(examples: Sequence[Example]) -> str:

@@ -60,9 +60,10 @@ def read_logged_group(
     found = _classic(own, group) or _modern(own, names)
     if found is None:
         where = "" if live is not None else f"{', '.join(paths)}: "
+        here = "in this log" if live is None else "here"
         others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
         hint = did_you_mean(group, others)
-        raise SourceError(f"{where}no group '{group}' with members is in this log{hint}")
+        raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
     topics = _topics(found.plan, listings, given)
     plan = replace(found.plan, topics=tuple(topics))
     return replace(found, plan=plan, notes=(*found.notes, *damage, *reader.problems))

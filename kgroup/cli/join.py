@@ -5,7 +5,7 @@ import signal
 import ssl
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -18,8 +18,12 @@ from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
 from kgroup.group.member_settings import MemberSettings, OffsetReset
-from kgroup.net.client import GroupMember, bootstrap_nodes, require_reachable
-from kgroup.net.properties import ConnectionOptions, client_config
+from kgroup.net.client import GroupMember
+from kgroup.net.consumer_properties import member_settings
+from kgroup.net.first_contact import require_broker
+from kgroup.net.login import Login
+from kgroup.net.member_connection import Security
+from kgroup.net.properties import ConnectionOptions, client_config, parse_servers
 from kgroup.report.emit import OutputFormat
 
 EXAMPLES: Final = (
@@ -39,21 +43,6 @@ EXAMPLES: Final = (
     ),
 )
 _POLL_S: Final = 0.2
-_INTEGERS: Final = (
-    "session_timeout_ms",
-    "heartbeat_interval_ms",
-    "max_poll_interval_ms",
-    "max_poll_records",
-    "auto_commit_interval_ms",
-    "metadata_max_age_ms",
-    "request_timeout_ms",
-    "default_api_timeout_ms",
-    "retry_backoff_ms",
-    "retry_backoff_max_ms",
-    "fetch_max_wait_ms",
-    "fetch_min_bytes",
-    "fetch_max_bytes",
-)
 
 
 def join(
@@ -123,14 +112,16 @@ def join(
         ),
     ] = None,
     start: Annotated[
-        OffsetReset,
+        OffsetReset | None,
         typer.Option(
             "--from",
             metavar="WHERE",
-            help="Where to begin without a commit: earliest, latest or none (fail), as auto.offset.reset.",
+            help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
+            "auto.offset.reset says, or latest.",
+            show_default=False,
             rich_help_panel=Section.SETUP,
         ),
-    ] = OffsetReset.LATEST,
+    ] = None,
     group_instance_id: Annotated[
         str | None,
         typer.Option(
@@ -175,8 +166,8 @@ def join(
     """Be a member of a consumer group.
 
     Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
-    reads is counted, not shown. -X and --command-config take the timeouts of Kafka's consumer
-    (session.timeout.ms, ...). -o is table (lines of text) or jsonl.
+    reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
+    (session.timeout.ms, isolation.level, ...). -o is table (lines of text) or jsonl.
     """
     if bool(topics) == (pattern is not None):
         raise InputError("give --topic or --pattern, and not both")
@@ -187,28 +178,30 @@ def join(
         command_config=command_config,
         properties=client_properties or (),
     ).read_properties()
-    settings = replace(
-        _settings(group, properties),
-        group_instance_id=group_instance_id,
-        auto_offset_reset=start,
-        partition_assignment_strategy=tuple(assignors or ("range", "cooperative-sticky")),
-    )
-    nodes, tls = bootstrap_nodes(bootstrap_server), _tls(properties)
+    said = {
+        "client.id": client_id,
+        "group.instance.id": group_instance_id,
+        "auto.offset.reset": start,
+        "partition.assignment.strategy": ",".join(assignors) if assignors else None,
+    }
+    properties = {**properties, **{key: value for key, value in said.items() if value is not None}}
+    settings = member_settings(group, properties)
+    servers, config = parse_servers(bootstrap_server), client_config(properties)
     stop = asyncio.Event()
     created = []
     for number in range(1, members + 1):
-        own = _numbered(settings, number, members, client_id)
+        own = _numbered(settings, number, members)
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, nodes, tls, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, servers, config, tuple(topics or ()), pattern, _seconds(duration)))
 
 
 async def _run(
     created: list[tuple[MemberSettings, MemberEvents]],
     stop: asyncio.Event,
-    nodes: list[Node],
-    tls: ssl.SSLContext | None,
+    servers: list[tuple[str, int]],
+    config: dict[str, object],
     topics: tuple[str, ...],
     pattern: str | None,
     seconds: float | None,
@@ -218,16 +211,18 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
+    security = _security(config)
+    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
     members = []
     for settings, events in created:
-        member = GroupMember(settings, nodes, events, tls)
+        member = GroupMember(settings, nodes, events, security)
         events.machine = member.machine
         if pattern is not None:
             member.subscribe_pattern(pattern)
         else:
             member.subscribe(topics)
         members.append((member, events))
-    await require_reachable(nodes)
+    require_broker(servers, config)  # without await: no member tries before it is clear who listens
     lives = [_live(member, events, stop) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]
@@ -249,47 +244,21 @@ async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) 
     events.left()
 
 
-def _numbered(settings: MemberSettings, number: int, members: int, client_id: str | None) -> MemberSettings:
+def _numbered(settings: MemberSettings, number: int, members: int) -> MemberSettings:
     """The settings of the n-th member: names of its own."""
     suffix = f"-{number}" if members > 1 else ""
-    instance = settings.group_instance_id
+    named, instance = settings.client_id, settings.group_instance_id
     return replace(
         settings,
-        client_id=f"consumer-{settings.group_id}-{number}" if client_id is None else client_id + suffix,
+        client_id=named + suffix if named else f"consumer-{settings.group_id}-{number}",
         group_instance_id=None if instance is None else instance + suffix,
     )
 
 
-def _settings(group: str, properties: Mapping[str, str]) -> MemberSettings:
-    given: dict[str, Any] = {}
-    for name in _INTEGERS:
-        key = name.replace("_", ".")
-        if key in properties:
-            given[name] = _positive(key, properties[key])
-    if "max.partition.fetch.bytes" in properties:
-        key = "max.partition.fetch.bytes"
-        given["max_partition_fetch_bytes"] = _positive(key, properties[key])
-    if "enable.auto.commit" in properties:
-        given["enable_auto_commit"] = properties["enable.auto.commit"].lower() == "true"
-    if "client.rack" in properties:
-        given["client_rack"] = properties["client.rack"] or None
-    return MemberSettings(group_id=group, **given)
-
-
-def _positive(key: str, text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 2**31:
-        raise InputError(f"{key}={text}: a whole number from 1 to 2147483647 is needed")
-    return int(text)
-
-
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
-    config = client_config(properties)
-    protocol = config["security_protocol"]
-    if protocol not in ("PLAINTEXT", "SSL"):
-        raise InputError(f"security.protocol={protocol}: join can do PLAINTEXT and SSL")
+def _security(config: Mapping[str, object]) -> Security:
     context = config.get("ssl_context")
     assert context is None or isinstance(context, ssl.SSLContext)
-    return context
+    return Security(tls=context, login=Login(config) if "sasl_mechanism" in config else None)
 
 
 def _seconds(duration: str | None) -> float | None:

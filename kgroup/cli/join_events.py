@@ -8,7 +8,7 @@ from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord
 from kgroup.group.member_step import Callback, CallbackKind, CommitOutcome
-from kgroup.net.client import Exchange
+from kgroup.net.member_connection import Exchange
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.report.emit import to_json
 from kgroup.report.exchange_text import api_name, byte_lines, field_lines, json_fields
@@ -115,9 +115,10 @@ class MemberEvents:
             return
         arrow = "->" if exchange.is_request else "<-"
         waits = "" if exchange.timeout_ms is None else f", timeout {exchange.timeout_ms} ms"
+        size = f"{len(exchange.frame)} bytes" if exchange.frame else "its bytes are secret"
         self._say(
             f"{arrow} {api_name(exchange.api)} v{exchange.version}",
-            f"{exchange.node}, correlation id {exchange.correlation_id}, {len(exchange.frame)} bytes{waits}",
+            f"{exchange.node}, correlation id {exchange.correlation_id}, {size}{waits}",
         )
         lines = [*field_lines(fields), *byte_lines(exchange.frame)]
         self._print("\n".join(lines))

@@ -248,7 +248,7 @@ def lag_report(
     from kgroup.cli.lag_html import write_html
     from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
     from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
-    from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
+    from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
     from kgroup.cli.lag_views import RowView, columns_of, metrics
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
@@ -308,22 +308,22 @@ def lag_report(
             report_history(session, logs, history_options, save_as, output)
             return
         if session is not None:
-            scanned, past = read_on_spark(session, logs, question)
+            scanned = read_on_spark(session, logs, question)
         else:
             scanned = scan_logs(logs.sources, question)
-            past = history_of(logs.sources, quiet=quiet) if finds else None
+        remarks: list[str] = []
         if now is None:
             now_ms = _now_ms(None)  # reading has taken its time
+            if not source.is_live and scanned.history is not None:
+                now_ms, remarks = judged_at(scanned.history, now_ms)
         look = take_look(question, logs, scanned, now_ms)
         view = RowView(by=by, is_table=is_table)
-        remarks: list[str] = []
-        if past is not None:
+        if finds:
             save = None
             if session is not None and save_as is not None:
                 save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
             asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
-            judge_ms = now_ms if now or source.is_live else None
-            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, output)
+            remarks += emit_findings(look, scanned, asked, failing, output)
         if session is not None and save_as is not None:
             save_rows(
                 session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet

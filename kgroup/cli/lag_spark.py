@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
     from kgroup.cli.lag_look import LagQuestion, OpenedLogs
     from kgroup.log.partition import SegmentFile
-    from kgroup.log.scan import Newest
-    from kgroup.log.scan_history import History
-    from kgroup.log.scan_last import LastCommits
+    from kgroup.log.scanned import Scanned
     from kgroup.spark.reductions import Part, Reduction
 
 DEFAULT_MASTER = "local[*]"
@@ -71,23 +69,22 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
         yield session
 
 
-def read_on_spark(
-    session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion"
-) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
-    """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
+def read_on_spark(session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion") -> "Scanned":
+    """What reading the logs here says, all in one job."""
     from kgroup.log.scan_last import Keep, counting
+    from kgroup.log.scanned import Scanned
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
     with job_progress(session, "Spark is reading", quiet=question.quiet):
         if question.window_commits is None:
-            return (_reduced(session, logs, NewestRecords()), None), None
+            return Scanned(_reduced(session, logs, NewestRecords()))
         keep = Keep(slots=question.window_commits)
         for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
-        if not question.findings:
+        if not question.needs_history:
             newest, last = _reduced(session, logs, for_look)
-            return (newest, counting(last, keep)), None
-        (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
-        return (newest, counting(last, keep)), past
+            return Scanned(newest, counting(last, keep))
+        (newest, last), history = _reduced(session, logs, Both(for_look, ReachAndRounds()))
+        return Scanned(newest, counting(last, keep), history)
 
 
 def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:

@@ -10,7 +10,9 @@ from kgroup.cli.lag_views import lagging
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
+from kgroup.log.scan_history import History
 from kgroup.log.scan_last import Keep, LastPart, counting
+from kgroup.log.scanned import Scanned
 from kgroup.log.sources import Sources
 from kgroup.net.admin import Cluster
 from kgroup.net.offsets_topic import LiveOffsetsTopic
@@ -82,7 +84,7 @@ def report_stream(
     destination: OutputOptions,
 ) -> None:
     """Write the report after each micro-batch, until the query is stopped or all is read."""
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
     from kgroup.spark.shipping import is_connected
     from kgroup.spark.stream import StreamOptions, run_stream
 
@@ -91,7 +93,8 @@ def report_stream(
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),
-        reduction=Both(NewestRecords(), LastCommitsOfEach(_KEEP)),
+        # The same whatever is asked, as a checkpoint may be gone on with to ask something else.
+        reduction=Both(Both(NewestRecords(), LastCommitsOfEach(_KEEP)), ReachAndRounds()),
         checkpoint=settings.checkpoint,
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
@@ -111,14 +114,15 @@ class _Report:
     columns: "Sequence[Column]"
     destination: OutputOptions
 
-    def each(self, number: int, state: tuple[Newest, LastPart]) -> None:
-        newest, last = state
+    def each(self, number: int, state: tuple[tuple[Newest, LastPart], History]) -> None:
+        (newest, last), history = state
+        scanned = Scanned(newest, counting(last, _KEEP), history)
         now_ms = self.settings.now_ms or int(time.time() * 1000)
         # While it catches up a group may not have come yet, which is no mistake of the user's.
         everything = replace(self.question, groups=None)
         with Cluster(self.connection) as cluster:
             logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
-            look = take_look(everything, logs, (newest, counting(last, _KEEP)), now_ms)
+            look = take_look(everything, logs, scanned, now_ms)
             self._write(number, self._rows(look))
         if not self.question.quiet:
             print(f"kgroup: micro-batch {number}: {newest.records} records so far", file=sys.stderr)

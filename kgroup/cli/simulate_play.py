@@ -22,7 +22,16 @@ from kgroup.cli.simulate_view import (
     violation_lines,
 )
 from kgroup.errors import FindingsError, InputError, SourceError
-from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, printing_to, to_json
+from kgroup.report.emit import (
+    OutputFormat,
+    OutputOptions,
+    Row,
+    emit,
+    emit_json,
+    naming_the_file,
+    printing_to,
+    to_json,
+)
 from kgroup.report.table import printable
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
@@ -140,11 +149,7 @@ def _events_to(path: Path | None) -> Iterator[Hear | None]:
     if path is None:
         yield None
         return
-    try:
-        stream = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
-    with stream:
+    with naming_the_file(path), path.open("w", encoding="utf-8") as stream:
         yield lambda event: print(_event_line(event), file=stream)
 
 

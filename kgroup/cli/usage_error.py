@@ -1,6 +1,7 @@
 """What typer found wrong with a command line, in one line like every other error of kgroup."""
 
 import re
+from difflib import get_close_matches
 from typing import Any, Final
 
 import typer
@@ -20,16 +21,21 @@ def usage_error_line(error: TyperException) -> str:
 
 def _cause(error: TyperException) -> str:
     parameter: Any = getattr(error, "param", None)
-    alike = getattr(error, "possibilities", None)
+    option = str(getattr(error, "option_name", ""))
+    # typer counts the dashes as alike, too.
+    alike = [known for known in getattr(error, "possibilities", None) or () if _is_alike(option, known)]
     if alike:
-        return (
-            f"no such option: {getattr(error, 'option_name', '')}; did you mean {' or '.join(sorted(alike))}?"
-        )
+        return f"no such option: {option}; did you mean {' or '.join(sorted(alike))}?"
     if not isinstance(error, typer.BadParameter) or parameter is None or not error.message:
-        said = " ".join(error.format_message().rstrip(".").split())
+        # Without the possibilities that typer found, which are in brackets.
+        said = " ".join(error.format_message().partition(" (Possible")[0].rstrip(".").split())
         return said[:1].lower() + said[1:]
     form = "/".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
     return f"{form}: {_reason(error.message)}"
+
+
+def _is_alike(option: str, known: str) -> bool:
+    return bool(get_close_matches(option.strip("-"), [known.strip("-")]))
 
 
 def _reason(message: str) -> str:

@@ -92,6 +92,10 @@ class OpenCommit:
     producer_id: int
 
 
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
     """One row of a lag report with what is known besides.
@@ -106,7 +110,7 @@ class PartitionFacts:
     seen_ends: tuple[LogEnd, ...] = ()
 
     @property
-    def place(self) -> tuple[str, int]:
+    def place(self) -> Place:
         """Topic and partition."""
         return self.row.topic, self.row.partition
 

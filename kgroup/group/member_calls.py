@@ -112,10 +112,14 @@ class OffsetFetchResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """The offset at `timestamp`, or at the start (-2) or the end (-1), of each partition."""
+    """The offset at `timestamp`, or at the start (-2) or the end (-1), of each partition.
+
+    With `read_committed` the end is the last stable offset.
+    """
 
     partitions: tuple[TopicPartition, ...]
     timestamp: int
+    read_committed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,7 @@ class Fetch:
     session_epoch: int = 0
     forgotten: tuple[TopicPartition, ...] = ()
     rack_id: str = ""
+    read_committed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

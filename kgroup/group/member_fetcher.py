@@ -186,6 +186,7 @@ class Fetcher:
                 ListOffsets(
                     partitions=tuple(partitions),
                     timestamp=EARLIEST_TIMESTAMP if earliest else LATEST_TIMESTAMP,
+                    read_committed=self._outbox.settings.read_committed,
                 ),
                 node,
             )
@@ -233,6 +234,7 @@ class Fetcher:
                     session_epoch=session.epoch,
                     forgotten=tuple(sorted(forgotten)) if session.session_id else (),
                     rack_id=settings.client_rack or "",
+                    read_committed=settings.read_committed,
                 ),
                 node,
             )

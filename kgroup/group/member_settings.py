@@ -21,7 +21,8 @@ class OffsetReset(StrEnum):
 class MemberSettings:
     """Names are those of Kafka's consumer configuration, in snake case; times in ms.
 
-    `group_id` None: a consumer of partitions that it assigns to itself, without commits.
+    `group_id` None: a consumer of partitions that it assigns to itself, without commits. `read_committed` is
+    what `isolation.level` says.
     """
 
     group_id: str | None
@@ -46,6 +47,7 @@ class MemberSettings:
     fetch_max_bytes: int = 52_428_800
     max_partition_fetch_bytes: int = 1_048_576
     exclude_internal_topics: bool = True
+    read_committed: bool = False
 
     def __post_init__(self) -> None:
         """Raises InputError for settings that cannot work together."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgroup.group.burrow_rules import BurrowRules
-from kgroup.group.lag_rules import KgroupRules, LagRules
+from kgroup.group.lag_rules import COMMITS_BEHIND, SHORTEST_MS, KgroupRules, LagRules
 from kgroup.group.status import PartitionStatus, Rule
 
 Int64s = NDArray[np.int64]
@@ -44,7 +44,8 @@ class CommitColumns:
 class WindowColumns:
     """Windows over commits: each ends before its place in `stops` and holds `counts` of them, of `slots`.
 
-    `unread_since_ms` and `unread_by_ms` are those of `CommitWindow`, UNKNOWN where they are None.
+    `unread_since_ms` and `unread_by_ms` are those of `CommitWindow`, UNKNOWN where they are None. `proofs`
+    are the places in RULES of `CommitWindow.proof`, likewise; None if no window has one.
     """
 
     commits: CommitColumns
@@ -53,6 +54,7 @@ class WindowColumns:
     counts: Int64s
     unread_since_ms: Int64s
     unread_by_ms: Int64s
+    proofs: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,18 +232,32 @@ def _kgroup_cases(
     yield seen.count == 0, status.UNKNOWN, Rule.NO_COMMITS
     yield seen.lag <= allowed, status.OK, Rule.WITHIN_ALLOWED
     yield now_ms - np.maximum(seen.last_ms, unread_by_ms) > limit_ms, status.STOP, Rule.STOPPED
+    yield from _proven(windows, part, status.STOP, Rule.RHYTHM_BROKEN)
     yield _below_peak(seen), status.REWIND, Rule.REWOUND
     yield now_ms - np.maximum(seen.last_ms, caught_up_ms) > limit_ms, status.UNKNOWN, Rule.PERHAPS_STOPPED
+    yield from _proven(windows, part, status.WARN, Rule.LAG_GREW)
+    for rule in (Rule.READER_STANDS_STILL, Rule.READ_IN_TURN, Rule.NO_MEMBERS):
+        yield from _proven(windows, part, status.UNKNOWN, rule)
     yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
     long_enough = (seen.count == windows.slots) | (seen.spread_ms >= rules.patience_ms)
     stalls = seen.is_stalled & (seen.count > 1) & long_enough
-    had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
-    yield stalls & had_unread, status.STALL, Rule.STALLED
-    yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
+    if stalls.any():
+        had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
+        yield stalls & had_unread, status.STALL, Rule.STALLED
+        yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
     yield seen.lags.fell, status.OK, Rule.LAG_FELL
-    yield seen.lags.known < 2, status.OK, Rule.LAG_TREND_UNKNOWN
+    without_trend = seen.lags.known < 2
+    if without_trend.any():
+        few = seen.lag * (seen.count - 1) < COMMITS_BEHIND * (seen.offsets[-1] - seen.offsets[0])
+        yield without_trend & few, status.OK, Rule.FEW_UNREAD
+        yield without_trend, status.UNKNOWN, Rule.LAG_TREND_UNKNOWN
     yield seen.lags.kept, status.OK, Rule.LAG_KEPT
     yield always, status.WARN, Rule.LAG_NEVER_FELL
+
+
+def _proven(windows: WindowColumns, part: slice, status: PartitionStatus, rule: Rule) -> Iterator[_Case]:
+    if windows.proofs is not None:
+        yield windows.proofs[part] == RULES.index(rule), status, rule
 
 
 def _arrival(seen: _Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
@@ -259,13 +275,16 @@ def _had_unread(
 ) -> tuple[Flags, Flags]:
     """Where there was something to read for as long as commits stand still, and where that is unknown."""
     since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
-    proven = [
+    by_since, by_proof = (
         (known >= 0) & ((known <= seen.first_ms) | (now_ms - known > rules.patience_ms))
         for known in (since, by)
-    ]
-    by_lag = proven[1] | (seen.first_lag > rules.allowed_lag)
-    had_unread: Flags = np.where(since >= 0, proven[0], by_lag)
-    return had_unread, (since < 0) & ~proven[1] & (seen.first_lag < 0)
+    )
+    by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
+    waited: Flags = np.where(since >= 0, by_since, by_lag)
+    waiting_ms = np.where(since >= 0, since, np.where(by_proof, by, seen.first_ms))
+    for_long = seen.last_ms - np.maximum(seen.first_ms, waiting_ms) >= SHORTEST_MS
+    open_ = (since < 0) & ~by_proof & (seen.first_lag < 0)
+    return waited & for_long, open_ | (waited & ~for_long)
 
 
 def _burrow_cases(

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from kgroup.errors import SourceError
 from kgroup.log.batch import Batch
@@ -22,6 +23,15 @@ from kgroup.log.partition import (
 from kgroup.log.segment import read_segment
 
 STDIN = "-"
+
+_PACKED: Final = {
+    b"\x1f\x8b": "a gzip file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"\xfd7zXZ\0": "an xz file",
+    b"BZh": "a bzip2 file",
+    b"PK\x03\x04": "a zip archive",
+}
+"""How files begin that a copy of a log is often packed in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +124,13 @@ class _Found:
             self._add_segment(
                 SegmentFile(path=STDIN, topic=None, partition=UNKNOWN_PARTITION, base_offset=None)
             )
-        elif _is_folder(given):
+            return
+        mode = _mode(given)
+        if stat.S_ISDIR(mode):
             self._add_folder(given)
-        else:
-            self._add_file(given)
+            return
+        _refuse_what_has_no_end(given, mode)
+        self._add_file(given)
 
     def _add_file(self, given: str) -> None:
         path = Path(given)
@@ -133,7 +146,7 @@ class _Found:
             topic, partition = None, UNKNOWN_PARTITION
         base_offset = parse_segment_name(path.name)
         if base_offset is None and _is_something_else(path):
-            raise SourceError(f"{given}: not a log segment: no record batch in it")
+            raise SourceError(f"{given}: {_what_it_is(path)}")
         self._add_segment(SegmentFile(path=given, topic=topic, partition=partition, base_offset=base_offset))
         if beside_index:
             self._add_log_dir(folder.parent)
@@ -240,11 +253,32 @@ def _folders_in(path: Path) -> list[Path]:
         raise SourceError(f"{path}: {error.strerror or error}") from error
 
 
-def _is_folder(given: str) -> bool:
+def _mode(given: str) -> int:
+    if not given:
+        raise SourceError("one of the PATHs is empty: is it a variable that is not set?")
     try:
-        return stat.S_ISDIR(Path(given).stat().st_mode)
+        return Path(given).stat().st_mode
     except (OSError, ValueError) as error:
+        if "://" in given:
+            raise SourceError(f"{given}: not a local path; only lag-report --spark reads others") from error
         raise SourceError(f"{given}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _refuse_what_has_no_end(given: str, mode: int) -> None:
+    """Raise SourceError for what could be read for ever; the pipe of a process substitution has no name."""
+    if stat.S_ISFIFO(mode) and Path(os.path.realpath(given)).exists():
+        raise SourceError(f"{given}: a named pipe, not a file; kgroup decode - reads standard input")
+    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+        raise SourceError(f"{given}: a device or socket, not a file")
+
+
+def _what_it_is(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(8)
+    for magic, kind in _PACKED.items():
+        if start.startswith(magic):
+            return f"not a log segment but {kind}; unpack it first"
+    return "not a log segment: no record batch in it"
 
 
 def _is_something_else(path: Path) -> bool:

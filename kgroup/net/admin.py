@@ -4,7 +4,6 @@ What kafka-python answers becomes kgroup's values here, and every failure a Sour
 """
 
 import logging
-import socket
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,14 +16,12 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kgroup.errors import InputError, SourceError
-from kgroup.net.properties import ConnectionOptions, client_config
+from kgroup.errors import SourceError
+from kgroup.net.first_contact import CONNECT_TIMEOUT_MS, require_broker
+from kgroup.net.properties import ConnectionOptions, client_config, parse_servers
 from kgroup.protocol.entries import TopicId
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
-
-CONNECT_TIMEOUT_MS: Final = 5_000
-"""How long to try, unless `request.timeout.ms` says otherwise."""
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
@@ -81,13 +78,13 @@ class Cluster:
 
     def __init__(self, options: ConnectionOptions) -> None:
         self.name = options.bootstrap_servers
-        self._servers = _parse_servers(options.bootstrap_servers)
+        self._servers = parse_servers(options.bootstrap_servers)
         self._config = client_config(options.read_properties())
         self._admin: Any = None
         self._problems = _LoggedProblems()
 
     def __enter__(self) -> Self:
-        _check_that_one_listens(self._servers)
+        require_broker(self._servers, self._config)
         timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
         settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
         servers = [f"{host}:{port}" for host, port in self._servers]
@@ -297,32 +294,6 @@ def error_name(error_code: int) -> str:
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text.removeprefix("KafkaConnectionError: ").rstrip(".")
-
-
-def _parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
-    servers = []
-    for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
-        host, colon, port = server.rpartition(":")
-        if not colon or "]" in port:
-            host, port = server, "9092"
-        if not port.isdigit() or not 0 < int(port) < 65_536:
-            raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
-        servers.append((host.strip("[]"), int(port)))
-    if not servers:
-        raise InputError("--bootstrap-server: give HOST:PORT, or several with commas between them")
-    return servers
-
-
-def _check_that_one_listens(servers: Sequence[tuple[str, int]]) -> None:
-    """Say at once, and why, that nobody is there; kafka-python would try again until its time is up."""
-    problems = []
-    for host, port in servers:
-        try:
-            with socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_MS / 1000):
-                return
-        except OSError as error:
-            problems.append(f"{host}:{port}: {error.strerror or error}")
-    raise SourceError(f"no broker answers: {'; '.join(problems)}")
 
 
 def _metadata_request(names: Collection[str] | None) -> Any:

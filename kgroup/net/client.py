@@ -4,26 +4,18 @@ All that is decided is decided in `kgroup.group.member`; here is what carries it
 """
 
 import asyncio
-import os
 import random
-import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
-
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from kgroup.assignors.model import TopicPartition
-from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
-from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.errors import SourceError
 from kgroup.group.member import ClassicMember
-from kgroup.group.member_calls import FetchedRecord, MemberResponse, Node
+from kgroup.group.member_calls import FetchedRecord, Node
 from kgroup.group.member_guard import SingleUser
 from kgroup.group.member_settings import MemberSettings
 from kgroup.group.member_step import (
     Answered,
-    Callback,
     Close,
     Commit,
     CommitOutcome,
@@ -35,201 +27,9 @@ from kgroup.group.member_step import (
     Subscribe,
     SubscribePattern,
 )
-from kgroup.protocol.error_codes import ErrorCode
+from kgroup.net.member_connection import OPEN, BrokenError, Connection, Security, Watcher
 
-DEFAULT_PORT: Final = 9092
-_LARGEST_FRAME: Final = 256 * 1024 * 1024
-_API_VERSIONS: Final = 3
-_CODEC_ERRORS: Final = (ValueError, IndexError, AssertionError, TypeError, OverflowError, DecodeError)
 Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One frame that passed. `body` is kafka-python's object, `frame` the bytes without their length."""
-
-    is_request: bool
-    client_id: str
-    node: str
-    api: str
-    version: int
-    correlation_id: int
-    body: Any
-    frame: bytes
-    timeout_ms: int | None = None
-
-
-class Watcher(Protocol):
-    """Is told what happens, in order; must not wait."""
-
-    def exchange(self, exchange: Exchange) -> None:
-        """A request was sent or a response came."""
-        ...
-
-    def callback(self, callback: Callback) -> None:
-        """Partitions came or went."""
-        ...
-
-    def committed(self, outcome: CommitOutcome) -> None:
-        """A commit ended."""
-        ...
-
-    def failed(self, why: str) -> None:
-        """A request found no answer; the member goes on by itself."""
-        ...
-
-
-class BrokenError(Exception):
-    """A connection that cannot be used: `str()` says why."""
-
-
-class Connection:
-    """Frames to one broker, and the answers to them, which come in the order of the requests."""
-
-    def __init__(
-        self,
-        name: str,
-        settings: MemberSettings,
-        watcher: Watcher,
-        next_correlation_id: Callable[[], int],
-    ) -> None:
-        self.name = name
-        self._client_id = settings.client_id
-        self._watcher = watcher
-        self._next_correlation_id = next_correlation_id
-        self._waiting: dict[int, asyncio.Future[bytes]] = {}
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._listener: asyncio.Task[None] | None = None
-        self._versions: dict[int, tuple[int, int]] = {}
-        self.broken: str | None = None
-
-    async def open(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        """Connect and learn the broker's versions. Raises BrokenError."""
-        try:
-            self._reader, self._writer = await asyncio.open_connection(host, port, ssl=tls)
-        except OSError as error:
-            raise BrokenError(f"cannot connect to {self.name}: {_reason(error)}") from error
-        self._listener = asyncio.create_task(self._listen(self._reader))
-        answer = await self._ask_versions(_API_VERSIONS)
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            # The answer is in the layout of version 0, which every broker since 0.10 speaks.
-            answer = await self._ask_versions(0)
-        if answer.error_code:
-            raise BrokenError(f"{self.name}: ApiVersions: error {answer.error_code}")
-        self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
-
-    async def _ask_versions(self, version: int) -> Any:
-        from kgroup import __version__
-
-        request = ApiVersionsRequest(
-            version=version, client_software_name="kgroup", client_software_version=__version__
-        )
-        correlation_id, frame = await self._exchange(request, "ApiVersions", version, None)
-        # An error 35 comes as version 0, whatever was asked.
-        is_refused = len(frame) >= 6 and frame[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
-        return self._decoded(
-            ApiVersionsResponse, "ApiVersions", 0 if is_refused else version, correlation_id, frame
-        )
-
-    async def ask(self, send: Send) -> MemberResponse:
-        """The answer to a member's request. Raises BrokenError."""
-        api = api_of(send.body)
-        spoken = self._versions.get(API_KEYS[api])
-        if spoken is None:
-            raise BrokenError(f"{self.name} does not speak {api}")
-        try:
-            version = choose_version(api, *spoken)
-        except SourceError as error:
-            raise BrokenError(str(error)) from error
-        request = write_request(send.body, version)
-        correlation_id, frame = await self._exchange(request, api, version, send.timeout_ms)
-        response = request.header.get_response_class()
-        body = self._decoded(response, api, version, correlation_id, frame)
-        try:
-            return read_response(send.body, version, body)
-        except _CODEC_ERRORS as error:
-            raise BrokenError(f"{self.name}: answer to {api} v{version}: {error}") from error
-
-    async def _exchange(
-        self, request: Any, api: str, version: int, timeout_ms: int | None
-    ) -> tuple[int, bytes]:
-        if self.broken is not None or self._writer is None:
-            raise BrokenError(self.broken or f"{self.name}: not connected")
-        correlation_id = self._next_correlation_id()
-        request.with_header(correlation_id, self._client_id)
-        frame = bytes(request.encode(header=True, framed=True))
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._waiting[correlation_id] = answer
-        self._tell(True, api, version, correlation_id, request, frame[4:], timeout_ms)
-        self._writer.write(frame)
-        try:
-            return correlation_id, await answer
-        finally:
-            self._waiting.pop(correlation_id, None)
-
-    def _decoded(self, response: Any, api: str, version: int, correlation_id: int, frame: bytes) -> Any:
-        try:
-            body = response.decode(frame, version=version, header=True)
-        except _CODEC_ERRORS as error:
-            self.close(f"{self.name}: answer to {api} v{version}: {error}")
-            raise BrokenError(str(self.broken)) from error
-        self._tell(False, api, version, correlation_id, body, frame, None)
-        return body
-
-    def _tell(
-        self,
-        is_request: bool,
-        api: str,
-        version: int,
-        correlation_id: int,
-        body: Any,
-        frame: bytes,
-        timeout_ms: int | None,
-    ) -> None:
-        self._watcher.exchange(
-            Exchange(
-                is_request=is_request,
-                client_id=self._client_id,
-                node=self.name,
-                api=api,
-                version=version,
-                correlation_id=correlation_id,
-                body=body,
-                frame=frame,
-                timeout_ms=timeout_ms,
-            )
-        )
-
-    async def _listen(self, reader: asyncio.StreamReader) -> None:
-        why = f"{self.name} closed the connection"
-        try:
-            while True:
-                length = int.from_bytes(await reader.readexactly(4), "big", signed=True)
-                if not 4 <= length <= _LARGEST_FRAME:
-                    why = f"{self.name} sent a frame of {length} bytes"
-                    break
-                frame = await reader.readexactly(length)
-                waiting = self._waiting.get(int.from_bytes(frame[:4], "big", signed=True))
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(frame)
-        except asyncio.IncompleteReadError:
-            pass
-        except OSError as error:
-            why = f"{self.name}: {error.strerror or error}"
-        self.close(why)
-
-    def close(self, why: str) -> None:
-        """No more answers: everything that waits for one fails with `why`."""
-        if self.broken is None:
-            self.broken = why
-        if self._writer is not None:
-            self._writer.close()
-        if self._listener is not None and self._listener is not asyncio.current_task():
-            self._listener.cancel()
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(BrokenError(self.broken))
 
 
 class GroupMember:
@@ -240,12 +40,12 @@ class GroupMember:
         settings: MemberSettings,
         bootstrap: Sequence[Node],
         watcher: Watcher,
-        tls: ssl.SSLContext | None = None,
+        security: Security = OPEN,
     ) -> None:
         self.machine = ClassicMember(settings, bootstrap, random.random)
         self._settings = settings
         self._watcher = watcher
-        self._tls = tls
+        self._security = security
         self._guard = SingleUser()
         self._connections: dict[int, asyncio.Task[Connection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -392,10 +192,12 @@ class GroupMember:
         return await asyncio.shield(opening)
 
     async def _open(self, host: str, port: int) -> Connection:
-        connection = Connection(f"{host}:{port}", self._settings, self._watcher, self._next_correlation_id)
+        connection = Connection(
+            f"{host}:{port}", self._settings.client_id, self._watcher, self._next_correlation_id
+        )
         try:
-            await connection.open(host, port, self._tls)
-        except BrokenError as error:
+            await connection.open(host, port, self._security)
+        except (BrokenError, SourceError) as error:
             connection.close(str(error))
             raise
         except asyncio.CancelledError:
@@ -414,37 +216,3 @@ class GroupMember:
     def _next_correlation_id(self) -> int:
         self._correlation_id += 1
         return self._correlation_id
-
-
-async def require_reachable(nodes: Sequence[Node]) -> None:
-    """Raises SourceError unless one of the nodes accepts connections."""
-    whys = []
-    for node in nodes:
-        try:
-            _, writer = await asyncio.open_connection(node.host, node.port)
-        except OSError as error:
-            whys.append(f"cannot connect to {node.host}:{node.port}: {_reason(error)}")
-        else:
-            writer.close()
-            return
-    raise SourceError("; ".join(whys))
-
-
-def _reason(error: OSError) -> str:
-    """asyncio puts the address into `strerror`; the number still says what it was."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-
-
-def bootstrap_nodes(servers: str) -> list[Node]:
-    """`host:port,host` as nodes with ids -1, -2, ... Raises InputError."""
-    nodes = []
-    for number, server in enumerate(filter(None, (each.strip() for each in servers.split(","))), start=1):
-        host, colon, port = server.rpartition(":")
-        if not colon or (host.count(":") and not host.startswith("[")):
-            host, port = server, str(DEFAULT_PORT)
-        if not port.isdigit() or not 0 < int(port) < 65536 or not host.strip("[]"):
-            raise InputError(f"--bootstrap-server: {server!r} is not HOST:PORT")
-        nodes.append(Node(node_id=-number, host=host.strip("[]"), port=int(port)))
-    if not nodes:
-        raise InputError("--bootstrap-server: no HOST:PORT")
-    return nodes

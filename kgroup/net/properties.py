@@ -7,16 +7,19 @@ that the file that works with Kafka's tools works here. What kafka-python cannot
 import re
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, did_you_mean
+from kgroup.net.consumer_properties import MEMBER_PROPERTIES
 
 Properties = Mapping[str, str]
 
+DEFAULT_PORT: Final = 9092
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -37,6 +40,23 @@ _TEXTS: Final = {
     "client.id": "client_id",
     "sasl.kerberos.service.name": "sasl_kerberos_service_name",
 }
+_SECURITY: Final = (
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+)
+_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
+USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *MEMBER_PROPERTIES])
+"""Every property that means something to kgroup: of connections, and to `join` of a member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +70,52 @@ class ConnectionOptions:
     def read_properties(self) -> Properties:
         """The file's properties, with those given one by one over them.
 
-        Raises SourceError if the file cannot be read, InputError for a `-X` without `=`.
+        Raises SourceError if the file cannot be read, InputError for a `-X` without `=` or of a property that
+        kgroup does not use. A file may have such ones, for other clients, but none almost like ours.
         """
         merged: dict[str, str] = {}
         if self.command_config is not None:
             merged.update(read_properties(self.command_config))
+            _refuse_misspelt(merged, self.command_config)
         for given in self.properties:
             key, equals, value = given.partition("=")
             if not equals or not key.strip():
                 raise InputError(f"-X {given}: give KEY=VALUE, like -X security.protocol=SSL")
+            _require_known(key.strip())
             merged[key.strip()] = value.strip()
         return merged
 
     def self_contained(self) -> "ConnectionOptions":
         """The same without the file, for another machine; what its properties name must be there, too."""
-        properties = tuple(f"{key}={value}" for key, value in self.read_properties().items())
+        properties = tuple(f"{key}={value}" for key, value in self.read_properties().items() if key in USED)
         return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
+
+
+def _require_known(name: str) -> None:
+    if name not in USED:
+        raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
+
+
+def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
+    for name in names:
+        near = get_close_matches(name, USED, n=1, cutoff=_MISSPELT)
+        if near and near[0] != name:
+            raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near[0]}?")
+
+
+def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
+    """`host:port,host` as hosts and ports; the port is Kafka's own if there is none. Raises InputError."""
+    servers = []
+    for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
+        host, colon, port = server.rpartition(":")
+        if not colon or "]" in port:
+            host, port = server, str(DEFAULT_PORT)
+        if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
+        servers.append((host.strip("[]"), int(port)))
+    if not servers:
+        raise InputError("--bootstrap-server: give HOST:PORT, or several with commas between them")
+    return servers
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -141,10 +191,15 @@ def client_config(properties: Properties) -> dict[str, object]:
 
 
 def _integer(name: str, value: str) -> int:
+    """As Kafka reads it; sizes of -1 are the operating system's."""
     try:
-        return int(value)
+        number = int(value)
     except ValueError:
         raise InputError(f"{name}={value}: an integer is needed") from None
+    least = -1 if name.endswith(".bytes") else 0
+    if not least <= number < 2**31:
+        raise InputError(f"{name}={value}: from {least} to {2**31 - 1}")
+    return number
 
 
 def _sasl(properties: Properties) -> dict[str, object]:

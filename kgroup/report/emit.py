@@ -303,11 +303,7 @@ def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: Output
             sys.stdout.flush()
             shutil.copyfileobj(whole, sys.stdout.buffer)
         return
-    try:
-        file = output.path.open("wb")
-    except OSError as error:
-        raise _cannot_write(output.path, error) from error
-    with file:
+    with naming_the_file(output.path), output.path.open("wb") as file:
         _write_parquet(rows, columns, file)
 
 
@@ -389,15 +385,27 @@ def printing_to(path: Path | None) -> Iterator[None]:
         yield
 
 
-def _opened_file(path: Path) -> IO[str]:
+@contextmanager
+def naming_the_file(path: Path) -> Iterator[None]:
+    """Raise what fails while `path` is opened or written as a SourceError that names it."""
     try:
-        return path.open("w", encoding="utf-8", errors=_SURROGATES_ESCAPED, newline="")
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        # One that names another file is of somebody who reads; a write that fails names none.
+        if error.filename not in (None, str(path)):
+            raise
+        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _cannot_write(path: Path, error: OSError) -> SourceError:
-    return SourceError(f"cannot write {path}: {error.strerror or error}")
+@contextmanager
+def _opened_file(path: Path) -> Iterator[IO[str]]:
+    with (
+        naming_the_file(path),
+        path.open("w", encoding="utf-8", errors=_SURROGATES_ESCAPED, newline="") as stream,
+    ):
+        yield stream
 
 
 def _terminal_width(stream: IO[str]) -> int | None:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from kgroup.errors import SourceError
+from kgroup.report.emit import naming_the_file
 
 _DATA_MARK: Final = "/*DATA*/null"
 
@@ -30,9 +30,6 @@ def write_text(parts: Iterable[str], path: Path) -> None:
 
 def write_bytes(parts: Iterable[bytes], path: Path) -> None:
     """Write the parts one after another. Raises SourceError if the file cannot be written."""
-    try:
-        with path.open("wb") as file:
-            for part in parts:
-                file.write(part)
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
+    with naming_the_file(path), path.open("wb") as file:
+        for part in parts:
+            file.write(part)

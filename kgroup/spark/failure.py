@@ -17,6 +17,10 @@ _PYTHON_CAUSE: Final = re.compile(
 
 _GONE: Final = "Spark's driver process has ended; short of memory? Try --spark-conf spark.driver.memory=4g"
 
+_NOT_STARTED: Final = (
+    "its Java ended at once, as it says above; is spark.driver.memory more than this machine has?"
+)
+
 
 @contextmanager
 def raised_as_kgroup_error(what: str) -> Iterator[None]:
@@ -31,6 +35,8 @@ def raised_as_kgroup_error(what: str) -> Iterator[None]:
 
 def _cause(error: PySparkException | Py4JError) -> str:
     text = _text(error)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return _NOT_STARTED
     python = _PYTHON_CAUSE.findall(text)
     if python:
         kind, why = python[-1]

@@ -4,6 +4,7 @@ Importing this module does not import PySpark; `open_session` does.
 """
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -28,7 +29,15 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 CONNECT: Final = "sc://"
 
-_CLUSTERS: Final = ("spark://", "yarn", "k8s://")
+_MEMORY: Final = "spark.driver.memory"
+_LEAST_MEMORY: Final = (
+    512 << 20
+)  # a heap of this size is just above the 450 MB that Spark's memory manager asks
+# SparkConf takes a plain number as MiB (JavaUtils.byteStringAsMb).
+_BINARY_SHIFT: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_STANDALONE: Final = "spark://"
+_CLUSTERS: Final = (_STANDALONE, "yarn", "k8s://")
+_MASTER_PORT: Final = 7077
 _CONNECT_PORT: Final = 15002
 _CONNECT_TIMEOUT_S: Final = 5.0
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
@@ -71,7 +80,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
         raise KgroupError(
             f"Spark Connect is not installed ({error}): pip install 'kgroup[spark]' 'pyspark[connect]'"
         ) from error
-    _check_that_one_listens(remote)
+    _check_that_one_listens("--remote", remote, _CONNECT_PORT)
     with raised_as_kgroup_error(f"Spark ({remote}) cannot be reached"):
         session = SparkSession.builder.remote(remote).getOrCreate()
         for key, value in conf.items():
@@ -91,6 +100,8 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         from kgroup.spark.failure import raised_as_kgroup_error
     except ImportError as error:
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
+    if master.startswith(_STANDALONE):
+        _check_that_one_listens("--master", master, _MASTER_PORT)
     builder = SparkSession.builder.appName("kgroup").master(master)
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
@@ -110,19 +121,28 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
                 session.stop()
 
 
-def _check_that_one_listens(remote: str) -> None:
-    """The client itself would try for ten minutes."""
-    try:
-        address = urlsplit(remote)
-        host, port = address.hostname, address.port or _CONNECT_PORT
-    except ValueError as error:
-        raise InputError(f"--remote {remote}: {error}") from error
-    if not host:
-        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
-    try:
-        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
-    except OSError as error:
-        raise KgroupError(f"Spark ({remote}) cannot be reached: {error.strerror or error}") from error
+def _check_that_one_listens(option: str, url: str, default_port: int) -> None:
+    """Say at once that nobody is there: the clients themselves would try for one minute, and for ten.
+
+    Several addresses, of masters that stand by, are parted by commas.
+    """
+    scheme, _, addresses = url.partition("://")
+    problems = []
+    for each in addresses.split(","):
+        try:
+            address = urlsplit(f"{scheme}://{each}")
+            host, port = address.hostname, address.port or default_port
+        except ValueError as error:
+            raise InputError(f"{option} {url}: {error}") from error
+        if not host:
+            raise InputError(f"{option} {url}: no address, like {scheme}://HOST:{default_port}")
+        try:
+            socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
+            return
+        except OSError as error:
+            problems.append(error.strerror or str(error))
+    why = "; ".join(problems)
+    raise KgroupError(f"Spark ({url}) cannot be reached: {why}; is {option} right, and is it up?")
 
 
 def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
@@ -133,7 +153,20 @@ def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
         if not equals or not key.strip():
             raise InputError(f"--spark-conf {assignment!r}: not in the form key=value")
         conf[key.strip()] = value
+    _check_memory(conf)
     return conf
+
+
+def _check_memory(conf: Mapping[str, str]) -> None:
+    """The JVM would say it on several lines, part of them on standard output."""
+    given = conf.get(_MEMORY)
+    if given is None:
+        return
+    size = re.fullmatch(r"(\d+)([kmgtp]?)b?", given.strip().lower())
+    if size is None:
+        raise InputError(f"--spark-conf {_MEMORY}={given}: not a size like 512m or 4g")
+    if int(size[1]) << _BINARY_SHIFT[size[2]] < _LEAST_MEMORY:
+        raise InputError(f"--spark-conf {_MEMORY}={given}: Spark needs 512m at least")
 
 
 def _is_local(master: str) -> bool:
@@ -155,7 +188,7 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
         # Local executors live in the driver's JVM; sorting millions of rows of history takes more than 1 GB.
-        ours["spark.driver.memory"] = "2g"
+        ours[_MEMORY] = "2g"
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
 
 

@@ -342,12 +342,72 @@ def test_a_transactions_marker_is_no_record_and_moves_the_position(world: Broker
     assert (fetched.records, fetched.next_offset) == ((), 1)
 
 
+def a_log_with_transactions(world: BrokerWorld) -> None:
+    """Producer 5 aborts a, producer 6 commits b, 5 commits c, 6 leaves d open; e is no transaction's."""
+    log = partition(world)
+
+    def mark(producer_id: int, committed: bool) -> None:
+        log.append_marker(
+            TransactionMarker(
+                producer_id=producer_id, producer_epoch=0, committed=committed, coordinator_epoch=0
+            ),
+            world.now_ms,
+        )
+
+    def append(producer_id: int, value: bytes) -> None:
+        log.append(batch(value, transactional=True, producer_id=producer_id, producer_epoch=0))
+
+    append(5, b"a")
+    append(6, b"b")
+    mark(5, committed=False)
+    append(5, b"c")
+    mark(6, committed=True)
+    mark(5, committed=True)
+    log.append(batch(b"e"))
+    append(6, b"d")
+    log.append(batch(b"f"))
+
+
+@pytest.mark.parametrize(
+    ("read_committed", "values", "next_offset"),
+    [(False, [b"a", b"b", b"c", b"e", b"d", b"f"], 9), (True, [b"b", b"c", b"e"], 7)],
+)
+@pytest.mark.parametrize("version", versions("Fetch"))
+def test_a_reader_of_committed_records_gets_no_others(
+    world: BrokerWorld, version: int, read_committed: bool, values: list[bytes], next_offset: int
+) -> None:
+    """KIP-98: aborted ones are left out, and what lies beyond the first open transaction waits."""
+    a_log_with_transactions(world)
+    answer = ask(world, replace(fetch(0), read_committed=read_committed), version)
+    assert isinstance(answer, FetchResponse)
+    [fetched] = answer.partitions
+    assert [record.value for record in fetched.records] == values
+    assert fetched.next_offset == next_offset
+
+
+@pytest.mark.parametrize("version", [each for each in versions("ListOffsets") if each >= 2])
+@pytest.mark.parametrize(("read_committed", "end"), [(False, 9), (True, 7)])
+def test_the_end_for_a_reader_of_committed_records_is_the_last_stable_offset(
+    world: BrokerWorld, version: int, read_committed: bool, end: int
+) -> None:
+    a_log_with_transactions(world)
+    asked = ListOffsets(partitions=(("orders", 0),), timestamp=-1, read_committed=read_committed)
+    found = ask(world, asked, version)
+    assert isinstance(found, ListOffsetsResponse)
+    assert [each.offset for each in found.offsets] == [end]
+
+
 # ---- what a broker may send that is odd -----------------------------------------------------------
 
 
 def fetched_bytes(records: bytes | None) -> Any:
     part = SimpleNamespace(
-        partition_index=0, error_code=0, high_watermark=9, log_start_offset=None, records=records
+        partition_index=0,
+        error_code=0,
+        high_watermark=9,
+        log_start_offset=None,
+        aborted_transactions=None,
+        records=records,
     )
     topic = SimpleNamespace(topic="orders", partitions=[part])
     return SimpleNamespace(error_code=0, session_id=None, responses=[topic])

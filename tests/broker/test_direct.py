@@ -1,5 +1,6 @@
 """Requests as values get the answers of the wire (tests/sim/test_determinism.py compares whole runs)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from kgroup.group.requests import (
     OffsetCommitResponse,
 )
 from kgroup.log.batch import LogRecord, encode_batch
+from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
 from tests.broker.world import BrokerWorld
 
@@ -124,6 +126,20 @@ def test_a_fetch_brings_whole_batches_of_each_partition(asker: Asker) -> None:
     assert found == [(1, [0]), (0, [3, 4])]
     assert [each.next_offset for each in answer.partitions] == [1, 5]
     assert [each.high_watermark for each in answer.partitions] == [1, 5]
+
+
+def test_a_reader_of_committed_records_gets_no_aborted_ones(asker: Asker) -> None:
+    found = asker.world.cluster.partition("orders", 0)
+    assert found is not None
+    record = LogRecord(offset=0, timestamp_ms=0, key=None, value=b"aborted")
+    found.append(encode_batch([record], transactional=True, producer_id=5, producer_epoch=0))
+    asker.produce(0, 1)
+    unread = replace(fetch((0, 0)), read_committed=True)
+    assert [each.records for each in asker.ask(unread).partitions] == [()]
+    marker = TransactionMarker(producer_id=5, producer_epoch=0, committed=False, coordinator_epoch=0)
+    found.append_marker(marker, asker.world.now_ms)
+    [partition] = asker.ask(unread).partitions
+    assert ([record.value for record in partition.records], partition.next_offset) == ([b"v"], 3)
 
 
 def test_a_fetch_waits_for_an_append(asker: Asker) -> None:

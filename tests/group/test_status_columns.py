@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from kgroup.group.burrow_rules import BurrowRules
 from kgroup.group.commit_window import CommitWindow, WindowCommit
 from kgroup.group.lag_rules import KgroupRules
-from kgroup.group.status import PartitionStatus, Rule
+from kgroup.group.status import (
+    LagGrew,
+    NoMembers,
+    PartitionStatus,
+    ReaderStandsStill,
+    ReadInTurn,
+    RhythmBroken,
+    Rule,
+)
 from kgroup.group.status_columns import (
     RULES,
     STATUSES,
@@ -34,14 +42,32 @@ COMMITS = st.lists(
     max_size=4,
 )
 MAYBE_TIME = st.none() | TIMES
+PROOFS = st.sampled_from(
+    [
+        RhythmBroken(
+            last_commit_ms=0,
+            unread_by_ms=0,
+            went_on_until_ms=0,
+            silent_ms=0,
+            limit_ms=0,
+            longest_interval_ms=0,
+            usual_step=1,
+        ),
+        LagGrew(read_per_s=1.0, written_per_s=2.0),
+        ReaderStandsStill(partitions=1, since_ms=0),
+        ReadInTurn(since_ms=0),
+        NoMembers(since_ms=None),
+    ]
+)
 WINDOWS = st.lists(
     st.builds(
-        lambda commits, since, by: CommitWindow(
-            slots=4, commits=tuple(commits), unread_since_ms=since, unread_by_ms=by
+        lambda commits, since, by, proof: CommitWindow(
+            slots=4, commits=tuple(commits), unread_since_ms=since, unread_by_ms=by, proof=proof
         ),
         COMMITS,
         MAYBE_TIME,
         MAYBE_TIME,
+        st.none() | PROOFS,
     ),
     min_size=1,
     max_size=8,
@@ -72,7 +98,15 @@ def columns(windows):
         counts=counts,
         unread_since_ms=known(window.unread_since_ms for window in windows),
         unread_by_ms=known(window.unread_by_ms for window in windows),
+        proofs=proofs(windows),
     )
+
+
+def proofs(windows):
+    if not any(window.proof for window in windows):
+        return None
+    rules = [UNKNOWN if window.proof is None else RULES.index(window.proof.rule) for window in windows]
+    return np.array(rules, np.int8)
 
 
 def said(verdicts):

@@ -11,9 +11,9 @@ import kgroup.testing
 from kgroup.errors import InputError, SourceError
 from kgroup.log.entries import read_decoded
 from kgroup.log.sources import open_sources
-from kgroup.net.admin import ClassicState, Cluster, _parse_servers
+from kgroup.net.admin import ClassicState, Cluster
 from kgroup.net.consumer import copy_offsets_topic
-from kgroup.net.properties import ConnectionOptions
+from kgroup.net.properties import ConnectionOptions, parse_servers
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 
 
@@ -31,10 +31,10 @@ def cluster_at(servers, *properties):
     ],
 )
 def test_bootstrap_servers(given, servers):
-    assert _parse_servers(given) == servers
+    assert parse_servers(given) == servers
 
 
-@pytest.mark.parametrize("given", ["", ",", "host:port", "host:0", "host:70000", "a:1,b:x"])
+@pytest.mark.parametrize("given", ["", ",", "host:port", "host:0", "host:70000", "a:1,b:x", ":9092"])
 def test_what_is_no_host_and_port_is_refused(given):
     with pytest.raises(InputError, match="HOST:PORT"):
         cluster_at(given)

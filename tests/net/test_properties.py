@@ -54,9 +54,13 @@ def test_single_properties_stand_over_those_of_the_file(tmp_path):
     path = tmp_path / "client.properties"
     path.write_text("client.id=from-file\nsecurity.protocol=SSL\n")
     options = ConnectionOptions(
-        bootstrap_servers="b:9092", command_config=path, properties=("client.id = given", "x=a=b")
+        bootstrap_servers="b:9092", command_config=path, properties=("client.id = given", "client.rack=a=b")
     )
-    assert options.read_properties() == {"client.id": "given", "security.protocol": "SSL", "x": "a=b"}
+    assert options.read_properties() == {
+        "client.id": "given",
+        "security.protocol": "SSL",
+        "client.rack": "a=b",
+    }
 
 
 def test_a_file_that_is_not_utf_8_is_latin_1_as_java_has_it(tmp_path):

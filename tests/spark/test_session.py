@@ -119,7 +119,7 @@ def test_without_the_client_of_spark_connect_the_error_says_what_to_install(
     [
         ("sc://127.0.0.1:1", KgroupError, "Spark (sc://127.0.0.1:1) cannot be reached: "),
         ("sc://127.0.0.1:1/;token=x", KgroupError, "cannot be reached: "),
-        ("sc://", InputError, "not the address of a Spark Connect server"),
+        ("sc://", InputError, "--remote sc://: no address, like sc://HOST"),
         ("sc://host:port", InputError, "--remote sc://host:port: "),
     ],
 )

@@ -1,0 +1,178 @@
+"""The first words with a listener, before a client library gets it: what is wrong with it shows at once.
+
+kafka-python would try again until its time is up, and TLS with somebody silent would never end.
+"""
+
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kgroup.errors import SourceError
+
+CONNECT_TIMEOUT_MS: Final = 5_000
+"""How long to try, unless `request.timeout.ms` says otherwise."""
+
+_FRAME_MAX: Final = 1 << 20
+_CORRELATION_ID: Final = 0x6B67  # "kg": nothing answers this by chance
+_API_VERSIONS: Final = 18
+_METADATA: Final = 3
+_METADATA_VERSION: Final = 1
+_NO_TOPICS: Final = b"\0\0\0\0"  # of version 1; in version 0 it would mean all topics
+_TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake (RFC 8446, section 5.1)
+_OTHER_LISTENERS: Final = {
+    "PLAINTEXT": "does this listener want SSL or SASL?",
+    "SSL": "does this listener want SASL_SSL?",
+    "SASL_PLAINTEXT": "does this listener want SASL_SSL?",
+    "SASL_SSL": "is this a broker's listener?",
+}
+_CLOSED: Final = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
+
+def require_broker(servers: Sequence[tuple[str, int]], config: Mapping[str, object]) -> None:
+    """Return once a listener answers as a Kafka broker does to a client with this `client_config`.
+
+    Each of the servers has `request_timeout_ms`. Raises SourceError with what is wrong with each of them, and
+    what to look at.
+    """
+    protocol, tls = str(config["security_protocol"]), config.get("ssl_context")
+    timeout_ms = config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
+    assert isinstance(timeout_ms, int) and (tls is None or isinstance(tls, ssl.SSLContext))
+    problems = []
+    hint = ""
+    for host, port in servers:
+        contact = _Contact(host, port, protocol, time.monotonic() + timeout_ms / 1000)
+        try:
+            contact.speak(tls)
+            return
+        except _ProblemError as problem:
+            problems.append(f"{contact.name}: {problem}")
+            hint = problem.hint
+        except TimeoutError:
+            problems.append(f"{contact.name}: no answer in {timeout_ms / 1000:g} s")
+            hint = f"security.protocol is {protocol}: is this a broker's listener of that kind?"
+    raise SourceError(f"no broker answers: {'; '.join(problems)}; {hint}")
+
+
+class _ProblemError(Exception):
+    """Why this is not the listener that was meant."""
+
+    def __init__(self, why: str, hint: str) -> None:
+        super().__init__(why)
+        self.hint = hint
+
+
+class _Contact:
+    """One connection to one listener, for two questions. Everything raises _ProblemError or TimeoutError."""
+
+    def __init__(self, host: str, port: int, protocol: str, until: float) -> None:
+        self.name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._address = (host, port)
+        self._protocol = protocol
+        self._until = until
+
+    def speak(self, tls: ssl.SSLContext | None) -> None:
+        with self._connected() as plain, self._secured(plain, tls) as connection:
+            try:
+                self._ask(connection, tls is not None)
+            except _CLOSED as error:
+                raise self._problem("closed the connection", _OTHER_LISTENERS[self._protocol]) from error
+            except ssl.SSLError as error:
+                raise self._problem(
+                    f"TLS: {error_reason(error)}", "see ssl.keystore.location: it may want a certificate"
+                ) from error
+
+    def _ask(self, connection: socket.socket, is_tls: bool) -> None:
+        versions = self._exchange(connection, _API_VERSIONS, 0, b"", is_tls)
+        # Whoever wants SASL closes the connection on any other question before it.
+        if "SASL" not in self._protocol and _speaks_metadata(versions):
+            self._exchange(connection, _METADATA, _METADATA_VERSION, _NO_TOPICS, is_tls)
+
+    def _connected(self) -> socket.socket:
+        try:
+            return socket.create_connection(self._address, timeout=self._left())
+        except TimeoutError:
+            raise
+        except socket.gaierror as error:
+            raise _ProblemError(error_reason(error), "is the host's name right?") from error
+        except (OSError, UnicodeError) as error:
+            raise _ProblemError(
+                error_reason(error), "is this the host and port of a broker that is up?"
+            ) from error
+
+    def _secured(self, plain: socket.socket, tls: ssl.SSLContext | None) -> socket.socket:
+        if tls is None:
+            return plain
+        plain.settimeout(self._left())
+        try:
+            return tls.wrap_socket(plain, server_hostname=self._address[0])
+        except ssl.SSLCertVerificationError as error:
+            raise _ProblemError(
+                f"TLS: certificate verify failed: {error.verify_message.rstrip('.')}",
+                "see ssl.truststore.location and ssl.endpoint.identification.algorithm",
+            ) from error
+        except TimeoutError:
+            raise
+        except _CLOSED as error:
+            raise self._problem("TLS: closed the connection", "has this listener TLS?") from error
+        except OSError as error:
+            raise self._problem(f"TLS: {error_reason(error)}", "has this listener TLS?") from error
+
+    def _exchange(
+        self, connection: socket.socket, api: int, version: int, body: bytes, is_tls: bool
+    ) -> bytes:
+        """The answer to a request, behind its correlation id."""
+        client = b"kgroup"
+        head = struct.pack(">hhih", api, version, _CORRELATION_ID, len(client))
+        connection.settimeout(self._left())
+        connection.sendall(struct.pack(">i", len(head + client + body)) + head + client + body)
+        start = self._receive(connection, 8)
+        length, correlation_id = struct.unpack(">ii", start)
+        if correlation_id != _CORRELATION_ID or not 6 <= length <= _FRAME_MAX:
+            raise self._stranger(start, is_tls)
+        return self._receive(connection, length - 4)
+
+    def _receive(self, connection: socket.socket, size: int) -> bytes:
+        received = b""
+        while len(received) < size:
+            connection.settimeout(self._left())
+            part = connection.recv(size - len(received))
+            if not part and received[:2] in _TLS_RECORDS:
+                raise self._stranger(received, False)
+            if not part:
+                raise ConnectionResetError
+            received += part
+        return received
+
+    def _stranger(self, start: bytes, is_tls: bool) -> _ProblemError:
+        if start[:2] in _TLS_RECORDS and not is_tls:
+            return self._problem("answers in TLS", "this listener wants SSL or SASL_SSL")
+        who = "an HTTP server" if start.startswith(b"HTTP/") else f"no Kafka broker (it says {start!r})"
+        return _ProblemError(f"this is {who}", "is the port that of a broker's listener?")
+
+    def _problem(self, why: str, hint: str) -> _ProblemError:
+        return _ProblemError(why, f"security.protocol is {self._protocol}: {hint}")
+
+    def _left(self) -> float:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _speaks_metadata(versions: bytes) -> bool:
+    """Whether an ApiVersions answer of version 0 (error; array of key, first, last) names Metadata."""
+    entries = versions[6 : 6 + (len(versions) - 6) // 6 * 6]
+    return any(
+        api == _METADATA and first <= _METADATA_VERSION <= last
+        for api, first, last in struct.iter_unpack(">hhh", entries)
+    )
+
+
+def error_reason(error: Exception) -> str:
+    """The words of an error without numbers and places in a source: `Connection refused`."""
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).replace("_", " ").lower()
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
