@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_spark_options import Streaming
 from kgroup.cli.lag_views import lagging
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
@@ -46,17 +47,15 @@ class StreamSettings:
     now_ms: int | None
 
 
-def stream_settings(
-    checkpoint: str | None, every: str, offsets_max: int, *, once: bool, now_ms: int | None
-) -> StreamSettings:
+def stream_settings(options: Streaming, now_ms: int | None) -> StreamSettings:
     """Check the options of `--stream`. Raises InputError."""
-    if not checkpoint:
+    if not options.checkpoint:
         raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
-    every_ms = parse_length(every, "--every")
+    every_ms = parse_length(options.every, "--every")
     return StreamSettings(
-        checkpoint=checkpoint,
-        every_ms=None if once else every_ms,
-        offsets_max=offsets_max,
+        checkpoint=options.checkpoint,
+        every_ms=None if options.once else every_ms,
+        offsets_max=options.max_offsets,
         now_ms=now_ms,
     )
 
