@@ -77,6 +77,7 @@ def find_coordinator(
             "--partitions",
             metavar="N",
             min=1,
+            max=2**31 - 1,
             help="How many partitions the offsets topic has: by default 50, or 16 by Redpanda's rule.",
             show_default=False,
             rich_help_panel=Section.SETUP,

@@ -211,8 +211,8 @@ async def _run(
         loop.add_signal_handler(number, stop.set)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
-    security = _security(config)
     nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
+    security = _security(config)
     members = []
     for settings, events in created:
         member = GroupMember(settings, nodes, events, security)

@@ -1,8 +1,9 @@
 """What `kgroup join` says while it runs: lines of text, or of JSON."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.group.member import ClassicMember
@@ -31,6 +32,7 @@ class MemberEvents:
         self._trace = trace
         self._quiet = quiet
         self._last_trouble = ""
+        self._topics_named: set[str] = set()
         self._last_committed: tuple[tuple[TopicPartition, int], ...] | None = None
 
     def callback(self, callback: Callback) -> None:
@@ -96,6 +98,8 @@ class MemberEvents:
 
     def exchange(self, exchange: Exchange) -> None:
         """A request was sent or a response came."""
+        if exchange.api == "Metadata" and not exchange.is_request:
+            self._name_missing(exchange.body.topics)
         if not self._trace:
             return
         kind = "request" if exchange.is_request else "response"
@@ -122,6 +126,14 @@ class MemberEvents:
         )
         lines = [*field_lines(fields), *byte_lines(exchange.frame)]
         self._print("\n".join(lines))
+
+    def _name_missing(self, topics: Iterable[Any]) -> None:
+        """Kafka's consumer waits for a topic that is not there; somebody has to say so."""
+        for topic in topics:
+            is_missing = topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if is_missing and topic.name not in self._topics_named:
+                self._topics_named.add(topic.name)
+                self.failed(f"there is no topic {topic.name}, or it may not be seen; waiting for it")
 
     def _say(self, event: str, text: str, **fields: object) -> None:
         self._last_trouble = ""

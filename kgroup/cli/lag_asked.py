@@ -40,8 +40,8 @@ class Asked:
         typer.Option(
             "--now",
             metavar="TIME",
-            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
-            " of --windows; the log's last commit by default.",
+            help="As of when to judge, and the end of --windows. By default the clock's time; for --windows,"
+            " and for --status and --stuck of files not written to for 5 minutes, the log's end.",
             show_default=False,
             rich_help_panel=Section.SHOWN,
         ),

@@ -101,7 +101,7 @@ def _partitions(facts: GroupFacts, judged: Mapping[Place, Verdict], width_max: i
         numbers = json.dumps(verdict.numbers())
         told.setdefault((verdict.rule.value, numbers), []).append(f"{printable(place[0])}-{place[1]}")
     for (rule, numbers), places in told.items():
-        yield f"  {rule} {numbers}: {', '.join(places)}"
+        yield from _paragraph("  ", f"{rule} {numbers}: {', '.join(places)}", width_max or _WIDTH)
 
 
 def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
@@ -137,4 +137,12 @@ def _findings(findings: tuple[Finding, ...], facts: GroupFacts, width: int) -> I
 
 
 def _paragraph(label: str, text: str, width: int) -> list[str]:
-    return wrap(text, max(width, _NARROWEST), initial_indent=label, subsequent_indent=" " * len(label))
+    """Lines of a width; what has no blanks in it, such as a name, is never broken."""
+    return wrap(
+        text,
+        max(width, _NARROWEST),
+        initial_indent=label,
+        subsequent_indent=" " * max(len(label), 4),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -114,20 +114,26 @@ class Look:
 
     def rows(self, columns: Sequence[Column]) -> Iterator[Row]:
         """Their fields for these columns."""
-        status = self.status.columns() if self.status is not None else None
-        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times, status)
+        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times)
         fillers = [filler for filler in asked if filler is not None]
         if self.times is None and self.looks is not None:
             fillers.append(self.looks)
         names = [column.name for column in columns if column.name in LagRow.__slots__]
-        for row in self.lag_rows():
-            fields = {name: getattr(row, name) for name in names}
+        for row, status in self._rows_with_status():
+            fields: dict[str, object] = {name: getattr(row, name) for name in names}
+            fields |= status
             fields["notes"] = [note.value for note in row.notes]
             if row.topic_id is not None and "topic_id" in fields:
                 fields["topic_id"] = topic_id_text(row.topic_id)
             for filler in fillers:
                 fields |= filler.fields(row)
             yield fields
+
+    def _rows_with_status(self) -> Iterator[tuple[LagRow, Mapping[str, object]]]:
+        if self.status is None:
+            return ((row, {}) for row in self.lag_rows())
+        wanted = matcher(self.question.topics)
+        return (judged for judged in self.status.rows() if wanted(judged[0].topic))
 
     def problems(self) -> tuple[str, ...]:
         """What could not be read: each with its place. Complete when the rows have been made."""

@@ -42,8 +42,8 @@ class Present:
         remarks: list[str] = []
         if now_ms is None:
             now_ms = int(time.time() * 1000)
-            if logs.cluster is None and scanned.history is not None:
-                now_ms, remarks = judged_at(scanned.history, now_ms)
+            if logs.cluster is None and (self.question.rules is not None or self.question.findings):
+                now_ms, remarks = judged_at(scanned.newest, now_ms)
         look = take_look(self.question, logs, scanned, now_ms)
         if self.question.findings:
             remarks += self._show_findings(session, look, scanned)

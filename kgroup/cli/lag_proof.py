@@ -53,8 +53,8 @@ class Reaches:
 class ProofReader:
     """Puts together what is known of the partitions of each group at `now_ms` (epoch ms).
 
-    Without a `history` nothing is proven: Burrow's rules ask for no proof. The rules here are kgroup's own,
-    whatever --rules says of statuses: findings stand on what is certain.
+    Without a `history` nothing is proven: Burrow's rules ask for no proof. The verdicts here are by kgroup's
+    own, whatever --rules says of statuses: findings stand on what is certain.
     """
 
     def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
@@ -79,9 +79,9 @@ class ProofReader:
         if row.current_offset is not None:
             window = self._windows.find(row.group, row.topic, row.partition)
         is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
-        if row.log_end_offset is None or not is_there or not window.commits:
+        if self._reaches is None or row.log_end_offset is None or not is_there or not window.commits:
             return PartitionFacts(row=row, window=window)
-        seen = self._seen(row, self._reaches) if self._reaches and (row.lag or 0) > 0 else ()
+        seen = self._seen(row, self._reaches) if (row.lag or 0) > 0 else ()
         if seen:
             window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
         verdict = KgroupRules().judge(window, row.log_end_offset, self._now_ms)

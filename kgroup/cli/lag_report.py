@@ -132,9 +132,10 @@ def lag_report(
     With --windows rows are of the past: one for each window from a partition's first commit on, as it was
     when the window ended. What the data's own logs do not tell of that time is unknown.
 
-    A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
-    when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
-    --stuck goes further, by what other groups read meanwhile and by the topics' own logs: docs/findings.md.
+    A log holds commits, but no log ends of the past. How far other groups read meanwhile, and the topics' own
+    logs, prove what went on all the same: by that --status and --stuck tell who stands still, and never
+    contradict each other. What is not proven is UNKNOWN, not OK. docs/lag_status.md and docs/findings.md
+    have the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history

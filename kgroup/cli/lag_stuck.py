@@ -20,17 +20,17 @@ from kgroup.group.finding_absence import PATIENCE_MS
 from kgroup.group.finding_text import lasting
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.log.data_logs import DataLogs
-from kgroup.log.scan_history import History, newest_time
+from kgroup.log.scan import Newest, newest_time
 from kgroup.log.scanned import Scanned
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, emit, emit_page, iso_time
 
 
-def judged_at(history: History, clock_ms: int) -> tuple[int, list[str]]:
+def judged_at(log: Newest, clock_ms: int) -> tuple[int, list[str]]:
     """When to judge a log that nobody gave --now for (epoch ms), and what to say of it.
 
     By the clock, unless the log ended long before: a copy of it would show nothing but stopped groups.
     """
-    newest_ms = newest_time(history)
+    newest_ms = newest_time(log)
     if newest_ms is None or clock_ms - newest_ms <= PATIENCE_MS:
         return clock_ms, []
     ago = lasting(clock_ms - newest_ms)

@@ -70,7 +70,8 @@ class GroupReader:
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
-        hint = did_you_mean(self.patterns[0], sorted(self._unwanted))
+        known = self._unwanted if self.cluster is None else self.cluster.group_ids()
+        hint = did_you_mean(self.patterns[0], sorted(known))
         raise SourceError(f"{why}{hint or '; kgroup lag-report lists the groups of a log'}")
 
     def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:

@@ -100,7 +100,8 @@ Place = tuple[str, int]
 class PartitionFacts:
     """One row of a lag report with what is known besides.
 
-    `verdict` is None where there is no log end to judge by. `seen_ends` are log ends that are proven by
+    `verdict` is that of kgroup's rules on the partition by itself, None where there is no log end to judge by
+    or nobody asks for findings. `seen_ends` are log ends that are proven by
     somebody's commit, oldest first: the log was *at least* that long at that time.
     """
 

@@ -16,6 +16,16 @@ ASSIGNOR: Final = "assignor"
 """The `api` of a MemberError for what the member's own assignor could not do."""
 
 
+# Of the errors that a member may meet by what it was told, and whose names do not say what to change.
+_MEANINGS: Final = {
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "it has no assignor in common with the members of the group",
+    ErrorCode.INVALID_SESSION_TIMEOUT: "see the broker's group.min and group.max.session.timeout.ms",
+    ErrorCode.GROUP_MAX_SIZE_REACHED: "the broker has group.max.size",
+    ErrorCode.UNRELEASED_INSTANCE_ID: "another member has this group.instance.id",
+    ErrorCode.FENCED_INSTANCE_ID: "another member took this group.instance.id",
+}
+
+
 class MemberError(KgroupError):
     """The member cannot go on: an answer that no retry cures. `error_code` is the broker's.
 
@@ -23,7 +33,8 @@ class MemberError(KgroupError):
     """
 
     def __init__(self, api: str, error_code: ErrorCode, why: str = "") -> None:
-        super().__init__(f"{api}: {error_code.name}{f' ({why})' if why else ''}")
+        meaning = why or _MEANINGS.get(error_code, "")
+        super().__init__(f"{api}: {error_code.name}{f' ({meaning})' if meaning else ''}")
         self.api = api
         self.error_code = error_code
 

@@ -24,6 +24,7 @@ def verdicts(facts: GroupFacts, rules: LagRules) -> dict[Place, Verdict]:
     What no member owns in a group that has some is judged by its own commits alone: who unsubscribes leaves
     offsets behind, and records wait for nobody there.
     """
+    own_rules = rules == KgroupRules()
     proofs = _proofs(facts) if isinstance(rules, KgroupRules) else {}
     counts = {partition.place for partition in read_partitions(facts)}
     if is_abandoned(facts):
@@ -35,9 +36,12 @@ def verdicts(facts: GroupFacts, rules: LagRules) -> dict[Place, Verdict]:
             continue
         if place in proofs:
             window = replace(window, proof=proofs[place])
-        if place not in counts:
+        if place not in counts and window.unread_by_ms is not None:
             window = replace(window, unread_by_ms=None)
-        found[place] = rules.judge(window, row.log_end_offset, facts.now_ms)
+        if window is partition.window and partition.verdict is not None and own_rules:
+            found[place] = partition.verdict
+        else:
+            found[place] = rules.judge(window, row.log_end_offset, facts.now_ms)
     return found
 
 

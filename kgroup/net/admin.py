@@ -4,6 +4,7 @@ What kafka-python answers becomes kgroup's values here, and every failure a Sour
 """
 
 import logging
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,6 +26,7 @@ from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
+_CLASS_NAME: Final = re.compile(r"^(\[Error \d+\] )?[A-Z]\w+: ")
 _EARLIEST: Final = -2
 _LATEST: Final = -1
 _NO_LEADER: Final = -1
@@ -293,7 +295,7 @@ def error_name(error_code: int) -> str:
 
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    return text.removeprefix("KafkaConnectionError: ").rstrip(".")
+    return _CLASS_NAME.sub("", text).rstrip(".")
 
 
 def _metadata_request(names: Collection[str] | None) -> Any:

@@ -40,17 +40,15 @@ _ASSIGNORS: Final = {
         ("CooperativeSticky", "cooperative-sticky"),
     )
 }
-MEMBER_PROPERTIES: Final = frozenset(
+OF_MEMBERS: Final = frozenset(
     [
         *(name.replace("_", ".") for name in _INTEGERS),
         *_TEXTS,
         *_FLAGS,
-        "auto.offset.reset",
-        "group.protocol",
-        "isolation.level",
-        "partition.assignment.strategy",
+        *("auto.offset.reset", "group.protocol", "isolation.level", "partition.assignment.strategy"),
     ]
 )
+"""Every property that `member_settings` reads."""
 
 
 def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings:

@@ -3,6 +3,7 @@
 kafka-python would try again until its time is up, and TLS with somebody silent would never end.
 """
 
+import re
 import socket
 import ssl
 import struct
@@ -174,5 +175,6 @@ def _speaks_metadata(versions: bytes) -> bool:
 def error_reason(error: Exception) -> str:
     """The words of an error without numbers and places in a source: `Connection refused`."""
     if isinstance(error, ssl.SSLError):
-        return (error.reason or str(error)).replace("_", " ").lower()
+        bare = re.sub(r"^(\[.*?\] *)+| *\(_ssl\.c:\d+\)$", "", str(error))
+        return (error.reason or bare).replace("_", " ").lower()
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -107,7 +107,7 @@ class Connection:
         try:
             self._reader, self._writer = await asyncio.open_connection(host, port, ssl=security.tls)
         except OSError as error:
-            raise BrokenError(f"cannot connect to {self.name}: {_reason(error)}") from error
+            raise BrokenError(f"cannot connect to {self.name}: {reason(error)}") from error
         self._listener = asyncio.create_task(self._listen(self._reader))
         answer = await self._ask_versions(_API_VERSIONS)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -262,7 +262,7 @@ class Connection:
                 waiting.set_exception(BrokenError(self.broken))
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
     """asyncio puts the address into `strerror`; the number says what it was, but of TLS."""
     if isinstance(error, ssl.SSLError):
         return error_reason(error)

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean
-from kgroup.net.consumer_properties import MEMBER_PROPERTIES
+from kgroup.net.consumer_properties import OF_MEMBERS
+from kgroup.net.first_contact import error_reason
 
 Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
+_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -54,8 +56,7 @@ _SECURITY: Final = (
     "ssl.truststore.location",
     "ssl.truststore.type",
 )
-_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
-USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *MEMBER_PROPERTIES])
+USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *OF_MEMBERS])
 """Every property that means something to kgroup: of connections, and to `join` of a member."""
 
 
@@ -181,7 +182,7 @@ def client_config(properties: Properties) -> dict[str, object]:
             config[ours] = _integer(name, properties[name])
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in {"PLAINTEXT", *_TLS, *_SASL}:
-        raise InputError(f"security.protocol={protocol}: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+        raise InputError(f"security.protocol={protocol}: not PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
     config["security_protocol"] = protocol
     if protocol in _SASL:
         config.update(_sasl(properties))
@@ -267,7 +268,9 @@ def _naming(what: str) -> Iterator[None]:
     """Errors inside become a SourceError that begins with the property."""
     try:
         yield
-    except OSError as error:  # ssl.SSLError is one
+    except ssl.SSLError as error:
+        raise SourceError(f"{what}: not what it should be, in PEM: {error_reason(error)}") from error
+    except OSError as error:
         raise SourceError(f"{what}: {error.strerror or error}") from error
 
 

@@ -12,6 +12,8 @@ from kgroup.sim.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scen
 
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _MEMBER_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
+_DAY_MS: Final = 86_400_000
+_DAYS_MAX: Final = 366  # a day of three members takes a minute or so
 _FORM_OF: Final = {form.kind: form for form in FORMS.values()}
 
 
@@ -19,6 +21,8 @@ def check_scenario(scenario: Scenario) -> None:
     """Raise InputError that names the topic, member, property or fault that makes no sense."""
     if not scenario.topics or not scenario.members:
         raise InputError("there has to be a topic and a member")
+    if scenario.duration_ms > _DAYS_MAX * _DAY_MS:
+        raise InputError(f"a run of {scenario.duration_ms // _DAY_MS} days: {_DAYS_MAX} are the most")
     for topic in scenario.topics:
         if not _TOPIC_NAME.fullmatch(topic.name) or topic.name.startswith("__"):
             raise InputError(f"topic '{topic.name}': not a name that Kafka allows for a topic of one's own")

@@ -78,21 +78,6 @@ def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[V
     return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
 
 
-def rows_of_parts(
-    parts: "DataFrame", function: "Callable[[Any], Iterator[pa.RecordBatch]]", schema: "pa.Schema"
-) -> "DataFrame":
-    """Rows of `schema` that a function makes of each part; executors call it."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return parts.mapInArrow(partial(_explode, function=function), from_arrow_schema(schema))
-
-
-def fetched(frame: "DataFrame") -> Iterator[dict[str, Any]]:
-    """The rows of a frame in its order; one of its partitions is held at a time."""
-    for row in frame.toLocalIterator():
-        yield row.asDict()
-
-
 def tasks_done(session: "SparkSession") -> tuple[int, int]:
     """How many tasks of the jobs that run now are done, and how many there are; not for Spark Connect."""
     tracker = session.sparkContext.statusTracker()
@@ -108,16 +93,6 @@ def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) 
     for batch in batches:
         for row in batch.to_pylist():
             yield packed_row(row["offsets_partition"], row["run"], function(unpack(row["part"])))
-
-
-def _explode(
-    batches: "Iterator[pa.RecordBatch]", function: "Callable[[Any], Iterator[pa.RecordBatch]]"
-) -> "Iterator[pa.RecordBatch]":
-    from kgroup.spark.reduced_source import unpack
-
-    for batch in batches:
-        for packed in batch["part"]:
-            yield from function(unpack(packed.as_py()))
 
 
 def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tuple[list[Slice], int]":

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgroup.group.burrow_rules import BurrowRules
-from kgroup.group.commit_window import CommitWindow, WindowCommit
+from kgroup.group.commit_window import CommitWindow, LogEnd, WindowCommit
 from kgroup.group.lag_rules import KgroupRules
 from kgroup.group.status import (
     LagGrew,
@@ -59,16 +59,25 @@ PROOFS = st.sampled_from(
         NoMembers(since_ms=None),
     ]
 )
+HEADS = st.lists(st.builds(LogEnd, offset=st.integers(0, 7), timestamp=TIMES), max_size=2)
+
+
+def window_of(commits, since, by, heads, proof):
+    """Whoever has seen a log end beyond the last commit knows that there was something to read by then."""
+    beyond = [head.timestamp for head in heads if commits and head.offset > commits[-1].offset]
+    times = beyond if by is None else [by, *beyond]
+    return CommitWindow(
+        slots=4,
+        commits=tuple(commits),
+        heads=tuple(heads),
+        unread_since_ms=since,
+        unread_by_ms=min(times, default=None),
+        proof=proof,
+    )
+
+
 WINDOWS = st.lists(
-    st.builds(
-        lambda commits, since, by, proof: CommitWindow(
-            slots=4, commits=tuple(commits), unread_since_ms=since, unread_by_ms=by, proof=proof
-        ),
-        COMMITS,
-        MAYBE_TIME,
-        MAYBE_TIME,
-        st.none() | PROOFS,
-    ),
+    st.builds(window_of, COMMITS, MAYBE_TIME, MAYBE_TIME, HEADS, st.none() | PROOFS),
     min_size=1,
     max_size=8,
 )
@@ -97,9 +106,29 @@ def columns(windows):
         stops=np.cumsum(counts),
         counts=counts,
         unread_since_ms=known(window.unread_since_ms for window in windows),
-        unread_by_ms=known(window.unread_by_ms for window in windows),
+        unread_by_ms=known(unread_by(window) for window in windows),
+        caught_up_ms=known(caught_up(window) for window in windows),
         proofs=proofs(windows),
     )
+
+
+def behind(window):
+    """The heads after the last one that is not beyond the last commit, and that one."""
+    for place in reversed(range(len(window.heads))):
+        if window.heads[place].offset <= window.commits[-1].offset:
+            return window.heads[place + 1 :], window.heads[place]
+    return window.heads, None
+
+
+def caught_up(window):
+    head = behind(window)[1] if window.commits else None
+    return head and head.timestamp
+
+
+def unread_by(window):
+    later = [head.timestamp for head in behind(window)[0]] if window.commits else []
+    times = [time for time in (window.unread_by_ms, *later) if time is not None]
+    return min(times, default=None)
 
 
 def proofs(windows):

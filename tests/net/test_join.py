@@ -241,3 +241,21 @@ def test_what_makes_no_sense_is_one_line(options: list[str], status: int, why: s
     assert ended.returncode == status
     assert why in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_topic_that_is_not_there_is_named_once() -> None:
+    with kgroup.testing.cluster() as kafka:
+        ended = subprocess.run(
+            [
+                *(sys.executable, "-m", "kgroup", "join", "-b", kafka.bootstrap, "--group", GROUP),
+                *("--topic", "oders", "--for", "1s", "-X", "metadata.max.age.ms=100"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    assert ended.stderr == (
+        "kgroup: consumer-story-1: there is no topic oders, or it may not be seen; waiting for it\n"
+    )
+    assert ended.returncode == 0

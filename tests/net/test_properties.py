@@ -63,6 +63,33 @@ def test_single_properties_stand_over_those_of_the_file(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (
+            "security.protcol=SSL",
+            "security.protcol: kgroup uses no such property; did you mean security.protocol",
+        ),
+        ("bootstrap.servers=b:9092", "bootstrap.servers: kgroup uses no such property"),
+        ("request.timeout.ms=-1", "request.timeout.ms=-1: from 0 to"),
+    ],
+)
+def test_a_single_property_without_effect_is_refused(given, why):
+    with pytest.raises(InputError, match=why):
+        client_config(ConnectionOptions(bootstrap_servers="b:9092", properties=(given,)).read_properties())
+
+
+def test_a_file_may_have_what_is_for_other_clients_but_nothing_misspelt(tmp_path):
+    path = tmp_path / "client.properties"
+    options = ConnectionOptions(bootstrap_servers="b:9092", command_config=path)
+    path.write_text("ssl.protocol=TLSv1.3\nkey.deserializer=x\nssl.keystore.password=p\nretries=3\n")
+    assert len(options.read_properties()) == 4
+    assert options.self_contained().properties == ()
+    path.write_text("sasl.mechanisms=PLAIN\n")  # as librdkafka has it
+    with pytest.raises(InputError, match=r"sasl\.mechanisms: no such property; did you mean sasl\.mechanism"):
+        options.read_properties()
+
+
 def test_a_file_that_is_not_utf_8_is_latin_1_as_java_has_it(tmp_path):
     path = tmp_path / "client.properties"
     path.write_bytes("client.id=café".encode("latin-1"))
