@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from kgroup import __version__
 from kgroup.cli.bundle import unbundled
 from kgroup.cli.example import Example
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.cli.usage_error import usage_error_line
 from kgroup.errors import KgroupError
@@ -124,7 +125,7 @@ class CommandGroup(TyperGroup):
         try:
             status = super().main(*args, **extra | {"standalone_mode": False})
         except TyperException as error:
-            print(f"kgroup: {printable(usage_error_line(error))}", file=sys.stderr)
+            say(usage_error_line(error))
             status = getattr(error, "exit_code", 2)
         except KgroupError as error:
             status = _failed(str(error), error.exit_code)
@@ -155,7 +156,7 @@ class CommandGroup(TyperGroup):
 
 def _failed(why: str, exit_code: int) -> int:
     one_line = printable(" ".join(why.split()))
-    print(f"kgroup: {one_line}", file=sys.stderr)
+    say(one_line)
     return exit_code
 
 

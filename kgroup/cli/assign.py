@@ -1,6 +1,5 @@
 """`kgroup assign`: who would get which partition, by any of Kafka's assignors."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
 from kgroup.cli.options import Connection, Output, Quiet
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, printing_to
@@ -196,7 +196,7 @@ def assign(
     played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]
     _show(played, compare, output)
     for line in () if quiet else [*source.notes, *_remarks(played)]:
-        print(f"kgroup: {line}", file=sys.stderr)
+        say(line)
     failed = next((round_.error for round_ in played if round_.error), None)
     if failed and not compare:
         raise failed

@@ -12,6 +12,7 @@ import typer
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
@@ -271,7 +272,7 @@ def _open_files(
     if latest:
         sources = one_replica_each(sources)
     for skipped in () if quiet else sources.skipped:
-        print(f"kgroup: {skipped.path}: not read: {skipped.why}", file=sys.stderr)
+        say(f"{skipped.path}: not read: {skipped.why}")
     return FileSource(
         sources if latest else only_offsets(sources, wanted.first_offset, wanted.last_offset)
     ), names

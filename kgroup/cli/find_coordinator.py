@@ -8,6 +8,7 @@ import typer
 
 from kgroup.cli.example import Example
 from kgroup.cli.options import Connection, Output
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
@@ -246,7 +247,7 @@ def _groups_in_logs(paths: Sequence[str]) -> dict[str, int]:
     newest = NewestEntries()
     for item in read_entries(one_replica_each(open_sources(paths))):
         if isinstance(item, Damage):
-            print(f"kgroup: {item.segment} at byte {item.position}: {item.why}", file=sys.stderr)
+            say(f"{item.segment} at byte {item.position}: {item.why}")
         else:
             newest.add(item)
     alive = (logged for entries in (newest.commits(), newest.others()) for logged in entries)

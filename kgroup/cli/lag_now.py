@@ -1,6 +1,5 @@
 """`lag-report` of the present: one look at the logs, shown as rows, findings or metrics."""
 
-import sys
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +12,9 @@ from kgroup.cli.lag_spark import read_on_spark, save_rows
 from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
 from kgroup.cli.lag_view_options import Views
 from kgroup.cli.lag_views import RowView, metrics
+from kgroup.cli.say import say
 from kgroup.log.scanned import Scanned
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
-from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +53,7 @@ class Present:
             write_html(look, logs, self.views.html)
         problems = look.problems()
         for line in [*([] if self.question.quiet else [*look.remarks(), *remarks]), *problems]:
-            print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
+            say(logs.message(line))
         return problems
 
     def _scanned(self, session: "SparkSession | None", logs: OpenedLogs) -> Scanned:

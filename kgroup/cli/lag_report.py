@@ -16,8 +16,9 @@ from kgroup.cli.lag_checks import check_options, given_options
 from kgroup.cli.lag_spark_options import SparkOptions, Streaming, spark_options
 from kgroup.cli.lag_view_options import Views
 from kgroup.cli.options import Given, Groups, Output, Quiet, Source, Strict, Topics
+from kgroup.cli.say import fail_if_strict
 from kgroup.cli.section import Section
-from kgroup.errors import FindingsError, InputError
+from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat
 
 if TYPE_CHECKING:
@@ -201,8 +202,7 @@ def lag_report(
         )
         problems = present.report(session, logs, now_ms)
     failing.check()
-    if strict and problems:
-        raise FindingsError(f"damaged or undecodable places: {len(problems)}")
+    fail_if_strict(problems, strict=strict)
 
 
 def _check_paths(source: Given, spark: SparkOptions | None) -> None:

@@ -1,7 +1,6 @@
 """`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
 
 import logging
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_spark_options import SparkOptions
 from kgroup.cli.progress import activity, polled_progress
+from kgroup.cli.say import say
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
 if TYPE_CHECKING:
@@ -98,4 +98,4 @@ def save_rows(
 def said_saved(name: str, count: int, *, quiet: bool) -> None:
     """Say on standard error how many rows the table has."""
     if not quiet:
-        print(f"kgroup: table {name}: {count} row{'' if count == 1 else 's'}", file=sys.stderr)
+        say(f"table {name}: {count} row{'' if count == 1 else 's'}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
 from kgroup.cli.lag_spark_options import Streaming
 from kgroup.cli.lag_views import lagging
+from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
@@ -27,7 +28,6 @@ from kgroup.report.emit import (
     arrow_schema,
     emit,
 )
-from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -124,9 +124,9 @@ class _Report:
             look = take_look(everything, logs, scanned, now_ms)
             self._write(number, self._rows(look))
         if not self.question.quiet:
-            print(f"kgroup: micro-batch {number}: {newest.records} records so far", file=sys.stderr)
+            say(f"micro-batch {number}: {newest.records} records so far")
         for line in look.problems():
-            print(f"kgroup: {printable(line)}", file=sys.stderr)
+            say(line)
 
     def _rows(self, look: Look) -> "Iterator[Row]":
         wanted = matcher(self.question.groups)

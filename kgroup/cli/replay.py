@@ -1,6 +1,5 @@
 """`kgroup replay`: the rebalance history of groups, from the offsets topic."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -10,8 +9,8 @@ import typer
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
+from kgroup.cli.say import fail_if_strict, say
 from kgroup.cli.section import Section
-from kgroup.errors import FindingsError
 from kgroup.report.emit import OutputFormat, emit
 
 if TYPE_CHECKING:
@@ -124,11 +123,10 @@ def replay(
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, output)
     for line in () if quiet else [*_remarks(timelines, events=events), *states]:
-        print(f"kgroup: {line}", file=sys.stderr)
+        say(line)
     for line in replayed.problems:
-        print(f"kgroup: {line}", file=sys.stderr)
-    if strict and replayed.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
 
 
 def _write_pictures(

@@ -14,6 +14,7 @@ import typer
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.net.control import ControlServer, control_path
@@ -151,8 +152,8 @@ def serve(
     )
     if verbose:
         for name in unused(properties):
-            print(f"kgroup: {name} changes nothing here", file=sys.stderr)
-    asyncio.run(_run(plan, _warn, _warn if verbose else lambda text: None))
+            say(f"{name} changes nothing here")
+    asyncio.run(_run(plan, say, say if verbose else lambda text: None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +268,3 @@ def _allow_many_connections() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _warn(text: str) -> None:
-    print(f"kgroup: {text}", file=sys.stderr)

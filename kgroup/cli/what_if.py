@@ -1,7 +1,6 @@
 """`kgroup what-if`: a group's recorded history, played again under another assignor or other settings."""
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -10,9 +9,10 @@ import typer
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
+from kgroup.cli.say import fail_if_strict, say
 from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
-from kgroup.errors import FindingsError, InputError, did_you_mean
+from kgroup.errors import InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, emit
 
 if TYPE_CHECKING:
@@ -172,9 +172,8 @@ def what_if(
         emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, output)
     notes = [*_assumptions(compared), *(f"left out: {why}" for why in passed_over)]
     for line in [*([] if quiet else notes), *replayed.problems]:
-        print(f"kgroup: {line}", file=sys.stderr)
-    if strict and replayed.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
 
 
 def _compare(
