@@ -15,7 +15,7 @@ from kgroup.cli.lag_asked import Asked
 from kgroup.cli.lag_checks import check_options, given_options
 from kgroup.cli.lag_spark_options import SparkOptions, Streaming, spark_options
 from kgroup.cli.lag_view_options import Views
-from kgroup.cli.options import Given, Groups, Output, Quiet, Source, Strict, Topics
+from kgroup.cli.options import Connection, Given, Groups, Output, Quiet, Strict, Topics, given
 from kgroup.cli.say import fail_if_strict
 from kgroup.cli.section import Section
 from kgroup.errors import InputError
@@ -73,10 +73,26 @@ EXAMPLES: Final = (
 )
 
 
+def _logs(
+    *,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Log dirs, partition folders, segments, or directories of many; with --spark also URIs.",
+            show_default=False,
+        ),
+    ] = None,
+    connection: Connection,
+) -> Given:
+    """Other logs than `options.Source`: not standard input, but what Spark can reach."""
+    return given(paths=paths, connection=connection)
+
+
 def lag_report(
     *,
     context: typer.Context,
-    source: Source,
+    source: Annotated[Given, Bundle(_logs)],
     log_ends: Annotated[
         Path | None,
         typer.Option(

@@ -95,8 +95,8 @@ class Given:
         return self.connection is not None
 
 
-def _given(*, paths: Paths = None, connection: Connection) -> Given:
-    """Raises InputError unless there are either paths or a cluster."""
+def given(*, paths: Paths = None, connection: Connection) -> Given:
+    """The source. Raises InputError unless there are either paths or a cluster."""
     if not paths and connection is None:
         raise InputError(
             "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
@@ -107,7 +107,7 @@ def _given(*, paths: Paths = None, connection: Connection) -> Given:
     return Given(paths=tuple(paths or ()), connection=connection)
 
 
-Source = Annotated[Given, Bundle(_given)]
+Source = Annotated[Given, Bundle(given)]
 
 # What of it is wanted.
 Groups = Annotated[
