@@ -225,7 +225,7 @@ def _day(figures: Figures) -> str:
 
 
 def _swarm(figures: Figures) -> str:
-    return f"{figures.swarm.seeds_per_second:.0f} seeds/s, {len(figures.swarm.broken)} violations"
+    return f"{figures.swarm.seeds_per_second:.0f} seeds/s, {len(figures.swarm.broken)} broken"
 
 
 def _causes(figures: Figures) -> str:

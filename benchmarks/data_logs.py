@@ -28,7 +28,7 @@ class DataLogWriter:
 
     def __init__(self, out: Path, start_ms: int, duration_ms: int, seed: int) -> None:
         self._out = out
-        self._times = start_ms + np.arange(0, duration_ms, _STEP_MS, np.int64)
+        self._times = start_ms + np.arange(0, duration_ms, _STEP_MS, dtype=np.int64)
         self._draw = np.random.default_rng(seed)
         record = LogRecord(offset=0, timestamp_ms=start_ms, key=None, value=b"")
         self._batch = np.frombuffer(encode_batch([record], leader_epoch=5), np.uint8)

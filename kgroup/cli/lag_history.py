@@ -4,7 +4,6 @@ Two passes, here and on Spark alike: a reduction of the log to the last commits 
 log ends of the time, rows of some keys after the other.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +15,7 @@ from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batc
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import said_saved
 from kgroup.cli.progress import byte_progress
+from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import FURTHEST, WindowsOfTime
@@ -26,7 +26,6 @@ from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_last import Keep, LastPart, last_part, times_of
 from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
 from kgroup.report.emit_batches import emit_batches
-from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,10 +137,7 @@ def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
     partitions = "1 partition" if unknown.count == 1 else f"{unknown.count} partitions"
     topic, partition = unknown.first
     more = f"{topic} {partition}" + (" and others" if unknown.count > 1 else "")
-    print(
-        f"kgroup: no log ends of the time are known of {partitions} ({printable(more)}): lag is unknown",
-        file=sys.stderr,
-    )
+    say(f"no log ends of the time are known of {partitions} ({more}): lag is unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,4 +158,5 @@ def _evidence(told: Sequence[RuleNumbers], rows: int) -> ArrowColumn:
         texts.append(json_objects(fields, len(of_rule.rows)))
         place[of_rule.rows] = np.arange(size, size + len(of_rule.rows))
         size += len(of_rule.rows)
-    return pa.concat_arrays(texts).take(_known(place))
+    taken: ArrowColumn = pa.concat_arrays(texts).take(_known(place))
+    return taken

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_spark_options import Streaming
 from kgroup.cli.lag_views import lagging
+from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
@@ -26,7 +28,6 @@ from kgroup.report.emit import (
     arrow_schema,
     emit,
 )
-from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,17 +47,15 @@ class StreamSettings:
     now_ms: int | None
 
 
-def stream_settings(
-    checkpoint: str | None, every: str, offsets_max: int, *, once: bool, now_ms: int | None
-) -> StreamSettings:
+def stream_settings(options: Streaming, now_ms: int | None) -> StreamSettings:
     """Check the options of `--stream`. Raises InputError."""
-    if not checkpoint:
+    if not options.checkpoint:
         raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
-    every_ms = parse_length(every, "--every")
+    every_ms = parse_length(options.every, "--every")
     return StreamSettings(
-        checkpoint=checkpoint,
-        every_ms=None if once else every_ms,
-        offsets_max=offsets_max,
+        checkpoint=options.checkpoint,
+        every_ms=None if options.once else every_ms,
+        offsets_max=options.max_offsets,
         now_ms=now_ms,
     )
 
@@ -125,9 +124,9 @@ class _Report:
             look = take_look(everything, logs, scanned, now_ms)
             self._write(number, self._rows(look))
         if not self.question.quiet:
-            print(f"kgroup: micro-batch {number}: {newest.records} records so far", file=sys.stderr)
+            say(f"micro-batch {number}: {newest.records} records so far")
         for line in look.problems():
-            print(f"kgroup: {printable(line)}", file=sys.stderr)
+            say(line)
 
     def _rows(self, look: Look) -> "Iterator[Row]":
         wanted = matcher(self.question.groups)
