@@ -26,6 +26,8 @@ from tests.vectors.assignors import client_question, is_server_side, questions, 
 
 QUICK_MS = 10.0
 TIMES_JAVA = 10.0
+QUESTIONS = Path(__file__).parents[1] / "fixtures" / "vectors" / "assignors"
+BESIDE_KAFKA_PYTHON = ("equal-500x5000/sticky", "equal-500x5000-next/sticky")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +39,76 @@ class Task:
     run: Callable[[], object]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a question took, in CPU milliseconds."""
+
+    name: str
+    least_ms: float
+    median_ms: float
+    java_ms: float
+
+    @property
+    def times_java(self) -> float:
+        """The least beside Java's median."""
+        return self.least_ms / self.java_ms
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is neither quick nor near Java."""
+        return self.least_ms > QUICK_MS and self.times_java > TIMES_JAVA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideKafkaPython:
+    """One question for both sticky assignors, in CPU milliseconds."""
+
+    name: str
+    ours_ms: float
+    theirs_ms: float
+
+    @property
+    def times(self) -> float:
+        """How many times as fast ours is."""
+        return self.theirs_ms / self.ours_ms
+
+
 def main() -> None:
     """Measure and print."""
     arguments = _arguments()
     print(f"{'':45} least ms  median   Java ms   times")
     over = 0
-    for task in tasks(arguments.folder):
-        times_ms = sorted(_times_ms(task.run, arguments.runs))
-        ratio = times_ms[0] / task.java_ms
-        is_over = times_ms[0] > QUICK_MS and ratio > TIMES_JAVA
-        over += is_over
-        figures = f"{times_ms[0]:8.2f} {statistics.median(times_ms):7.2f}   {task.java_ms:7.2f}  {ratio:6.1f}"
-        print(f"{task.name:45} {figures}{'  over' if is_over else ''}")
+    for one in measure(arguments.folder, arguments.runs):
+        over += one.is_over
+        figures = f"{one.least_ms:8.2f} {one.median_ms:7.2f}   {one.java_ms:7.2f}  {one.times_java:6.1f}"
+        print(f"{one.name:45} {figures}{'  over' if one.is_over else ''}")
     print(f"{over} over {QUICK_MS:.0f} ms and {TIMES_JAVA:.0f} times Java")
     if not arguments.without_kafka_python:
-        for name in ("equal-500x5000/sticky", "equal-500x5000-next/sticky"):
-            _beside_kafka_python(arguments.folder, name)
+        for name in BESIDE_KAFKA_PYTHON:
+            both = beside_kafka_python(arguments.folder, name)
+            print(
+                f"{name}: kgroup {both.ours_ms:.1f} ms, kafka-python {both.theirs_ms:.0f} ms:"
+                f" {both.times:.0f} times as fast"
+            )
+
+
+def measure(folder: Path, runs: int) -> Iterator[Answered]:
+    """Each question answered so many times."""
+    for task in tasks(folder):
+        times_ms = sorted(_times_ms(task.run, runs))
+        yield Answered(
+            name=task.name,
+            least_ms=times_ms[0],
+            median_ms=statistics.median(times_ms),
+            java_ms=task.java_ms,
+        )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    default = Path(__file__).parents[1] / "fixtures" / "vectors" / "assignors"
-    parser.add_argument("folder", nargs="?", type=Path, default=default, metavar="FOLDER")
+    parser.add_argument("folder", nargs="?", type=Path, default=QUESTIONS, metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=9, metavar="N")
     parser.add_argument("--without-kafka-python", action="store_true")
     return parser.parse_args()
@@ -93,7 +141,7 @@ def _times_ms(run: Callable[[], object], runs: int) -> Iterator[float]:
         yield (time.process_time() - start) * 1000
 
 
-def _beside_kafka_python(folder: Path, name: str) -> None:
+def beside_kafka_python(folder: Path, name: str) -> BesideKafkaPython:
     """Run kafka-python's sticky assignor on a question once, and ours before and after it."""
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
@@ -108,9 +156,7 @@ def _beside_kafka_python(folder: Path, name: str) -> None:
     StickyPartitionAssignor().assign(_cluster(topics), _joined(members))
     theirs_ms = (time.process_time() - start) * 1000
     after = statistics.median(_times_ms(ours, 5))
-    ours_ms = max(before, after)
-    times = theirs_ms / ours_ms
-    print(f"{name}: kgroup {ours_ms:.1f} ms, kafka-python {theirs_ms:.0f} ms: {times:.0f} times as fast")
+    return BesideKafkaPython(name=name, ours_ms=max(before, after), theirs_ms=theirs_ms)
 
 
 def _cluster(topics: list[Topic]) -> Any:  # what kafka-python asks of its own untyped class

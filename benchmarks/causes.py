@@ -8,6 +8,7 @@ counts as not named.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,37 +27,66 @@ _EXPECTED: dict[str, tuple[tuple[CauseKind, ...], tuple[CauseKind, ...]]] = {
 }
 
 
-def score(folder: Path) -> str:
-    """The table for all captures under `folder`."""
-    true: Counter[CauseKind] = Counter()
-    false: Counter[CauseKind] = Counter()
-    unjudged: Counter[CauseKind] = Counter()
-    unknown: Counter[CauseKind] = Counter()
-    named: Counter[CauseKind] = Counter()
-    happened: Counter[CauseKind] = Counter()
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Numbers of causes by kind.
+
+    `right` and `wrong` are graded causes that the diary bears out or not, `unjudged` those it says nothing
+    of, `left_open` those without a grade. `happened` is what the diary did, `named` how much of it was named.
+    """
+
+    right: Counter[CauseKind] = field(default_factory=Counter)
+    wrong: Counter[CauseKind] = field(default_factory=Counter)
+    unjudged: Counter[CauseKind] = field(default_factory=Counter)
+    left_open: Counter[CauseKind] = field(default_factory=Counter)
+    happened: Counter[CauseKind] = field(default_factory=Counter)
+    named: Counter[CauseKind] = field(default_factory=Counter)
+
+    @property
+    def precision(self) -> float:
+        """Of all graded causes that the diary judges, how many are right."""
+        return self.right.total() / max(self.right.total() + self.wrong.total(), 1)
+
+
+def score(folder: Path) -> Score:
+    """The numbers of all captures under `folder`."""
+    numbers = Score()
     for story_file in sorted(folder.rglob("story.json")):
         story = read_story(story_file.parent)
         said = list(story.said())
         for one in said:
-            verdict = is_true(story, one) if one.graded else None
-            tally = true if verdict else unknown if not one.graded else unjudged if verdict is None else false
-            tally[one.cause.kind] += 1
+            _tally(numbers, story, one)[one.cause.kind] += 1
         for kind, hit in _happenings(story, said):
-            happened[kind] += 1
-            named[kind] += hit
+            numbers.happened[kind] += 1
+            numbers.named[kind] += hit
+    return numbers
+
+
+def _tally(numbers: Score, story: Story, said: Said) -> Counter[CauseKind]:
+    if not said.graded:
+        return numbers.left_open
+    verdict = is_true(story, said)
+    if verdict is None:
+        return numbers.unjudged
+    return numbers.right if verdict else numbers.wrong
+
+
+def table(numbers: Score) -> str:
+    """A line for each cause."""
     rows = []
-    for kind in sorted({*true, *false, *unknown, *unjudged}):
-        graded = true[kind] + false[kind]
+    for kind in sorted({*numbers.right, *numbers.wrong, *numbers.left_open, *numbers.unjudged}):
+        graded = numbers.right[kind] + numbers.wrong[kind]
+        happened = numbers.happened[kind]
         rows.append(
             (
                 kind.value,
-                true[kind],
-                false[kind],
-                true[kind] / graded if graded else None,
-                f"{named[kind]} of {happened[kind]}" if happened[kind] else None,
-                named[kind] / happened[kind] if happened[kind] else None,
-                unknown[kind] or None,
-                unjudged[kind] or None,
+                numbers.right[kind],
+                numbers.wrong[kind],
+                numbers.right[kind] / graded if graded else None,
+                f"{numbers.named[kind]} of {happened}" if happened else None,
+                numbers.named[kind] / happened if happened else None,
+                numbers.left_open[kind] or None,
+                numbers.unjudged[kind] or None,
             )
         )
     headers = ("cause", "right", "wrong", "precision", "named", "recall", "left open", "not in the diary")
@@ -119,7 +149,7 @@ def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("fixtures"), metavar="DIR")
-    print(score(parser.parse_args().folder))
+    print(table(score(parser.parse_args().folder)))
 
 
 if __name__ == "__main__":

@@ -126,8 +126,13 @@ def table(judged: list[Judged]) -> str:
         floatfmt=("", "", ".3f", "", ".2f", ""),
         missingval="-",
     )
-    total = sum(right.values()) / max(sum(graded.values()), 1)
-    return f"{lines}\n\n{sum(graded.values())} graded causes, precision {total:.3f}"
+    return f"{lines}\n\n{graded.total()} graded causes, precision {precision(judged):.3f}"
+
+
+def precision(judged: list[Judged]) -> float:
+    """Of the graded causes, how many are true."""
+    graded = [one.is_true for one in judged if one.is_graded]
+    return sum(graded) / max(len(graded), 1)
 
 
 def main() -> None:

@@ -6,56 +6,74 @@ afterwards.
 """
 
 import argparse
-import tempfile
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 
 from tabulate import tabulate
 
-from benchmarks.make_log import Options, make_log, parse_size
-from benchmarks.measure import Measured, alternate, peak_rss_mb
+from benchmarks.log_argument import add_log_arguments, log_of
+from benchmarks.make_log import parse_size
+from benchmarks.measure import Speed, alternate, peak_rss_mb
 from kgroup.log.batch import Damage
 from kgroup.log.entries import read_entries
 from kgroup.log.scan import Slice, newest, scan, split
 from kgroup.log.scan_reader import CHUNK_BYTES, RowBlock, RowReader
 from kgroup.log.sources import Sources, open_sources
 
-_READ = "read() in chunks"
-_PLAIN = "plain path"
+
+class Way(StrEnum):
+    """How a log is read."""
+
+    READ = "read() in chunks"
+    SCAN = "scan, CRC checked"
+    SCAN_UNCHECKED = "scan, CRC not checked"
+    ARROW = "scan to Arrow"
+    ARROW_COMMITS = "scan to Arrow, 4 columns, commits only"
+    NEWEST = "newest()"
+    PLAIN = "plain path"
 
 
-def bench(paths: list[str], plain_bytes: int, rounds: int) -> str:
-    """The table of figures for the segments under the paths."""
+def measure(paths: list[str], plain_bytes: int, rounds: int) -> dict[Way, Speed]:
+    """The speed of each way; the plain path reads `plain_bytes` or a little more, in whole segments."""
     sources = open_sources(paths)
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
     size = sum(part.end - part.start for part in slices)
-    functions: dict[str, Callable[[], int]] = {
-        _READ: lambda: _read(slices),
-        "scan, CRC checked": lambda: _rows(slices, check_crc=True),
-        "scan, CRC not checked": lambda: _rows(slices, check_crc=False),
-        "scan to Arrow": lambda: _arrow(slices, None, others=True),
-        "scan to Arrow, 4 columns, commits only": lambda: _arrow(
-            slices, ("group", "topic", "partition", "offset"), others=False
-        ),
-        "newest()": lambda: newest(slices).records,
+    some, some_bytes = _first(sources, plain_bytes)
+    functions: dict[Way, Callable[[], int]] = {
+        Way.READ: lambda: _read(slices),
+        Way.SCAN: lambda: _rows(slices, check_crc=True),
+        Way.SCAN_UNCHECKED: lambda: _rows(slices, check_crc=False),
+        Way.ARROW: lambda: _arrow(slices, None, others=True),
+        Way.ARROW_COMMITS: lambda: _arrow(slices, ("group", "topic", "partition", "offset"), others=False),
+        Way.NEWEST: lambda: newest(slices).records,
     }
     measured = alternate(functions, rounds)
-    some, some_bytes = _first(sources, plain_bytes)
-    measured |= alternate({_PLAIN: lambda: _plain(some)}, 1)
-    sizes = {name: some_bytes if name == _PLAIN else size for name in measured}
-    read_speed = size / measured[_READ].seconds
-    table = tabulate(
-        [_row(name, sizes[name], result, read_speed) for name, result in measured.items()],
+    measured |= alternate({Way.PLAIN: lambda: _plain(some)}, 1)
+    return {
+        way: Speed(seconds=one.seconds, size=some_bytes if way is Way.PLAIN else size, records=one.result)
+        for way, one in measured.items()
+    }
+
+
+def table(speeds: dict[Way, Speed]) -> str:
+    """A line for each way."""
+    read = speeds[Way.READ]
+    return tabulate(
+        [
+            (
+                way,
+                speed.size / 1e6,
+                speed.seconds,
+                speed.megabytes_per_second,
+                None if way is Way.READ else speed.records_per_second / 1e6,
+                speed.times(read),
+            )
+            for way, speed in speeds.items()
+        ],
         headers=("", "MB", "CPU s", "MB/s", "M records/s", "times read()"),
         floatfmt=("", ".0f", ".3f", ".0f", ".2f", ".3f"),
     )
-    return f"{table}\n\npeak RSS {peak_rss_mb()} MB"
-
-
-def _row(name: str, size: int, measured: Measured, read_speed: float) -> tuple[str | float | None, ...]:
-    speed = size / measured.seconds
-    records = None if name == _READ else measured.result / measured.seconds / 1e6
-    return name, size / 1e6, measured.seconds, speed / 1e6, records, speed / read_speed
 
 
 def _read(slices: list[Slice]) -> int:
@@ -101,23 +119,14 @@ def _plain(sources: Sources) -> int:
 def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decode", description=__doc__)
-    parser.add_argument(
-        "paths", nargs="*", metavar="DIR", help="a log directory, partition folder or segment"
-    )
-    parser.add_argument(
-        "--size", type=parse_size, default=parse_size("1GiB"), help="of the log to make without DIR"
-    )
+    add_log_arguments(parser, size="1GiB", rounds=3)
     parser.add_argument(
         "--plain-size", type=parse_size, default=parse_size("20MB"), help="of it for the plain path"
     )
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts")
     given = parser.parse_args()
-    if given.paths:
-        print(bench(given.paths, given.plain_size, given.rounds))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        make_log(Options(out=Path(folder), size=given.size))
-        print(bench([folder], given.plain_size, given.rounds))
+    with log_of(given) as paths:
+        print(table(measure(paths, given.plain_size, given.rounds)))
+    print(f"\npeak RSS {peak_rss_mb()} MB")
 
 
 if __name__ == "__main__":

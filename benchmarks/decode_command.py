@@ -6,68 +6,62 @@ first, and deleted afterwards.
 """
 
 import argparse
-import os
-import subprocess
-import sys
-import tempfile
+from enum import StrEnum
 from pathlib import Path
 
 from tabulate import tabulate
 
-from benchmarks.make_log import Options, make_log, parse_size
+from benchmarks.log_argument import add_log_arguments, log_of
+from benchmarks.measure import Speed
+from benchmarks.process import cost_of_kgroup
 from kgroup.log.scan import newest, split
 from kgroup.log.sources import open_sources
 
-_RUNS = {
-    "jsonl": ("-o", "jsonl"),
-    "csv": ("-o", "csv"),
-    "table": ("-o", "table"),
-    "jsonl --group G": ("-o", "jsonl", "--group", "no-such-group"),
-    "jsonl --from-offset N": ("-o", "jsonl", "--from-offset", str(2**62)),
-}
+
+class Call(StrEnum):
+    """The options of `kgroup decode`."""
+
+    JSONL = "-o jsonl"
+    CSV = "-o csv"
+    TABLE = "-o table"
+    OF_NO_GROUP = "-o jsonl --group no-such-group"
+    FROM_THE_END = f"-o jsonl --from-offset {2**62}"
 
 
-def bench(paths: list[str], rounds: int) -> str:
-    """The table of figures for the segments under the paths."""
+def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)) -> dict[Call, Speed]:
+    """The speed of each call over the segments under the paths."""
     sources = open_sources(paths)
-    records = newest(
-        [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
-    ).records
+    slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
+    records = newest(slices).records
     size = sum(Path(segment.path).stat().st_size for segment in sources)
-    rows = []
-    for name, options in _RUNS.items():
-        seconds = min(_cpu_seconds(["decode", *options, *paths]) for _ in range(rounds))
-        rows.append((f"decode -o {name}", seconds, size / seconds / 1e6, records / seconds / 1e3))
+    return {
+        call: Speed(
+            seconds=min(cost_of_kgroup("decode", *call.split(), *paths).cpu_seconds for _ in range(rounds)),
+            size=size,
+            records=records,
+        )
+        for call in calls
+    }
+
+
+def table(speeds: dict[Call, Speed]) -> str:
+    """A line for each call."""
+    rows = [
+        (f"decode {call}", speed.seconds, speed.megabytes_per_second, speed.records_per_second / 1e3)
+        for call, speed in speeds.items()
+    ]
     return tabulate(
         rows, headers=("", "CPU s", "MB/s", "thousand records/s"), floatfmt=("", ".2f", ".1f", ".0f")
     )
 
 
-def _cpu_seconds(arguments: list[str]) -> float:
-    before = os.times()
-    subprocess.run([sys.executable, "-m", "kgroup", *arguments], stdout=subprocess.DEVNULL, check=True)
-    after = os.times()
-    spent = after.children_user - before.children_user
-    return spent + after.children_system - before.children_system
-
-
 def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decode_command", description=__doc__)
-    parser.add_argument(
-        "paths", nargs="*", metavar="DIR", help="a log directory, partition folder or segment"
-    )
-    parser.add_argument(
-        "--size", type=parse_size, default=parse_size("100MB"), help="of the log to make without DIR"
-    )
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts")
+    add_log_arguments(parser, size="100MB", rounds=3)
     given = parser.parse_args()
-    if given.paths:
-        print(bench(given.paths, given.rounds))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        make_log(Options(out=Path(folder), size=given.size))
-        print(bench([folder], given.rounds))
+    with log_of(given) as paths:
+        print(table(measure(paths, given.rounds)))
 
 
 if __name__ == "__main__":

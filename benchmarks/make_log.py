@@ -17,6 +17,7 @@ from uuid import UUID
 
 import numpy as np
 
+from benchmarks.data_logs import DataLogWriter
 from benchmarks.fleet import (
     Fleet,
     Group,
@@ -65,6 +66,7 @@ class Options:
     seed: int = 1
     segment_bytes: int = 100 * 10**6
     value_version: int = 4
+    data_logs: bool = False
 
 
 def make_log(options: Options) -> int:
@@ -83,6 +85,11 @@ def make_log(options: Options) -> int:
         written += writer.write()
         log_ends[TopicPartition(OFFSETS_TOPIC, partition)] = writer.log_end
         writer.raise_log_ends(log_ends)
+    if options.data_logs:
+        writer_of_data = DataLogWriter(options.out, _START_MS, _DURATION_MS, options.seed)
+        for place, end in sorted(log_ends.items()):
+            if place.topic != OFFSETS_TOPIC:
+                writer_of_data.write(place, end)
     _write_listing(options, fleet, log_ends)
     return written
 
@@ -304,6 +311,10 @@ def _arguments() -> Iterator[tuple[str, dict[str, object]]]:
         "--value-version",
         {"type": int, "choices": (3, 4), "default": 4, "help": "of commits; 4 has topic ids"},
     )
+    yield (
+        "--data-logs",
+        {"action": "store_true", "help": "also logs of the data topics, from which past log ends are known"},
+    )
     yield "--segment-bytes", {"type": parse_size, "default": 100 * 10**6, "help": "largest segment"}
     yield "--seed", {"type": int, "default": 1, "help": "the same seed gives the same bytes"}
 
@@ -324,6 +335,7 @@ def main() -> None:
         seed=given.seed,
         segment_bytes=given.segment_bytes,
         value_version=given.value_version,
+        data_logs=given.data_logs,
     )
     written = make_log(options)
     print(f"{options.out}: {written:,} bytes in segments of {options.partitions} partitions")

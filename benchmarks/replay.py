@@ -6,53 +6,65 @@ group's name points.
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from enum import StrEnum
 
 from tabulate import tabulate
 
-from benchmarks.make_log import Options, make_log, parse_size
-from benchmarks.measure import alternate, peak_rss_mb
+from benchmarks.log_argument import add_log_arguments, log_of
+from benchmarks.measure import Speed, alternate, peak_rss_mb
 from kgroup.cli.replay_source import GroupReader
 from kgroup.log.scan import Slice, scan, split
 from kgroup.log.scan_reader import RowBlock, RowReader
 from kgroup.log.sources import Sources, open_sources
 
 
-def bench(paths: list[str], rounds: int) -> str:
-    """The table of figures for the segments under the paths."""
+class Way(StrEnum):
+    """What is done with the log."""
+
+    SCAN = "scan, CRC checked"
+    ARROW = "scan to Arrow"
+    REPLAY = "replay, all partitions"
+    REPLAY_HASHED = "replay, one partition"
+
+
+def measure(paths: list[str], rounds: int) -> dict[Way, Speed]:
+    """The speed of each way; as records count those read, of a replay the commits of the group."""
     sources = open_sources(paths)
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
     size = sum(part.end - part.start for part in slices)
-    group, commits = _busiest(slices)
+    group = _busiest(slices)
     # A pattern matches the one group only, and has to look everywhere.
     everywhere, hashed = f"{group[:-1]}[{group[-1]}]", group
-    functions: dict[str, Callable[[], int]] = {
-        "scan, CRC checked": lambda: _rows(slices),
-        "scan to Arrow": lambda: sum(block.commits.num_rows for block in scan(slices)),
-        "replay, all partitions": lambda: _replay(sources, everywhere),
-        "replay, one partition": lambda: _replay(sources, hashed),
+    functions: dict[Way, Callable[[], int]] = {
+        Way.SCAN: lambda: _rows(slices),
+        Way.ARROW: lambda: sum(block.commits.num_rows for block in scan(slices)),
+        Way.REPLAY: lambda: _replay(sources, everywhere),
+        Way.REPLAY_HASHED: lambda: _replay(sources, hashed),
     }
     measured = alternate(functions, rounds)
-    base = measured["scan, CRC checked"].seconds
-    table = tabulate(
+    return {way: Speed(seconds=one.seconds, size=size, records=one.result) for way, one in measured.items()}
+
+
+def table(speeds: dict[Way, Speed]) -> str:
+    """A line for each way."""
+    scan_speed = speeds[Way.SCAN]
+    return tabulate(
         [
-            (name, result.seconds, size / result.seconds / 1e6, base / result.seconds)
-            for name, result in measured.items()
+            (way, speed.seconds, speed.megabytes_per_second, speed.times(scan_speed))
+            for way, speed in speeds.items()
         ],
-        headers=(f"{size / 1e6:.0f} MB", "CPU s", "MB/s", "times the scan"),
+        headers=(f"{scan_speed.size / 1e6:.0f} MB", "CPU s", "MB/s", "times the scan"),
         floatfmt=("", ".3f", ".0f", ".2f"),
     )
-    return f"{table}\n\ngroup {group}: {commits} commits; peak RSS {peak_rss_mb()} MB"
 
 
-def _busiest(slices: list[Slice]) -> tuple[str, int]:
+def _busiest(slices: list[Slice]) -> str:
     counts: Counter[str] = Counter()
     for block in scan(slices[:1], columns=("group",), others=False):
         counts.update(str(group) for group in block.commits["group"].to_pylist())
-    return counts.most_common(1)[0]
+    return counts.most_common(1)[0][0]
 
 
 def _rows(slices: list[Slice]) -> int:
@@ -68,20 +80,12 @@ def _replay(sources: Sources, pattern: str) -> int:
 def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
-    parser.add_argument(
-        "paths", nargs="*", metavar="DIR", help="a log directory, partition folder or segment"
-    )
-    parser.add_argument(
-        "--size", type=parse_size, default=parse_size("1GB"), help="of the log to make without DIR"
-    )
-    parser.add_argument("--rounds", type=int, default=2, help="the best of so many counts")
+    add_log_arguments(parser, size="1GB", rounds=2)
     given = parser.parse_args()
-    if given.paths:
-        print(bench(given.paths, given.rounds))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        make_log(Options(out=Path(folder), size=given.size))
-        print(bench([folder], given.rounds))
+    with log_of(given) as paths:
+        speeds = measure(paths, given.rounds)
+    print(table(speeds))
+    print(f"\nthe group has {speeds[Way.REPLAY].records} commits; peak RSS {peak_rss_mb()} MB")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,47 @@
 """A simulated day of a large group with a fault every minute, and how many seeds of the swarm a second plays.
 
-`python benchmarks/simulate.py [--hours 24] [--members 100] [--seeds 100] [--seed 1]`: CPU seconds of a core,
+`python -m benchmarks.simulate [--hours 24] [--members 100] [--seeds 100] [--seed 1]`: CPU seconds of a core,
 and the peak memory of the whole process.
 """
 
 import argparse
 import gc
-import resource
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from benchmarks.measure import peak_rss_mb
 from kgroup.sim.scenario import Scenario
 from kgroup.sim.scenario_file import load_shipped
 from kgroup.sim.swarm import run_seed
 from kgroup.sim.world import run
 
 HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """What a world of so many hours and members took, in CPU seconds."""
+
+    hours: float
+    members: int
+    seconds: float
+    requests: int
+    rebalances: int
+    violations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swarm:
+    """What so many small worlds took, in CPU seconds, and the seeds in which a checker found something."""
+
+    seeds: int
+    seconds: float
+    broken: tuple[int, ...]
+
+    @property
+    def seeds_per_second(self) -> float:
+        """Of one core."""
+        return self.seeds / self.seconds
 
 
 def day(hours: float, members: int) -> Scenario:
@@ -32,30 +58,49 @@ def day(hours: float, members: int) -> Scenario:
     )
 
 
+def play_day(hours: float, members: int, seed: int) -> Day:
+    """Play it."""
+    gc.set_threshold(50_000, 10, 10)  # as `kgroup simulate` does
+    before_s = time.process_time()
+    played = run(day(hours, members), seed, codec=False)
+    return Day(
+        hours=hours,
+        members=members,
+        seconds=time.process_time() - before_s,
+        requests=played.tally.requests,
+        rebalances=played.tally.rebalances,
+        violations=len(played.violations),
+    )
+
+
+def play_seeds(seeds: int) -> Swarm:
+    """Play the swarm's first seeds."""
+    gc.set_threshold(50_000, 10, 10)
+    before_s = time.process_time()
+    broken = tuple(seed for seed in range(seeds) if run_seed(seed).violations)
+    return Swarm(seeds=seeds, seconds=time.process_time() - before_s, broken=broken)
+
+
 def main() -> None:
     """Print both figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulate", description=__doc__)
     parser.add_argument("--hours", type=float, default=24)
     parser.add_argument("--members", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
-    gc.set_threshold(50_000, 10, 10)  # as `kgroup simulate` does
-    before_s = time.process_time()
-    played = run(day(arguments.hours, arguments.members), arguments.seed, codec=False)
-    took_s = time.process_time() - before_s
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    tally = played.tally
+    played = play_day(arguments.hours, arguments.members, arguments.seed)
     print(
-        f"{arguments.hours:g} h of {arguments.members} members: {took_s:.1f} s CPU, peak {peak_mb:.0f} MB,"
-        f" {tally.requests} requests, {tally.rebalances} rebalances, {len(played.violations)} violations"
+        f"{played.hours:g} h of {played.members} members: {played.seconds:.1f} s CPU,"
+        f" peak {peak_rss_mb()} MB, {played.requests} requests, {played.rebalances} rebalances,"
+        f" {played.violations} violations"
     )
-
-    before_s = time.process_time()
-    broken = [seed for seed in range(arguments.seeds) if run_seed(seed).violations]
-    took_s = time.process_time() - before_s
-    print(f"{arguments.seeds} seeds of the swarm: {arguments.seeds / took_s:.1f} a second, broken: {broken}")
+    swarm = play_seeds(arguments.seeds)
+    print(
+        f"{swarm.seeds} seeds of the swarm: {swarm.seeds_per_second:.1f} a second,"
+        f" broken: {list(swarm.broken)}"
+    )
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from kgroup.broker.settings import from_properties
 from kgroup.errors import KgroupError
 from kgroup.net.control import state
-from kgroup.net.faults import Fault, Faults, Hold
+from kgroup.net.faults import Fault, Faults, Hold, Which
 from kgroup.net.running import TopicRequest, start_cluster
 from kgroup.net.server import ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
@@ -149,15 +149,15 @@ class Cluster:
 
     # ---- faults -------------------------------------------------------------------------------
 
-    def drop(self, api: str, **which: Any) -> Fault:
+    def drop(self, api: str, **which: Unpack[Which]) -> Fault:
         """Break the connection on the next request of this api (`JoinGroup`, ...); see `net.faults`."""
         return self._call(lambda: self._fault_maker.drop(api, **which))
 
-    def delay(self, api: str, seconds: float, **which: Any) -> Fault:
+    def delay(self, api: str, seconds: float, **which: Unpack[Which]) -> Fault:
         """Handle the next request of this api later."""
         return self._call(lambda: self._fault_maker.delay(api, seconds, **which))
 
-    def hold(self, api: str, **which: Any) -> Hold:
+    def hold(self, api: str, **which: Unpack[Which]) -> Hold:
         """Keep the next request of this api back until `release`."""
         return self._call(lambda: self._fault_maker.hold(api, **which))
 
@@ -165,7 +165,7 @@ class Cluster:
         """Let a held request through."""
         self._call(hold.release)
 
-    def refuse(self, api: str, error: ErrorCode, **which: Any) -> Fault:
+    def refuse(self, api: str, error: ErrorCode, **which: Unpack[Which]) -> Fault:
         """Answer the next request of this api with an error."""
         return self._call(lambda: self._fault_maker.refuse(api, error, **which))
 

@@ -1,4 +1,4 @@
-"""The README's `console` blocks are run as they stand, and must answer what they show.
+"""The `console` blocks of README.md and of docs/ are run as they stand, and must answer what they show.
 
 They run the kgroup of this Python, or the one in the folder KGROUP_BIN, as of a venv with a wheel.
 """
@@ -14,30 +14,36 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
 
 
 class Shown(NamedTuple):
-    """A command of the README and the answer that stands below it."""
+    """A command of a page and the answer that stands below it."""
 
+    page: str
     line: int
     command: str
     answer: str
 
 
-def shown_commands() -> list[Shown]:
+def shown_commands(page: Path) -> list[Shown]:
     """Every `$ command` of the `console` blocks with the lines up to the next command or the block's end."""
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     commands = []
     for block in re.finditer(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         first_line = text.count("\n", 0, block.start(1)) + 1
         for call in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block[1], re.MULTILINE):
             line = first_line + block[1].count("\n", 0, call.start())
-            commands.append(Shown(line, call[1], call[2]))
+            commands.append(Shown(page.name, line, call[1], call[2]))
     return commands
 
 
-@pytest.mark.parametrize("shown", shown_commands(), ids=lambda shown: f"line {shown.line}")
-def test_an_example_answers_what_the_readme_shows(shown):
+@pytest.mark.parametrize(
+    "shown",
+    [shown for page in PAGES for shown in shown_commands(page)],
+    ids=lambda shown: f"{shown.page} line {shown.line}",
+)
+def test_an_example_answers_what_the_page_shows(shown):
     scripts = os.environ.get("KGROUP_BIN", str(Path(sys.executable).parent))
     environment = {**os.environ, "PATH": scripts + os.pathsep + os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     environment.pop("COLUMNS", None)
@@ -58,4 +64,16 @@ def test_every_command_has_a_section_with_an_example():
     text = README.read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f"\n## {name}\n" in text
-        assert any(f"kgroup {name}" in shown.command for shown in shown_commands()), name
+        assert any(f"kgroup {name}" in shown.command for shown in shown_commands(README)), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_file_that_a_page_points_to_is_there(page):
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"\b(?:docs|man|scripts|benchmarks|tests)/[\w./-]*\w\.\w+", text):
+        assert (ROOT / name).is_file(), name
+
+
+def test_a_stranger_finds_every_page_from_the_readme():
+    text = README.read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []

@@ -1,10 +1,9 @@
 """What is wrong with an assignment by any standard. Kafka's assignors give such answers on odd input."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from kgroup.assignors.model import Assignment, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import Assignment, TopicPartition
 from kgroup.assignors.plan import GroupPlan
 from kgroup.assignors.registry import ASSIGNORS, Protocol
 
@@ -18,37 +17,18 @@ class Flaw(StrEnum):
     LEFT_OUT = "left-out"
 
 
-def client_flaws(
-    assignor: str, members: Sequence[GroupMember], topics: Sequence[Topic], assignment: Assignment
-) -> list[Flaw]:
-    """The flaws of a client-side answer, in the order of `Flaw`.
-
-    `cooperative-sticky` may leave out what some member still claims: it will hand it out next time.
-    """
-    excused: set[TopicPartition] = set()
-    if assignor == "cooperative-sticky":
-        excused = {partition for member in members for partition in member.owned_partitions}
-    return _flaws({member.member_id: member.topics for member in members}, topics, assignment, excused)
-
-
 def plan_flaws(assignor: str, plan: GroupPlan, assignment: Assignment) -> list[Flaw]:
-    """The flaws of any assignor's answer to a plan; a share group may have a partition twice."""
+    """The flaws of an assignor's answer to a plan, in the order of `Flaw`.
+
+    A cooperative one may leave out what some member still claims: it will hand it out next time. A share
+    group may have a partition twice.
+    """
     entry = ASSIGNORS[assignor]
+    subscriptions = {member.member_id: member.topics for member in plan.members}
+    existing = {(topic.name, number) for topic in plan.topics if not topic.deleted for number in topic.ids()}
     excused: set[TopicPartition] = set()
     if entry.protocol is Protocol.COOPERATIVE:
         excused = {partition for member in plan.members for partition in member.owned}
-    subscriptions = {member.member_id: member.topics for member in plan.members}
-    found = _flaws(subscriptions, plan.topics, assignment, excused)
-    return [flaw for flaw in found if not (entry.shares and flaw is Flaw.TWICE)]
-
-
-def _flaws(
-    subscriptions: Mapping[str, Sequence[str]],
-    topics: Sequence[Topic],
-    assignment: Assignment,
-    excused: set[TopicPartition],
-) -> list[Flaw]:
-    existing = {(topic.name, number) for topic in topics if not topic.deleted for number in topic.ids()}
     times = Counter(partition for partitions in assignment.values() for partition in partitions)
     wanted = {name for names in subscriptions.values() for name in names}
     not_subscribed = any(
@@ -58,7 +38,7 @@ def _flaws(
     left_out = any(p[0] in wanted for p in existing if p not in times and p not in excused)
     found = {
         Flaw.NOT_SUBSCRIBED: not_subscribed,
-        Flaw.TWICE: any(count > 1 for count in times.values()),
+        Flaw.TWICE: not entry.shares and any(count > 1 for count in times.values()),
         Flaw.NO_SUCH_PARTITION: not existing.issuperset(times),
         Flaw.LEFT_OUT: left_out,
     }

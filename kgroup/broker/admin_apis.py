@@ -193,24 +193,23 @@ def _topic(node: "BrokerNode", version: int, topic: Topic) -> Any:
 
 
 def _partition(node: "BrokerNode", version: int, partition: Partition) -> Any:
-    isr, offline = _replica_states(node, partition)
     return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
-        version=version,
-        error_code=E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,
-        partition_index=partition.index,
-        leader_id=partition.leader,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=isr,
-        offline_replicas=offline,
+        version=version, **_partition_fields(node, partition)
     )
 
 
-def _replica_states(node: "BrokerNode", partition: Partition) -> tuple[list[int], list[int]]:
-    """Replicas on nodes that are alive, and on those that are not."""
+def _partition_fields(node: "BrokerNode", partition: Partition) -> dict[str, Any]:
+    """Who leads a partition, and its replicas: on nodes that are alive, and on those that are not."""
     members = node.cluster.members
-    alive = [id_ for id_ in partition.replicas if members[id_].alive]
-    return alive, [id_ for id_ in partition.replicas if not members[id_].alive]
+    return {
+        "error_code": E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,
+        "partition_index": partition.index,
+        "leader_id": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": list(partition.replicas),
+        "isr_nodes": [id_ for id_ in partition.replicas if members[id_].alive],
+        "offline_replicas": [id_ for id_ in partition.replicas if not members[id_].alive],
+    }
 
 
 def describe_topic_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
@@ -220,23 +219,15 @@ def describe_topic_partitions(node: "BrokerNode", call: Call, now_ms: int) -> No
     topics = []
     for asked in sorted(required(call.body.topics), key=lambda each: each.name):
         found = node.cluster.topics.get(asked.name)
-        partitions = []
-        for partition in found.partitions if found else ():
-            isr, offline = _replica_states(node, partition)
-            partitions.append(
-                answer.DescribeTopicPartitionsResponsePartition(
-                    version=version,
-                    error_code=E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,
-                    partition_index=partition.index,
-                    leader_id=partition.leader,
-                    leader_epoch=partition.leader_epoch,
-                    replica_nodes=list(partition.replicas),
-                    isr_nodes=isr,
-                    eligible_leader_replicas=[],
-                    last_known_elr=[],
-                    offline_replicas=offline,
-                )
+        partitions = [
+            answer.DescribeTopicPartitionsResponsePartition(
+                version=version,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+                **_partition_fields(node, partition),
             )
+            for partition in (found.partitions if found else ())
+        ]
         topics.append(
             answer(
                 version=version,

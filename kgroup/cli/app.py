@@ -12,15 +12,17 @@ from importlib import import_module
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 
 from kgroup import __version__
+from kgroup.cli.bundle import unbundled
 from kgroup.cli.completion import answering_a_shell, script_for
 from kgroup.cli.example import Example
+from kgroup.cli.say import say
+from kgroup.cli.section import Section
 from kgroup.cli.usage_error import usage_error_line
 from kgroup.errors import KgroupError
-from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "assign": "Say which member gets which partition.",
@@ -80,26 +82,32 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
     )
     function = getattr(module, name.replace("-", "_"))
     command_class = getattr(module, "COMMAND_CLASS", CommandHelp)
-    app.command(name, cls=command_class, epilog=_examples_text(module.EXAMPLES))(function)
+    app.command(name, cls=command_class, epilog=_examples_text(module.EXAMPLES))(unbundled(function))
     return typer.main.get_command(app)
 
 
 class CommandHelp(TyperCommand):
     """A command whose help names arguments as its usage line does, without Python types."""
 
-    def parameter_records(self, ctx: Any, kind: str) -> list[tuple[str, str]]:
-        """How each `argument` or `option` is written, and what its help says with defaults."""
-        records = []
+    def argument_records(self, ctx: Any) -> list[tuple[str, str]]:
+        """How each argument is written, and what its help says."""
+        arguments = [param for param in self.get_params(ctx) if isinstance(param, TyperArgument)]
+        return [(str(param.metavar), (param.get_help_record(ctx) or ("", ""))[1]) for param in arguments]
+
+    def option_records(self, ctx: Any) -> list[tuple[Section, list[tuple[str, str]]]]:
+        """Section by section how each option is written, and what its help says with defaults."""
+        found: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if param.param_type_name == kind and record is not None:
-                records.append((str(param.metavar) if kind == "argument" else record[0], record[1]))
-        return records
+            if isinstance(param, TyperOption) and record is not None:
+                # --help has none: it is typer's own.
+                section = Section(param.rich_help_panel or Section.BEHAVIOUR)
+                found[section].append(record)
+        return [(section, records) for section, records in found.items() if records]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections of arguments and options."""
-        for title, kind in (("Arguments", "argument"), ("Options", "option")):
-            records = self.parameter_records(ctx, kind)
+        for title, records in (("Arguments", self.argument_records(ctx)), *self.option_records(ctx)):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
@@ -118,7 +126,7 @@ class CommandGroup(TyperGroup):
         try:
             status = super().main(*args, **extra | {"standalone_mode": False})
         except TyperException as error:
-            print(f"kgroup: {printable(usage_error_line(error))}", file=sys.stderr)
+            say(usage_error_line(error))
             status = getattr(error, "exit_code", 2)
         except KgroupError as error:
             status = _failed(str(error), error.exit_code)
@@ -151,8 +159,7 @@ class CommandGroup(TyperGroup):
 
 
 def _failed(why: str, exit_code: int) -> int:
-    one_line = printable(" ".join(why.split()))
-    print(f"kgroup: {one_line}", file=sys.stderr)
+    say(" ".join(why.split()))
     return exit_code
 
 

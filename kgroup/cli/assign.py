@@ -1,6 +1,5 @@
 """`kgroup assign`: who would get which partition, by any of Kafka's assignors."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +9,9 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Quiet,
-    connection_options,
-)
+from kgroup.cli.options import Connection, Output, Quiet
+from kgroup.cli.say import say
+from kgroup.cli.section import Section
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, printing_to
 
@@ -58,6 +50,8 @@ _MEMBERS_MAX: Final = 100_000
 
 
 def assign(
+    *,
+    connection: Connection,
     members: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +59,7 @@ def assign(
             metavar="ID,... | N",
             help="The members in the order in which they join, with all topics; or how many: c1 to cN.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
     topics: Annotated[
@@ -72,8 +67,9 @@ def assign(
         typer.Option(
             "--topic",
             metavar="TOPIC:N",
-            help="A topic and its number of partitions, with --log-dir over what is there; may be repeated.",
+            help="A topic and its number of partitions, with --log-dir over what is there; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
     input_file: Annotated[
@@ -83,6 +79,7 @@ def assign(
             metavar="FILE",
             help="A group in JSON or YAML, - for standard input; its form is below.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
     log_dirs: Annotated[
@@ -90,8 +87,19 @@ def assign(
         typer.Option(
             "--log-dir",
             metavar="PATH",
-            help="A broker's log directory, or parts of one, that --group is in; may be repeated.",
+            help="A broker's log directory, or parts of one, that --group is in; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
+        ),
+    ] = None,
+    log_ends: Annotated[
+        Path | None,
+        typer.Option(
+            "--log-ends",
+            metavar="FILE",
+            help="With --log-dir: partition counts from a file as for lag-report.",
+            show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
     group: Annotated[
@@ -102,15 +110,7 @@ def assign(
             autocompletion=complete_groups,
             help="The group to take from --log-dir or --bootstrap-server.",
             show_default=False,
-        ),
-    ] = None,
-    log_ends: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-ends",
-            metavar="FILE",
-            help="With --log-dir: partition counts from a file as for lag-report.",
-            show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     assignors: Annotated[
@@ -119,13 +119,11 @@ def assign(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
-            " simple of share groups. By default the log's, else range. May be repeated.",
+            " simple of share groups. By default the log's, else range. Repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Put assignors side by side, all unless --assignor names some.")
-    ] = False,
     kafka_version: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +131,7 @@ def assign(
             metavar="VERSION",
             help="2.4 for the answers of the clients of Kafka 2.4; by default 4.3, as 3.9 answers.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     then: Annotated[
@@ -141,20 +140,28 @@ def assign(
             "--then",
             metavar="STEP",
             help="A further rebalance after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
-            " or 'grow TOPIC:N'; may be repeated.",
+            " or 'grow TOPIC:N'; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Put assignors side by side, all unless --assignor names some.",
+            rich_help_panel=Section.SHOWN,
+        ),
+    ] = False,
+    output: Output,
     quiet: Quiet = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Exit with status 3 if an answer is flawed, or Kafka would give none."),
+        typer.Option(
+            "--strict",
+            help="Exit with status 3 if an answer is flawed, or Kafka would give none.",
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
     ] = False,
 ) -> None:
     """Say which member gets which partition.
@@ -177,9 +184,6 @@ def assign(
     from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
     from kgroup.assignors.rounds import run_rounds
 
-    connection = None
-    if bootstrap_server is not None:
-        connection = connection_options(bootstrap_server, command_config, client_properties)
     source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
     default = names_of_version(kafka_version) if compare else [source.assignor or "range"]
     if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
@@ -190,10 +194,9 @@ def assign(
     if len(names) > 1:
         compare = True
     played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
-    _show(played, compare, options)
+    _show(played, compare, output)
     for line in () if quiet else [*source.notes, *_remarks(played)]:
-        print(f"kgroup: {line}", file=sys.stderr)
+        say(line)
     failed = next((round_.error for round_ in played if round_.error), None)
     if failed and not compare:
         raise failed

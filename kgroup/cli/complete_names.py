@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from kgroup.cli.options import connection_options
 from kgroup.errors import KgroupError
 
 if TYPE_CHECKING:
@@ -32,13 +31,14 @@ def _asked(ctx: typer.Context, incomplete: str, question: "Callable[[Cluster], I
         return found
 
     from kgroup.net.admin import Cluster
+    from kgroup.net.properties import ConnectionOptions
 
     def ask() -> None:
         try:
-            options = connection_options(
-                ctx.params["bootstrap_server"],
-                ctx.params.get("command_config"),
-                ctx.params.get("client_properties"),
+            options = ConnectionOptions(
+                bootstrap_servers=ctx.params["bootstrap_server"],
+                command_config=ctx.params.get("command_config"),
+                properties=ctx.params.get("client_properties") or (),
             )
             with Cluster(options) as cluster:
                 found.extend(name for name in question(cluster) if name.startswith(incomplete))

@@ -3,26 +3,17 @@
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.complete_names import complete_groups, complete_topics
+from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Paths,
-    Quiet,
-    Strict,
-    connection_options,
-    require_one_source,
-)
+from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.say import say
+from kgroup.cli.section import Section
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
 
@@ -89,16 +80,20 @@ _TABLE_COLUMNS: Final = (
 
 
 def decode(
-    paths: Paths = None,
-    groups: Annotated[
-        list[str] | None,
+    *,
+    source: Source,
+    topics_file: Annotated[
+        Path | None,
         typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="Only this group, or all that match a pattern; repeatable.",
+            "--topics-file",
+            metavar="FILE",
+            help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
+            " known without.",
+            show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
+    groups: Groups = None,
     topics: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,6 +101,7 @@ def decode(
             metavar="NAME[:N,...]",
             autocompletion=complete_topics,
             help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     partitions: Annotated[
@@ -115,6 +111,7 @@ def decode(
             metavar="N",
             min=0,
             help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     types: Annotated[
@@ -124,6 +121,7 @@ def decode(
             metavar="TYPE",
             help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
             " control, undecoded or empty-batch; repeatable.",
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     since: Annotated[
@@ -133,53 +131,67 @@ def decode(
             metavar="TIME",
             help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
             show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="TIME", help="Before this time.", show_default=False),
+        typer.Option(
+            "--until",
+            metavar="TIME",
+            help="Before this time.",
+            show_default=False,
+            rich_help_panel=Section.SELECTION,
+        ),
     ] = None,
     from_offset: Annotated[
         int | None,
         typer.Option(
-            "--from-offset", metavar="N", min=0, help="From this offset of the log on.", show_default=False
+            "--from-offset",
+            metavar="N",
+            min=0,
+            help="From this offset of the log on.",
+            show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     to_offset: Annotated[
         int | None,
         typer.Option(
-            "--to-offset", metavar="N", min=0, help="Up to this offset, it included.", show_default=False
+            "--to-offset",
+            metavar="N",
+            min=0,
+            help="Up to this offset, it included.",
+            show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
-    tombstones: Annotated[bool, typer.Option("--tombstones", help="Only deletions.")] = False,
+    tombstones: Annotated[
+        bool,
+        typer.Option(
+            "--tombstones",
+            help="Only deletions.",
+            rich_help_panel=Section.SELECTION,
+        ),
+    ] = False,
     latest: Annotated[
         bool,
         typer.Option(
             "--latest",
             help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
             " commits of aborted or open transactions. --until and --to-offset say when.",
+            rich_help_panel=Section.SELECTION,
         ),
     ] = False,
-    topics_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--topics-file",
-            metavar="FILE",
-            help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
-            " known without.",
-            show_default=False,
-        ),
-    ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
+    output: Output,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="With --bootstrap-server: go on with new records as they are written."),
+        typer.Option(
+            "--follow",
+            help="With --bootstrap-server: go on with new records as they are written.",
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
     ] = False,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
@@ -202,13 +214,8 @@ def decode(
     from kgroup.cli.decode_filter import Filter, parse_topics, parse_types
     from kgroup.cli.times import parse_time
 
-    if follow and (latest or bootstrap_server is None):
+    if follow and (latest or not source.is_live):
         raise InputError("--follow is for --bootstrap-server, and not with --latest")
-    require_one_source(
-        paths,
-        live=bootstrap_server is not None,
-        files="a segment, a __consumer_offsets folder, a log directory, or - for one",
-    )
     now_ms = int(time.time() * 1000)
     wanted = Filter(
         groups=tuple(groups) if groups else None,
@@ -220,23 +227,22 @@ def decode(
         last_offset=to_offset,
         tombstones=tombstones,
     )
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers, live=follow)
-    is_watched = not quiet and (output is not None or not sys.stdout.isatty())
-    if bootstrap_server is None:
-        files, names = _open_files(paths or [], partitions, topics_file, wanted, latest, quiet)
+    options = replace(output, live=follow)
+    is_watched = not quiet and (output.path is not None or not sys.stdout.isatty())
+    if source.connection is None:
+        files, names = _open_files(source.paths, partitions, topics_file, wanted, latest, quiet)
         with files, _progress(files, latest, is_watched) as advance:
             problems = _show(files, names, wanted, latest, options, advance)
     else:
         from kgroup.cli.decode_source import LiveSource
         from kgroup.cli.live import live_log
 
-        connection = connection_options(bootstrap_server, command_config, client_properties)
-        with live_log(connection, partitions) as live:
+        with live_log(source.connection, partitions) as live:
             files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
             names |= live.topic_names()
             with _progress(files, latest, is_watched and not follow) as advance:
-                source = LiveSource(files, live, follow=follow)
-                problems = _show(source, names, wanted, latest, options, advance)
+                following = LiveSource(files, live, follow=follow)
+                problems = _show(following, names, wanted, latest, options, advance)
     problems.summarize(strict=strict, quiet=quiet)
 
 
@@ -266,7 +272,7 @@ def _open_files(
     if latest:
         sources = one_replica_each(sources)
     for skipped in () if quiet else sources.skipped:
-        print(f"kgroup: {skipped.path}: not read: {skipped.why}", file=sys.stderr)
+        say(f"{skipped.path}: not read: {skipped.why}")
     return FileSource(
         sources if latest else only_offsets(sources, wanted.first_offset, wanted.last_offset)
     ), names

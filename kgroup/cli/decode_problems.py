@@ -1,15 +1,14 @@
 """What `kgroup decode` has to say of damage and of odd records, on standard error."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kgroup.cli.say import say
 from kgroup.errors import FindingsError
 from kgroup.log.batch import Damage
 from kgroup.log.entries import ReadRecord
 from kgroup.log.sources import STDIN
-from kgroup.report.table import printable
 
 # Such records are shown, each with its reason, so only the first are told of twice.
 _NAMED_MAX: Final = 10
@@ -54,9 +53,9 @@ class Problems:
         for number, what in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
             if number > _NAMED_MAX:
                 unnamed = _count(number - _NAMED_MAX, "more record")
-                print(f"kgroup: {unnamed} {what}, not named here", file=sys.stderr)
+                say(f"{unnamed} {what}, not named here")
         if not self.shown + self.damaged + self.undecodable and not quiet:
-            print("kgroup: no record here is what was asked for", file=sys.stderr)
+            say("no record here is what was asked for")
         if strict and self.damaged + self.undecodable + self.odd:
             raise FindingsError(
                 f"{_count(self.damaged, 'damaged place')}, "
@@ -72,7 +71,7 @@ def _tell_of(read: ReadRecord, what: str) -> None:
 
 def _tell(path: str, what: str) -> None:
     where = "standard input" if path == STDIN else path
-    print(f"kgroup: {printable(where)}: {printable(what)}", file=sys.stderr)
+    say(f"{where}: {what}")
 
 
 def _count(number: int, noun: str) -> str:

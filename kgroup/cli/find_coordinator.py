@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    connection_options,
-)
+from kgroup.cli.options import Connection, Output
+from kgroup.cli.say import say
+from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, Row, emit
+from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
 
 if TYPE_CHECKING:
     from kgroup.net.admin import Broker, Coordinator
@@ -62,27 +56,20 @@ _LIVE_COLUMNS: Final = (
 
 
 def find_coordinator(
+    *,
     groups: Annotated[
         list[str] | None,
         typer.Argument(metavar="GROUP", help="Group ids; - reads one a line from standard input."),
     ] = None,
+    connection: Connection,
     sources: Annotated[
         list[str] | None,
         typer.Option(
             "--from",
             metavar="PATH",
-            help="Also take every group found in these logs of the offsets topic; may be repeated.",
+            help="Also take every group found in these logs of the offsets topic; repeatable.",
             show_default=False,
-        ),
-    ] = None,
-    reverse: Annotated[
-        int | None,
-        typer.Option(
-            "--reverse",
-            metavar="PARTITION",
-            min=0,
-            help="Of all these groups, list those that live on this partition.",
-            show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
     partitions: Annotated[
@@ -94,18 +81,30 @@ def find_coordinator(
             max=2**31 - 1,
             help="How many partitions the offsets topic has: by default 50, or 16 by Redpanda's rule.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     rule: Annotated[
         HashRule,
-        typer.Option("--rule", metavar="RULE", help="Who places the groups: kafka or redpanda."),
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="Who places the groups: kafka or redpanda.",
+            rich_help_panel=Section.SETUP,
+        ),
     ] = HashRule.KAFKA,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
+    reverse: Annotated[
+        int | None,
+        typer.Option(
+            "--reverse",
+            metavar="PARTITION",
+            min=0,
+            help="Of all these groups, list those that live on this partition.",
+            show_default=False,
+            rich_help_panel=Section.SELECTION,
+        ),
+    ] = None,
+    output: Output,
 ) -> None:
     """Say which partition and broker coordinate a group.
 
@@ -116,16 +115,14 @@ def find_coordinator(
     With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
     leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
     """
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
     found = _groups_in_logs(sources) if sources else {}
     named = dict.fromkeys([*_named_groups(groups or []), *found])
-    if bootstrap_server is not None:
+    if connection is not None:
         if partitions is not None:
             raise InputError(
                 "--partitions is for offline use: with --bootstrap-server the cluster says how many"
             )
-        connection = connection_options(bootstrap_server, command_config, client_properties)
-        _ask_cluster(list(named), rule, reverse, connection, options)
+        _ask_cluster(list(named), rule, reverse, connection, output)
         return
     if not named and not sources:
         raise InputError(
@@ -135,7 +132,7 @@ def find_coordinator(
     _check_reverse(reverse, count)
     rows = _offline_rows(named, found if sources else None, count, rule)
     columns = _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS
-    emit((row for row in rows if reverse in (None, row["partition"])), columns, options)
+    emit((row for row in rows if reverse in (None, row["partition"])), columns, output)
 
 
 def _check_reverse(reverse: int | None, count: int) -> None:
@@ -163,7 +160,7 @@ def _ask_cluster(
     rule: HashRule,
     reverse: int | None,
     connection: "ConnectionOptions",
-    options: OutputOptions,
+    output: OutputOptions,
 ) -> None:
     """Print what the cluster says; raises SourceError afterwards if a group has no coordinator."""
     from kgroup.net.admin import Cluster
@@ -182,7 +179,7 @@ def _ask_cluster(
         _live_row(coordinator, places.get(coordinator.group), leaders, brokers)
         for coordinator in coordinators
     ]
-    emit(rows, _LIVE_COLUMNS, options)
+    emit(rows, _LIVE_COLUMNS, output)
     failed = [row for row in rows if row["error"] is not None]
     if failed:
         raise SourceError(
@@ -250,7 +247,7 @@ def _groups_in_logs(paths: Sequence[str]) -> dict[str, int]:
     newest = NewestEntries()
     for item in read_entries(one_replica_each(open_sources(paths))):
         if isinstance(item, Damage):
-            print(f"kgroup: {item.segment} at byte {item.position}: {item.why}", file=sys.stderr)
+            say(f"{item.segment} at byte {item.position}: {item.why}")
         else:
             newest.add(item)
     alive = (logged for entries in (newest.commits(), newest.others()) for logged in entries)

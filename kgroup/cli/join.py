@@ -12,7 +12,8 @@ import typer
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
-from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet, connection_options
+from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet
+from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
@@ -22,7 +23,7 @@ from kgroup.net.consumer_properties import member_settings
 from kgroup.net.first_contact import require_broker
 from kgroup.net.login import Login
 from kgroup.net.member_connection import Security
-from kgroup.net.properties import client_config, parse_servers
+from kgroup.net.properties import ConnectionOptions, client_config, parse_servers
 from kgroup.report.emit import OutputFormat
 
 EXAMPLES: Final = (
@@ -45,15 +46,37 @@ _POLL_S: Final = 0.2
 
 
 def join(
-    group: Annotated[str, typer.Option("--group", metavar="GROUP", help="The group to join.")],
+    *,
+    bootstrap_server: Annotated[
+        str,
+        typer.Option(
+            "-b",
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="The cluster.",
+            rich_help_panel=Section.SOURCE,
+        ),
+    ] = "127.0.0.1:9092",
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="The group to join.",
+            rich_help_panel=Section.SELECTION,
+        ),
+    ],
     topics: Annotated[
         list[str] | None,
         typer.Option(
             "--topic",
             metavar="TOPIC",
             autocompletion=complete_topics,
-            help="Subscribe to this topic; may be repeated.",
+            help="Subscribe to this topic; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
     pattern: Annotated[
@@ -63,23 +86,29 @@ def join(
             metavar="REGEX",
             help="Subscribe to every topic whose whole name matches, instead of --topic.",
             show_default=False,
+            rich_help_panel=Section.SELECTION,
         ),
     ] = None,
-    bootstrap_server: Annotated[
-        str,
-        typer.Option("-b", "--bootstrap-server", metavar="HOST:PORT,...", help="The cluster."),
-    ] = "127.0.0.1:9092",
     members: Annotated[
-        int, typer.Option("--members", metavar="N", min=1, max=1000, help="How many members.")
+        int,
+        typer.Option(
+            "--members",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="How many members.",
+            rich_help_panel=Section.SETUP,
+        ),
     ] = 1,
     assignors: Annotated[
         list[str] | None,
         typer.Option(
             "--assignor",
             metavar="NAME",
-            help="range, roundrobin, sticky or cooperative-sticky, in order of preference; may be repeated. "
+            help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
             "Without: range and cooperative-sticky, as in Kafka's own consumer.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     start: Annotated[
@@ -90,6 +119,7 @@ def join(
             help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
             "auto.offset.reset says, or latest.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     group_instance_id: Annotated[
@@ -99,6 +129,7 @@ def join(
             metavar="ID",
             help="Be a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     client_id: Annotated[
@@ -108,20 +139,28 @@ def join(
             metavar="ID",
             help="Name for the brokers. Without: consumer-GROUP-1, ...",
             show_default=False,
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="DURATION", help="Leave after this time, like 30s or 5m.", show_default=False
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     trace: Annotated[
-        bool, typer.Option("--trace", help="Print every request and response with its fields and bytes.")
+        bool,
+        typer.Option(
+            "--trace",
+            help="Print every request and response with its fields and bytes.",
+            rich_help_panel=Section.SHOWN,
+        ),
     ] = False,
     output_format: Format = OutputFormat.TABLE,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            help="Leave after this time, like 30s or 5m.",
+            show_default=False,
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Be a member of a consumer group.
@@ -134,7 +173,11 @@ def join(
         raise InputError("give --topic or --pattern, and not both")
     if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
         raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
-    properties = connection_options(bootstrap_server, command_config, client_properties).read_properties()
+    properties = ConnectionOptions(
+        bootstrap_servers=bootstrap_server,
+        command_config=command_config,
+        properties=client_properties or (),
+    ).read_properties()
     said = {
         "client.id": client_id,
         "group.instance.id": group_instance_id,

@@ -1,11 +1,11 @@
 """What `kgroup join` says while it runs: lines of text, or of JSON."""
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from kgroup.assignors.model import TopicPartition, group_by_topic
+from kgroup.cli.say import say
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord
 from kgroup.group.member_step import Callback, CallbackKind, CommitOutcome
@@ -89,7 +89,7 @@ class MemberEvents:
     def failed(self, why: str) -> None:
         """A request found no answer: said once until something else happens."""
         if why != self._last_trouble and not self._quiet:
-            print(printable(f"kgroup: {self.name}: {why}"), file=sys.stderr, flush=True)
+            say(f"{self.name}: {why}")
         self._last_trouble = why
 
     def left(self) -> None:

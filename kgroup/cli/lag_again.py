@@ -7,9 +7,8 @@ from dataclasses import replace
 from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
 from kgroup.cli.live import KeptLog
 from kgroup.group.lag_looks import LagLooks
-from kgroup.log.scan import Newest
 from kgroup.log.scan_growing import GrowingScan
-from kgroup.log.scan_last import LastCommits
+from kgroup.log.scanned import Scanned
 from kgroup.log.sources import one_replica_each, open_sources
 from kgroup.net.properties import ConnectionOptions
 
@@ -30,7 +29,7 @@ class RepeatedLooks:
         self._clock = clock
         self._looks = LagLooks()
         self._folder = ""
-        self._growing = GrowingScan(None)
+        self._growing = self._growing_scan()
 
     def take(self) -> Look:
         """A look as of now. Raises KgroupError; the next one begins anew then."""
@@ -40,7 +39,7 @@ class RepeatedLooks:
         with self._kept.look() as live:
             sources = open_sources([live.folder])
             if live.folder != self._folder:
-                self._folder, self._growing = live.folder, GrowingScan(self._question.window_commits)
+                self._folder, self._growing = live.folder, self._growing_scan()
             scanned = self._growing.scan(sources.segments)
             listing = live.cluster.log_listing()
             return self._look(OpenedLogs(sources=sources, listing=listing, cluster=live.cluster), scanned)
@@ -50,6 +49,9 @@ class RepeatedLooks:
         if self._kept is not None:
             self._kept.close()
 
-    def _look(self, logs: OpenedLogs, scanned: tuple[Newest, LastCommits | None]) -> Look:
+    def _growing_scan(self) -> GrowingScan:
+        return GrowingScan(self._question.window_commits, history=self._question.needs_history)
+
+    def _look(self, logs: OpenedLogs, scanned: Scanned) -> Look:
         now_ms = int(self._clock() * 1000)
         return take_look(self._question, logs, scanned, now_ms, self._looks)

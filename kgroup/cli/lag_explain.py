@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import Final
 
-from kgroup.group.finding_model import Finding, GroupFacts, PartitionFacts
+from kgroup.group.finding_model import Finding, GroupFacts, Place
 from kgroup.group.finding_text import counted, lasting
 from kgroup.group.findings import find
 from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import LagRules, judge
-from kgroup.group.log_ends import TopicState
+from kgroup.group.lag_rules import LagRules
 from kgroup.group.membership import GroupKind
+from kgroup.group.proofs import verdicts
 from kgroup.group.status import PartitionStatus, Verdict, group_status
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table
@@ -38,31 +38,24 @@ def explain_groups(groups: Iterable[GroupFacts], rules: LagRules, width_max: int
 
 
 def _page(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
-    verdicts = {partition.place: _verdict(partition, rules, facts.now_ms) for partition in facts.partitions}
-    yield from _head(facts, verdicts)
+    judged = verdicts(facts, rules)
+    yield from _head(facts, judged)
     yield ""
     yield from _members(facts)
     yield ""
-    yield from _partitions(facts, verdicts, width_max)
+    yield from _partitions(facts, judged, width_max)
     yield ""
     yield from _findings(find(facts), facts, width_max or _WIDTH)
 
 
-def _verdict(partition: PartitionFacts, rules: LagRules, now_ms: int) -> Verdict | None:
-    row = partition.row
-    if row.log_end_offset is None or row.topic_state in (TopicState.DELETED, TopicState.RECREATED):
-        return None
-    return judge(partition.window, row.log_end_offset, now_ms, rules)
-
-
-def _head(facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None]) -> Iterator[str]:
+def _head(facts: GroupFacts, judged: Mapping[Place, Verdict]) -> Iterator[str]:
     group = facts.group
     kind = group.kind.value + (f", protocol {group.protocol}" if group.protocol else "")
     yield f"Group {printable(group.group_id)} ({kind}), as of {iso_time(facts.now_ms)}"
     since = f" since {iso_time(facts.group.since_ms)}" if facts.group.since_ms is not None else ""
     epoch = f", generation {group.epoch}" if group.epoch is not None else ""
     yield f"State   {group.state.value}{since}{epoch}, {counted(len(group.members), 'member')}"
-    known = [verdict.status for verdict in verdicts.values() if verdict is not None]
+    known = [verdict.status for verdict in judged.values()]
     lags = [partition.row.lag for partition in facts.partitions if partition.row.lag is not None]
     unknown = len(facts.partitions) - len(lags)
     lag = f"{counted(sum(lags), 'record')} on {counted(len(lags), 'partition')}" if lags else "-"
@@ -92,26 +85,23 @@ def _members(facts: GroupFacts) -> Iterator[str]:
         yield f"  {who} on {printable(member.client_host)}{static}: {printable(places) or 'owns nothing'}"
 
 
-def _partitions(
-    facts: GroupFacts, verdicts: Mapping[tuple[str, int], Verdict | None], width_max: int | None
-) -> Iterator[str]:
+def _partitions(facts: GroupFacts, judged: Mapping[Place, Verdict], width_max: int | None) -> Iterator[str]:
     if facts.group.kind is GroupKind.SHARE:
         yield "Partitions: the progress of a share group is in __share_group_state"
         return
     if not facts.partitions:
         yield "Partitions: none, it has neither offsets nor owned partitions"
         return
-    cells = [_cells(partition.row, verdicts[partition.place]) for partition in facts.partitions]
+    cells = [_cells(partition.row, judged.get(partition.place)) for partition in facts.partitions]
     yield from render_table(_PARTITIONS, cells, width_max=width_max, rows_at_once=len(cells))
     yield ""
     yield "Rules and their numbers (lags and offsets in records, times in epoch ms):"
     told: dict[tuple[str, str], list[str]] = {}
-    for place, verdict in verdicts.items():
-        if verdict is not None:
-            numbers = json.dumps(verdict.numbers())
-            told.setdefault((verdict.rule.value, numbers), []).append(f"{printable(place[0])}-{place[1]}")
+    for place, verdict in judged.items():
+        numbers = json.dumps(verdict.numbers())
+        told.setdefault((verdict.rule.value, numbers), []).append(f"{printable(place[0])}-{place[1]}")
     for (rule, numbers), places in told.items():
-        yield f"  {rule} {numbers}: {', '.join(places)}"
+        yield from _paragraph("  ", f"{rule} {numbers}: {', '.join(places)}", width_max or _WIDTH)
 
 
 def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
@@ -147,4 +137,12 @@ def _findings(findings: tuple[Finding, ...], facts: GroupFacts, width: int) -> I
 
 
 def _paragraph(label: str, text: str, width: int) -> list[str]:
-    return wrap(text, max(width, _NARROWEST), initial_indent=label, subsequent_indent=" " * len(label))
+    """Lines of a width; what has no blanks in it, such as a name, is never broken."""
+    return wrap(
+        text,
+        max(width, _NARROWEST),
+        initial_indent=label,
+        subsequent_indent=" " * max(len(label), 4),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

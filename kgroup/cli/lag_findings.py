@@ -2,22 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Final
 
 from kgroup.cli.lag_inputs import LagInputs, iterate_commits
-from kgroup.cli.lag_status import Windows
-from kgroup.errors import SourceError
-from kgroup.group.commit_window import CommitWindow, LogEnd
-from kgroup.group.finding_model import Finding, GroupFacts, OpenCommit, PartitionFacts
+from kgroup.cli.lag_proof import ProofReader
+from kgroup.cli.lag_windows import Windows
+from kgroup.group.finding_model import Finding, GroupFacts, OpenCommit
 from kgroup.group.findings import find
-from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import KgroupRules
-from kgroup.group.log_ends import TopicState
-from kgroup.group.membership import Group, simple_group
+from kgroup.group.membership import Group
 from kgroup.group.offset_expiry import RETENTION_MS
-from kgroup.group.reach import seen_ends, unread_by
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Grade, Pattern
 from kgroup.log.data_logs import DataLogs
@@ -48,41 +42,9 @@ FINDING_TABLE: Final = (
     Column(name="evidence"),
 )
 
-_POINTS: Final = 60  # log ends of the past, evenly over a partition's log
-_PLACES_KEPT: Final = 4096
-_NO_COMMITS: Final = CommitWindow(slots=0)
-_Place = tuple[str, int]
-
-
-class Reaches:
-    """How far anybody had got in each partition, by topic and partition."""
-
-    def __init__(self, history: History) -> None:
-        table = history.reach
-        self._offsets = values_of(table["offset"])
-        self._timestamps = values_of(table["commit_timestamp"])
-        places = list(zip(table["topic"].to_pylist(), values_of(table["partition"]).tolist(), strict=True))
-        begins = [row for row, place in enumerate(places) if not row or place != places[row - 1]]
-        self._rows: dict[_Place, slice] = {
-            (str(places[begin][0]), places[begin][1]): slice(begin, end)
-            for begin, end in pairwise([*begins, len(places)])
-        }
-        self.seen = lru_cache(_PLACES_KEPT)(self._find)
-        """Proven log ends of the past, by time, of a topic, partition, and its log end offset."""
-
-    def _find(self, topic: str, partition: int, log_end_offset: int | None) -> tuple[LogEnd, ...]:
-        rows = self._rows.get((topic, partition), slice(0))
-        pairs = zip(self._offsets[rows].tolist(), self._timestamps[rows].tolist(), strict=True)
-        return seen_ends(
-            (LogEnd(offset=offset, timestamp=timestamp) for offset, timestamp in pairs), log_end_offset
-        )
-
 
 class FactReader:
-    """Puts together what is known of each group at `now_ms` (epoch ms).
-
-    The rules are kgroup's own, whatever --rules says of statuses: findings stand on what is certain.
-    """
+    """Puts together what is known of each group at `now_ms` (epoch ms)."""
 
     def __init__(
         self,
@@ -94,54 +56,26 @@ class FactReader:
         retention_ms: int = RETENTION_MS,
     ) -> None:
         self._newest = newest
-        self._windows = windows
         self._rounds = history.rounds
-        self._reaches = Reaches(history)
-        self._data_logs = data_logs
-        self.now_ms = now_ms
+        self._proofs = ProofReader(windows, history, data_logs, now_ms)
         self._retention_ms = retention_ms
-        self.problems: list[str] = []
+
+    @property
+    def problems(self) -> list[str]:
         """What of the data topics' logs could not be read, once it has been met."""
+        return self._proofs.problems
 
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id."""
         patterns, open_commits = self._patterns(inputs.groups), self._open_commits()
-        for group_id, rows in _by_group(inputs):
-            yield GroupFacts(
-                group=inputs.groups.get(group_id) or simple_group(group_id),
-                partitions=tuple(map(self._partition, rows)),
-                now_ms=self.now_ms,
+        for facts in self._proofs.facts(inputs):
+            group_id = facts.group.group_id
+            yield replace(
+                facts,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
                 retention_ms=self._retention_ms,
             )
-
-    def _partition(self, row: LagRow) -> PartitionFacts:
-        window = _NO_COMMITS
-        if row.current_offset is not None:
-            window = self._windows.find(row.group, row.topic, row.partition)
-        is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
-        if row.log_end_offset is None or not is_there or not window.commits:
-            return PartitionFacts(row=row, window=window)
-        seen = self._seen(row) if (row.lag or 0) > 0 else ()
-        if seen:
-            window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
-        verdict = KgroupRules().judge(window, row.log_end_offset, self.now_ms)
-        return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
-
-    def _seen(self, row: LagRow) -> tuple[LogEnd, ...]:
-        """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
-        seen = self._reaches.seen(row.topic, row.partition, row.log_end_offset)
-        if row.current_offset is None or unread_by(seen, row.current_offset) is not None:
-            return seen
-        try:
-            ends = self._data_logs.history(row.topic, row.partition, _POINTS)
-        except SourceError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
-            return seen
-        past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
-        return seen_ends(past, row.log_end_offset) or seen
 
     def _patterns(self, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
         of_groups: dict[str, list[LoggedEntry]] = {}
@@ -165,18 +99,6 @@ class FactReader:
                 )
             )
         return found
-
-
-def _by_group(inputs: LagInputs) -> Iterator[tuple[str, Iterable[LagRow]]]:
-    """Every group with its rows, which some do not have, by group id."""
-    unvisited = sorted(inputs.groups, reverse=True)
-    for group_id, rows in groupby(inputs.rows(), lambda row: row.group):
-        while unvisited and unvisited[-1] < group_id:
-            yield unvisited.pop(), ()
-        if unvisited and unvisited[-1] == group_id:
-            unvisited.pop()
-        yield group_id, rows
-    yield from ((group_id, ()) for group_id in reversed(unvisited))
 
 
 def found_in(

@@ -1,21 +1,25 @@
 """`lag-report --html`: from a look and the whole log to the page of lag over time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from kgroup.cli.lag_columns import ROW_COLUMNS
-from kgroup.cli.lag_history import HistoryOptions, PastEnds, TopicPartition, history_here
+from kgroup.cli.lag_history import HistoryOptions, history_here
+from kgroup.cli.lag_history_rows import AskedEnds, with_keys
 from kgroup.cli.lag_look import Look, OpenedLogs, matcher
 from kgroup.errors import SourceError
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_over_time import PastOffset, lag_over_time
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.group.log_ends import TopicState
+from kgroup.log.keyed_rows import CommitKey, KeyedRows
 from kgroup.log.log_end_history import log_end_history
 from kgroup.log.partition import PartitionFolder, SegmentFile
-from kgroup.report.emit import Row
+from kgroup.log.past_ends import UNKNOWN, PastEnds
 from kgroup.report.lag_by import By
 from kgroup.report.lag_page import LagNow, TimeAxis, write_lag_page
 from kgroup.report.lag_sums import sum_rows
@@ -60,11 +64,11 @@ def write_html(look: Look, logs: OpenedLogs, path: Path) -> None:
         only_lagging=False,
         quiet=look.question.quiet,
     )
-    ends_in = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
-    history, past = history_here(logs.sources, options, ends_in)
-    windows = history.windows
+    open_ends = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
+    past = history_here(logs.sources, options, open_ends)
+    windows = past.history.windows
     ends_now = {(row.topic, row.partition): row.log_end_offset for row in rows}
-    groups = lag_over_time(_offsets(past, windows.first, step_ms), len(windows), ends_now)
+    groups = lag_over_time(_offsets(past.rows(), windows.first, step_ms), len(windows), ends_now)
     wanted = matcher(look.question.groups)
     axis = TimeAxis(
         start_ms=windows.start_ms(windows.first),
@@ -102,36 +106,36 @@ def _folder_of(path: Path, files: Sequence[SegmentFile]) -> PartitionFolder:
     )
 
 
-def _offsets(rows: Iterator[Row], first: int, step_ms: int) -> Iterator[PastOffset]:
-    for row in rows:
-        group, topic, partition, start_ms, offset, lag = (
-            row[name] for name in ("group", "topic", "partition", "window_start", "current_offset", "lag")
-        )
-        assert isinstance(partition, int) and isinstance(start_ms, int) and isinstance(offset, int)
-        assert lag is None or isinstance(lag, int)
-        yield PastOffset(str(group), str(topic), partition, start_ms // step_ms - first, offset, lag)
+def _offsets(rows: Iterable[KeyedRows], first: int, step_ms: int) -> Iterator[PastOffset]:
+    for batch in map(with_keys, rows):
+        names = ("group", "topic", "partition", "window_start", "current_offset", "lag")
+        fields = [batch[name].to_pylist() for name in names]
+        for group, topic, partition, start_ms, offset, lag in zip(*fields, strict=True):
+            yield PastOffset(group, topic, partition, start_ms // step_ms - first, offset, lag)
 
 
 def _ends_in_cluster(
-    cluster: "Cluster", rows: Sequence[LagRow], places: Sequence[TopicPartition], times_ms: Sequence[int]
-) -> dict[TopicPartition, PastEnds]:
+    cluster: "Cluster", rows: Sequence[LagRow], keys: Sequence[CommitKey], times_ms: Sequence[int]
+) -> AskedEnds:
     """By one question for each time, all partitions at once; unknown before the first record that is left."""
     from kgroup.net.timestamps import TimeInLog, first_newer
 
     logs = {(row.topic, row.partition): row for row in rows if row.topic_state is TopicState.EXISTS}
-    there = [place for place in places if place in logs]
+    there = sorted({(key.topic, key.partition) for key in keys} & logs.keys())
     found = first_newer(cluster, [TimeInLog(*place, time_ms) for place in there for time_ms in times_ms])
-    ends: dict[TopicPartition, PastEnds] = {}
-    for place in places:
-        row = logs.get(place)
+
+    def ends_of(topic: str, partition: int) -> PastEnds:
+        row = logs.get((topic, partition))
         start, end = (row.log_start_offset, row.log_end_offset) if row is not None else (None, None)
+        now = UNKNOWN if end is None else end
         by_window = []
         for time_ms in times_ms:
-            newer = found.get(TimeInLog(*place, time_ms), _REFUSED)
+            newer = found.get(TimeInLog(topic, partition, time_ms), _REFUSED)
             known = newer is None or newer == 0 or newer > (start or 0)
-            by_window.append((end if newer is None else newer) if known else None)
-        ends[place] = PastEnds(by_window, end)
-    return ends
+            by_window.append((now if newer is None else newer) if known else UNKNOWN)
+        return PastEnds(np.array(by_window, np.int64), now)
+
+    return AskedEnds(ends_of)
 
 
 def _now(look: Look) -> dict[str, LagNow]:

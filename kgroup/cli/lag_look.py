@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kgroup.cli.lag_breakdown import Breakdown
 from kgroup.cli.lag_inputs import LagInputs, gather
-from kgroup.cli.lag_status import StatusJudge, Windows
+from kgroup.cli.lag_proof import ProofReader
+from kgroup.cli.lag_status import StatusJudge
 from kgroup.cli.lag_time import TimeColumns, time_columns
+from kgroup.cli.lag_windows import Windows
 from kgroup.cli.progress import byte_progress
 from kgroup.errors import SourceError, did_you_mean
 from kgroup.group.lag import LagRow
@@ -21,7 +24,9 @@ from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, Slice, merge, newest, split
-from kgroup.log.scan_last import LastCommits, last_commits
+from kgroup.log.scan_history import read_history
+from kgroup.log.scan_last import last_commits
+from kgroup.log.scanned import Scanned
 from kgroup.log.sources import Sources
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.topic_id import topic_id_text
@@ -60,6 +65,11 @@ class LagQuestion:
         needed = self.findings or self.rules is not None or self.time_lag is not None
         return WINDOW_COMMITS if needed else None
 
+    @property
+    def needs_history(self) -> bool:
+        """Whether the answer asks what was before: findings do, and kgroup's own rules."""
+        return self.findings or self.rules is RuleSet.KGROUP
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedLogs:
@@ -92,6 +102,7 @@ class Look:
     sources: Sources
     inputs: LagInputs
     windows: Windows | None
+    proofs: ProofReader | None
     status: StatusJudge | None
     times: TimeColumns | None
     looks: LagLooks | None
@@ -103,13 +114,14 @@ class Look:
 
     def rows(self, columns: Sequence[Column]) -> Iterator[Row]:
         """Their fields for these columns."""
-        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times, self.status)
+        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times)
         fillers = [filler for filler in asked if filler is not None]
         if self.times is None and self.looks is not None:
             fillers.append(self.looks)
         names = [column.name for column in columns if column.name in LagRow.__slots__]
-        for row in self.lag_rows():
-            fields = {name: getattr(row, name) for name in names}
+        for row, status in self._rows_with_status():
+            fields: dict[str, object] = {name: getattr(row, name) for name in names}
+            fields |= status
             fields["notes"] = [note.value for note in row.notes]
             if row.topic_id is not None and "topic_id" in fields:
                 fields["topic_id"] = topic_id_text(row.topic_id)
@@ -117,9 +129,15 @@ class Look:
                 fields |= filler.fields(row)
             yield fields
 
+    def _rows_with_status(self) -> Iterator[tuple[LagRow, Mapping[str, object]]]:
+        if self.status is None:
+            return ((row, {}) for row in self.lag_rows())
+        wanted = matcher(self.question.topics)
+        return (judged for judged in self.status.rows() if wanted(judged[0].topic))
+
     def problems(self) -> tuple[str, ...]:
         """What could not be read: each with its place. Complete when the rows have been made."""
-        met = [filler.problems for filler in (self.times, self.breakdown) if filler is not None]
+        met = [one.problems for one in (self.times, self.breakdown, self.proofs) if one is not None]
         return tuple(dict.fromkeys(line for lines in (self.inputs.problems, *met) for line in lines))
 
     def remarks(self) -> Iterator[str]:
@@ -145,7 +163,7 @@ class Look:
 def take_look(
     question: LagQuestion,
     logs: OpenedLogs,
-    scanned: tuple[Newest, LastCommits | None],
+    scanned: Scanned,
     now_ms: int,
     looks: LagLooks | None = None,
 ) -> Look:
@@ -153,24 +171,25 @@ def take_look(
 
     A cluster is asked for time lags here. Raises SourceError if the groups that were named are not there.
     """
-    newest_records, last = scanned
     wanted, groups = matcher(question.groups), set[str]()
 
     def is_wanted(group: str) -> bool:
         groups.add(group)
         return wanted(group)
 
-    inputs = gather(newest_records, logs.sources, question.log_ends, is_wanted, logs.listing)
+    inputs = gather(scanned.newest, logs.sources, question.log_ends, is_wanted, logs.listing)
     if question.groups and not inputs.groups and not inputs.commits.num_rows:
         raise _not_here("group", question.groups, groups)
     if question.topics and not any(_chosen(inputs, question)):
         raise _not_here("topic", question.topics, {row.topic for row in inputs.rows()})
     if looks is not None:
         looks.add(_chosen(inputs, question), now_ms)
-    windows = Windows(last, WINDOW_COMMITS) if last is not None else None
-    status = times = None
+    windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
+    proofs = status = times = None
     if question.rules is not None and windows is not None:
-        status = StatusJudge(windows=windows, rules=rules_named(question.rules), now_ms=now_ms)
+        data_logs = DataLogs(logs.sources.log_dirs)
+        proofs = ProofReader(windows, scanned.history, data_logs, now_ms)
+        status = StatusJudge(partial(proofs.facts, inputs), rules_named(question.rules))
     if question.time_lag is not None and windows is not None:
         rows = _chosen(inputs, question)
         times = time_columns(question.time_lag, logs.sources, logs.cluster, rows, windows, now_ms, looks)
@@ -180,6 +199,7 @@ def take_look(
         sources=logs.sources,
         inputs=inputs,
         windows=windows,
+        proofs=proofs,
         status=status,
         times=times,
         looks=looks,
@@ -194,8 +214,8 @@ def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Br
     return Breakdown(inputs=inputs, data_logs=data_logs, retention_ms=question.retention_ms)
 
 
-def scan_logs(sources: Sources, question: LagQuestion) -> tuple[Newest, LastCommits | None]:
-    """Read the logs in this process, a second time if last commits are needed, too."""
+def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
+    """Read the logs in this process, again if last commits are needed, and once more for what was before."""
     import pyarrow as pa
 
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
@@ -204,9 +224,13 @@ def scan_logs(sources: Sources, question: LagQuestion) -> tuple[Newest, LastComm
     size = sum(part.end - part.start for part in parts)
     found = _newest(parts, size, quiet=question.quiet)
     if question.window_commits is None:
-        return found, None
+        return Scanned(found)
     with byte_progress("reading windows", size, quiet=question.quiet) as advance:
-        return found, last_commits(parts, question.window_commits, advance)
+        last = last_commits(parts, question.window_commits, advance)
+    if not question.needs_history:
+        return Scanned(found, last)
+    with byte_progress("reading history", size, quiet=question.quiet) as advance:
+        return Scanned(found, last, read_history(parts, advance))
 
 
 def _newest(parts: Sequence[Slice], size: int, *, quiet: bool) -> Newest:

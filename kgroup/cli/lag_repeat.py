@@ -1,29 +1,27 @@
 """`lag-report` with more than one look: `--watch` and `--serve-metrics`."""
 
 import signal
-from collections.abc import Sequence
 
 from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_look import LagQuestion
-from kgroup.cli.lag_options import Views, parse_address, parse_seconds
 from kgroup.cli.lag_serve import serve_metrics
+from kgroup.cli.lag_view_options import Views, parse_address, parse_seconds
 from kgroup.cli.lag_views import RowView
 from kgroup.cli.lag_watch import watch
-from kgroup.net.properties import ConnectionOptions
+from kgroup.cli.options import Given
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 
 def repeat(
     question: LagQuestion,
     views: Views,
-    paths: Sequence[str],
-    connection: ConnectionOptions | None,
+    source: Given,
     output: OutputOptions,
 ) -> None:
     """Watch, or serve metrics, until SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
         signal.signal(number, signal.default_int_handler)
-    looks = RepeatedLooks(question, paths, connection)
+    looks = RepeatedLooks(question, source.paths, source.connection)
     try:
         if views.serve_metrics is not None:
             serve_metrics(looks, parse_address(views.serve_metrics))

@@ -1,72 +1,28 @@
 """`kgroup lag-report`: how far every group is behind, from the log files of a broker."""
 
 import gc
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.complete_names import complete_groups, complete_topics
+from kgroup.cli.bundle import Bundle
 from kgroup.cli.example import Example
+from kgroup.cli.lag_asked import Asked
 from kgroup.cli.lag_checks import check_options, given_options
-from kgroup.cli.lag_options import (
-    BreakdownOption,
-    ByOption,
-    CheckpointOption,
-    EveryOption,
-    ExplainOption,
-    FailOnOption,
-    HtmlOption,
-    MaxOffsetsOption,
-    OnceOption,
-    PrometheusOption,
-    RemoteOption,
-    RetentionOption,
-    ServeMetricsOption,
-    ShipOption,
-    SinceOption,
-    StreamOption,
-    StuckOption,
-    TimeLagOption,
-    Views,
-    WatchOption,
-    WindowsOption,
-    check_time_lag,
-)
-from kgroup.cli.lag_spark import (
-    DEFAULT_MASTER,
-    SparkOptions,
-    read_on_spark,
-    save_rows,
-    spark_session,
-    which_spark,
-)
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Paths,
-    Quiet,
-    Strict,
-    connection_options,
-    require_one_source,
-)
-from kgroup.errors import FindingsError, InputError
-from kgroup.group.lag_rules import RuleSet
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
-from kgroup.report.table import printable
+from kgroup.cli.lag_spark_options import SparkOptions, Streaming, spark_options
+from kgroup.cli.lag_view_options import Views
+from kgroup.cli.options import Connection, Given, Groups, Output, Quiet, Strict, Topics, given
+from kgroup.cli.say import fail_if_strict
+from kgroup.cli.section import Section
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputFormat
 
 if TYPE_CHECKING:
     from kgroup.cli.lag_look import OpenedLogs
-    from kgroup.net.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -117,27 +73,26 @@ EXAMPLES: Final = (
 )
 
 
+def _logs(
+    *,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Log dirs, partition folders, segments, or directories of many; with --spark also URIs.",
+            show_default=False,
+        ),
+    ] = None,
+    connection: Connection,
+) -> Given:
+    """Other logs than `options.Source`: not standard input, but what Spark can reach."""
+    return given(paths=paths, connection=connection)
+
+
 def lag_report(
+    *,
     context: typer.Context,
-    paths: Paths = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="Only this group, or all that match a pattern; repeatable.",
-        ),
-    ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="NAME",
-            autocompletion=complete_topics,
-            help="Only this topic, or all that match a pattern; repeatable.",
-        ),
-    ] = None,
+    source: Annotated[Given, Bundle(_logs)],
     log_ends: Annotated[
         Path | None,
         typer.Option(
@@ -146,92 +101,37 @@ def lag_report(
             help="Log ends that win over those found beside the logs. CSV with the columns topic, partition,"
             " log_end_offset, perhaps log_start_offset and topic_id; or JSON like a capture's topics.json.",
             show_default=False,
+            rich_help_panel=Section.SOURCE,
         ),
     ] = None,
+    groups: Groups = None,
+    topics: Topics = None,
     only_lagging: Annotated[
-        bool, typer.Option("--only-lagging", help="Only partitions with a lag above 0.")
-    ] = False,
-    status: Annotated[
         bool,
         typer.Option(
-            "--status",
-            help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
-            " or UNKNOWN, with the rule that decided and its numbers.",
+            "--only-lagging",
+            help="Only partitions with a lag above 0.",
+            rich_help_panel=Section.SELECTION,
         ),
     ] = False,
-    rules: Annotated[
-        RuleSet | None,
-        typer.Option(
-            "--rules",
-            metavar="burrow|kgroup",
-            help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
-            show_default=False,
-        ),
-    ] = None,
-    now: Annotated[
-        str | None,
-        typer.Option(
-            "--now",
-            metavar="TIME",
-            help="The time that --status and --time-lag go by, for old logs; the clock's by default. The end"
-            " of --windows; the log's last commit by default.",
-            show_default=False,
-        ),
-    ] = None,
-    stuck: StuckOption = False,
-    explain: ExplainOption = None,
-    fail_on: FailOnOption = None,
-    breakdown: BreakdownOption = False,
-    offsets_retention: RetentionOption = None,
-    time_lag: TimeLagOption = None,
-    by: ByOption = None,
-    watch: WatchOption = None,
-    prometheus: PrometheusOption = False,
-    serve_metrics: ServeMetricsOption = None,
-    html: HtmlOption = None,
-    history: WindowsOption = None,
-    since: SinceOption = None,
-    stream: StreamOption = False,
-    checkpoint: CheckpointOption = None,
-    once: OnceOption = False,
-    every: EveryOption = "10s",
-    max_offsets: MaxOffsetsOption = 1_000_000,
-    spark: Annotated[bool, typer.Option("--spark", help="Let Spark read the logs.")] = False,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="URL",
-            help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
-            show_default=False,
-        ),
-    ] = None,
-    spark_conf: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", show_default=False
-        ),
-    ] = None,
-    remote: RemoteOption = None,
-    ship: ShipOption = False,
-    save_as: Annotated[
-        str | None,
-        typer.Option(
-            "--save-as",
-            metavar="TABLE",
-            help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
-            " --stuck the findings, too, as TABLE_findings.",
-            show_default=False,
-        ),
-    ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
+    asked: Annotated[Asked, Bundle(Asked)],
+    output: Output,
+    views: Annotated[Views, Bundle(Views)],
     quiet: Quiet = False,
     strict: Strict = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="WHAT",
+            help="Exit 3 if a group is stuck, if a partition's lag is above N (lag=N), or if a partition has"
+            " this status (ERR is STOP, STALL or REWIND); or if there is this finding. Repeatable.",
+            show_default=False,
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
+    ] = None,
+    spark: Annotated[SparkOptions | None, Bundle(spark_options)],
+    streaming: Annotated[Streaming, Bundle(Streaming)],
 ) -> None:
     """Say how far every group is behind.
 
@@ -249,154 +149,101 @@ def lag_report(
     With --windows rows are of the past: one for each window from a partition's first commit on, as it was
     when the window ended. What the data's own logs do not tell of that time is unknown.
 
-    A log holds commits, but no log ends of the past: so --status cannot tell whether the lag grew, nor since
-    when there has been something to read, and says UNKNOWN. docs/lag_status.md explains the rules.
-    --stuck goes further, by what other groups read meanwhile and by the topics' own logs: docs/findings.md.
+    A log holds commits, but no log ends of the past. How far other groups read meanwhile, and the topics' own
+    logs, prove what went on all the same: by that --status and --stuck tell who stands still, and never
+    contradict each other. What is not proven is UNKNOWN, not OK. docs/lag_status.md and docs/findings.md
+    have the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
     from kgroup.cli.lag_history import history_asked, report_history
-    from kgroup.cli.lag_html import write_html
-    from kgroup.cli.lag_look import LagQuestion, scan_logs, take_look
-    from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
-    from kgroup.cli.lag_stuck import FindingView, emit_findings, history_of
-    from kgroup.cli.lag_views import RowView, columns_of, metrics
+    from kgroup.cli.lag_look import LagQuestion
+    from kgroup.cli.lag_now import Present
+    from kgroup.cli.lag_spark import spark_session
+    from kgroup.cli.lag_views import columns_of
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
-    require_one_source(paths, live=bootstrap_server is not None)
-    if "-" in (paths or ()):
-        raise InputError("-: lag-report cannot read standard input, it needs files")
-    for path in paths or ():
-        if "://" in path and not spark:
-            raise InputError(f"{path}: a path of this kind is for --spark")
+    _check_paths(source, spark)
     check_options(given_options(context))
-    destination = OutputOptions(format=output_format, path=output, headers=not no_headers)
-    views = Views(by=by, watch=watch, prometheus=prometheus, serve_metrics=serve_metrics, html=html)
-    views.check(destination)
+    views.check(output)
+    asked.check_time_lag(live=source.is_live, repeated=views.repeated)
     failing = FailOn.parse(fail_on or [])
-    finds = stuck or explain is not None or bool(failing.findings)
-    status = status or bool(failing.statuses) or (stuck and save_as is not None)
-    if time_lag is not None:
-        check_time_lag(time_lag, live=bootstrap_server is not None, repeated=views.repeated)
-    now_ms = _now_ms(now)
-    connection = None
-    if bootstrap_server is not None:
-        connection = connection_options(bootstrap_server, command_config, client_properties)
-    on_spark = SparkOptions(
-        master=which_spark(master, remote), conf=spark_conf or (), ship=ship, save_as=save_as
-    )
+    clock_ms = int(time.time() * 1000)
+    now_ms = asked.now_ms(clock_ms)
+    save_as = spark.save_as if spark is not None else None
+    judged = asked.status or bool(failing.statuses) or (asked.stuck and save_as is not None)
     question = LagQuestion(
-        groups=groups if explain is None else [explain],
+        groups=groups if asked.explain is None else [asked.explain],
         topics=topics,
         log_ends=log_ends,
         only_lagging=only_lagging,
-        rules=(rules or RuleSet.KGROUP) if status else None,
-        time_lag=time_lag,
-        findings=finds,
-        breakdown=breakdown,
-        retention_ms=_retention_ms(offsets_retention),
+        rules=asked.rule_set if judged else None,
+        time_lag=asked.time_lag,
+        findings=asked.stuck or asked.explain is not None or bool(failing.findings),
+        breakdown=asked.breakdown,
+        retention_ms=asked.retention_ms,
         quiet=quiet,
     )
     if views.repeated:
         from kgroup.cli.lag_repeat import repeat
 
-        repeat(question, views, paths or [], connection, destination)
+        repeat(question, views, source, output)
         return
-    is_table = output_format is OutputFormat.TABLE and save_as is None
-    if stream and connection is not None:
-        settings = stream_settings(checkpoint, every, max_offsets, once=once, now_ms=now_ms if now else None)
-        check_destination(destination)
-        check_cluster(connection)
-        with spark_session(on_spark, quiet=quiet) as session:
+    if streaming.stream and source.connection is not None:
+        from kgroup.cli.lag_stream import check_cluster, check_destination, report_stream, stream_settings
+
+        settings = stream_settings(streaming, now_ms)
+        check_destination(output)
+        check_cluster(source.connection)
+        with spark_session(spark, quiet=quiet) as session:
             assert session is not None
-            report_stream(
-                session, connection, question, settings, columns_of(question, is_table=is_table), destination
-            )
+            columns = columns_of(question, is_table=output.format is OutputFormat.TABLE)
+            report_stream(session, source.connection, question, settings, columns, output)
         return
-    began = time.monotonic()
-    with (
-        _opened(paths or [], connection) as logs,
-        spark_session(on_spark if spark else None, quiet=quiet) as session,
-    ):
-        if history is not None:
-            span = (_since_ms(since, now_ms), now_ms if now else None)
-            history_options = history_asked(question, history, span, rules or RuleSet.KGROUP)
-            report_history(session, logs, history_options, save_as, destination)
+    began_s = time.monotonic()
+    with _opened(source) as logs, spark_session(spark, quiet=quiet) as session:
+        if asked.windows is not None:
+            span = (asked.since_ms(clock_ms if now_ms is None else now_ms), now_ms)
+            history = history_asked(question, asked.windows, span, asked.rule_set)
+            report_history(session, logs, history, save_as, output)
             return
-        if session is not None:
-            scanned, past = read_on_spark(session, logs, question)
-        else:
-            scanned = scan_logs(logs.sources, question)
-            past = history_of(logs.sources, quiet=quiet) if finds else None
-        if now is None:
-            now_ms = _now_ms(None)  # reading has taken its time
-        look = take_look(question, logs, scanned, now_ms)
-        view = RowView(by=by, is_table=is_table)
-        remarks: list[str] = []
-        if past is not None:
-            save = None
-            if session is not None and save_as is not None:
-                save = partial(save_rows, session, f"{save_as}_findings", quiet=quiet)
-            asked = FindingView(stuck=stuck, explain=explain, rules=rules or RuleSet.KGROUP, save=save)
-            judge_ms = now_ms if now or bootstrap_server else None
-            remarks = emit_findings(look, (scanned[0], past), asked, failing, judge_ms, destination)
-        if session is not None and save_as is not None:
-            save_rows(
-                session, save_as, view.rows(look, failing.watched_rows), view.columns(look), quiet=quiet
-            )
-        elif stuck or explain is not None:
-            failing.look_at(look.rows(view.columns(look)))
-        elif prometheus:
-            emit_lines(metrics(look, time.monotonic() - began, failing.watched_rows), destination)
-        else:
-            emit(view.rows(look, failing.watched_rows), view.columns(look), destination)
-        if html is not None:
-            write_html(look, logs, html)
-    problems = look.problems()
-    for line in [*([] if quiet else [*look.remarks(), *remarks]), *problems]:
-        print(f"kgroup: {printable(logs.message(line))}", file=sys.stderr)
+        present = Present(
+            question=question,
+            asked=asked,
+            views=views,
+            failing=failing,
+            output=output,
+            save_as=save_as,
+            began_s=began_s,
+        )
+        problems = present.report(session, logs, now_ms)
     failing.check()
-    if strict and problems:
-        raise FindingsError(f"damaged or undecodable places: {len(problems)}")
+    fail_if_strict(problems, strict=strict)
+
+
+def _check_paths(source: Given, spark: SparkOptions | None) -> None:
+    if "-" in source.paths:
+        raise InputError("-: lag-report cannot read standard input, it needs files")
+    for path in source.paths:
+        if "://" in path and spark is None:
+            raise InputError(f"{path}: a path of this kind is for --spark")
 
 
 @contextmanager
-def _opened(paths: Sequence[str], connection: "ConnectionOptions | None") -> Iterator["OpenedLogs"]:
+def _opened(source: Given) -> Iterator["OpenedLogs"]:
     from kgroup.cli.lag_look import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
     from kgroup.spark.remote import is_uri, open_remote
 
-    if connection is None:
-        if any(map(is_uri, paths)):
-            with open_remote(paths) as remote:
+    if source.connection is None:
+        if any(map(is_uri, source.paths)):
+            with open_remote(source.paths) as remote:
                 yield OpenedLogs(sources=remote.named(), remote=remote)
         else:
-            yield OpenedLogs(sources=one_replica_each(open_sources(paths)))
+            yield OpenedLogs(sources=one_replica_each(open_sources(source.paths)))
         return
     from kgroup.cli.live import live_log
 
-    with live_log(connection) as live:
+    with live_log(source.connection) as live:
         cluster = live.cluster
         yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)
-
-
-def _retention_ms(duration: str | None) -> int:
-    from kgroup.cli.times import parse_length
-    from kgroup.group.offset_expiry import RETENTION_MS
-
-    if duration is None:
-        return RETENTION_MS
-    return parse_length(duration, "--offsets-retention")
-
-
-def _since_ms(since: str | None, now_ms: int) -> int | None:
-    from kgroup.cli.times import parse_time
-
-    return parse_time(since, "--since", now_ms) if since else None
-
-
-def _now_ms(now: str | None) -> int:
-    from kgroup.cli.times import parse_time
-
-    clock_ms = int(time.time() * 1000)
-    return parse_time(now, "--now", clock_ms) if now else clock_ms

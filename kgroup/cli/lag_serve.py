@@ -1,16 +1,15 @@
 """`lag-report --serve-metrics`: a look at each scrape, for Prometheus."""
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Final
 
 from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_views import metrics
+from kgroup.cli.say import say
 from kgroup.errors import KgroupError
 from kgroup.net.metrics_server import MetricsServer
 from kgroup.report.lag_metrics import LookSummary, failed_metrics
-from kgroup.report.table import printable
 
 _FRESH_S: Final = 1.0  # scrapes that come at once share a look
 
@@ -52,6 +51,6 @@ class MetricsPage:
             look = self._looks.take()
             lines = list(metrics(look, self._clock() - began))
         except (KgroupError, OSError) as error:
-            print(f"kgroup: {printable(str(error))}", file=sys.stderr, flush=True)
+            say(str(error))
             lines = list(failed_metrics(LookSummary(at_ms=None, seconds=self._clock() - began)))
         return "\n".join(lines) + "\n"

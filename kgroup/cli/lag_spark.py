@@ -1,15 +1,14 @@
 """`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
 
 import logging
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kgroup.cli.lag_spark_options import SparkOptions
 from kgroup.cli.progress import activity, polled_progress
-from kgroup.errors import InputError
+from kgroup.cli.say import say
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
 if TYPE_CHECKING:
@@ -17,36 +16,8 @@ if TYPE_CHECKING:
 
     from kgroup.cli.lag_look import LagQuestion, OpenedLogs
     from kgroup.log.partition import SegmentFile
-    from kgroup.log.scan import Newest
-    from kgroup.log.scan_history import History
-    from kgroup.log.scan_last import LastCommits
+    from kgroup.log.scanned import Scanned
     from kgroup.spark.reductions import Part, Reduction
-
-DEFAULT_MASTER = "local[*]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkOptions:
-    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one.
-
-    With `ship` executors get kgroup's code from here.
-    """
-
-    master: str = DEFAULT_MASTER
-    conf: Sequence[str] = ()
-    ship: bool = False
-    save_as: str | None = None
-
-
-def which_spark(master: str | None, remote: str | None) -> str:
-    """The address to open. Raises InputError for both at once, or for a remote that is no Spark Connect."""
-    if remote is None:
-        return master or DEFAULT_MASTER
-    if master is not None:
-        raise InputError("give --master or --remote, not both")
-    if not remote.startswith("sc://"):
-        raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
-    return remote
 
 
 @contextmanager
@@ -71,23 +42,22 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
         yield session
 
 
-def read_on_spark(
-    session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion"
-) -> "tuple[tuple[Newest, LastCommits | None], History | None]":
-    """What reading the logs here says, all in one job: for a look, and for findings if they are asked for."""
+def read_on_spark(session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion") -> "Scanned":
+    """What reading the logs here says, all in one job."""
     from kgroup.log.scan_last import Keep, counting
+    from kgroup.log.scanned import Scanned
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
     with job_progress(session, "Spark is reading", quiet=question.quiet):
         if question.window_commits is None:
-            return (_reduced(session, logs, NewestRecords()), None), None
+            return Scanned(_reduced(session, logs, NewestRecords()))
         keep = Keep(slots=question.window_commits)
         for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
-        if not question.findings:
+        if not question.needs_history:
             newest, last = _reduced(session, logs, for_look)
-            return (newest, counting(last, keep)), None
-        (newest, last), past = _reduced(session, logs, Both(for_look, ReachAndRounds()))
-        return (newest, counting(last, keep)), past
+            return Scanned(newest, counting(last, keep))
+        (newest, last), history = _reduced(session, logs, Both(for_look, ReachAndRounds()))
+        return Scanned(newest, counting(last, keep), history)
 
 
 def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:
@@ -128,4 +98,4 @@ def save_rows(
 def said_saved(name: str, count: int, *, quiet: bool) -> None:
     """Say on standard error how many rows the table has."""
     if not quiet:
-        print(f"kgroup: table {name}: {count} row{'' if count == 1 else 's'}", file=sys.stderr)
+        say(f"table {name}: {count} row{'' if count == 1 else 's'}")

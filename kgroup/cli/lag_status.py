@@ -1,92 +1,32 @@
-"""The status columns of a lag report: windows of commits from the log, judged by a rule set."""
+"""The status columns of a lag report: each group's partitions, judged by a rule set."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
-import numpy as np
-
-from kgroup.group.commit_window import CommitWindow, WindowCommit
+from kgroup.group.finding_model import GroupFacts
 from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import LagRules, judge
-from kgroup.group.log_ends import TopicState
-from kgroup.log.scan_gather import numbers, values_of
-from kgroup.log.scan_last import LastCommits
-
-_NO_COMMITS: Final = CommitWindow(slots=0)
+from kgroup.group.lag_rules import LagRules
+from kgroup.group.proofs import verdicts
+from kgroup.group.status import Verdict
 
 
-class Windows:
-    """The windows of all keys of a log, made as they are asked for; without log ends of the past.
-
-    Of a group's commits in two offsets partitions those with the newer last commit count, as in the report.
-    """
-
-    def __init__(self, last: LastCommits, slots: int) -> None:
-        self._slots = slots
-        self._membership_changes = last.membership_changes
-        table = last.commits
-        self._offsets = values_of(table["offset"])
-        self._timestamps = values_of(table["commit_timestamp"])
-        self._log_offsets = values_of(table["log_offset"])
-        self._offsets_partitions = values_of(table["offsets_partition"])
-        partitions = values_of(table["partition"])
-        groups, topics = values_of(table["group"]), values_of(table["topic"])
-        begins = np.ones(table.num_rows, np.bool_)
-        keys = (groups, topics, partitions, self._offsets_partitions)
-        begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-        starts = np.flatnonzero(begins)
-        firsts = table.select(["group", "topic"]).take(numbers(starts))
-        ends = np.append(starts, table.num_rows)[1:]
-        self._rows: dict[tuple[str, str, int], slice] = {}
-        for group, topic, partition, start, end in zip(
-            firsts["group"].to_pylist(),
-            firsts["topic"].to_pylist(),
-            partitions[starts].tolist(),
-            starts.tolist(),
-            ends.tolist(),
-            strict=True,
-        ):
-            place = str(group), str(topic), partition
-            known = self._rows.get(place)
-            if known is None or self._timestamps[end - 1] > self._timestamps[known.stop - 1]:
-                self._rows[place] = slice(start, end)
-
-    def find(self, group: str, topic: str, partition: int) -> CommitWindow:
-        """The window of a key, one without slots if it has no commits."""
-        rows = self._rows.get((group, topic, partition))
-        if rows is None:
-            return _NO_COMMITS
-        commits = tuple(
-            WindowCommit(offset=offset, timestamp=timestamp, order=order)
-            for offset, timestamp, order in zip(
-                self._offsets[rows].tolist(),
-                self._timestamps[rows].tolist(),
-                self._log_offsets[rows].tolist(),
-                strict=True,
-            )
-        )
-        coordinator = int(self._offsets_partitions[rows.start]), group
-        return CommitWindow(
-            slots=self._slots,
-            commits=commits,
-            membership_changes=self._membership_changes.get(coordinator, ()),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StatusJudge:
-    """Judges rows of a report at `now_ms`, which is epoch ms."""
+    """Judges the rows of a report, whose groups `facts` gives anew at each call."""
 
-    windows: Windows
+    facts: Callable[[], Iterator[GroupFacts]]
     rules: LagRules
-    now_ms: int
 
-    def fields(self, row: LagRow) -> dict[str, object]:
-        """Status, rule and evidence of a row; all None where there is no log end to judge by."""
-        if row.log_end_offset is None or row.topic_state in (TopicState.DELETED, TopicState.RECREATED):
-            return {"status": None, "rule": None, "evidence": None}
-        window = _NO_COMMITS  # a logged offset of -1 is none, either
-        if row.current_offset is not None:
-            window = self.windows.find(row.group, row.topic, row.partition)
-        verdict = judge(window, row.log_end_offset, self.now_ms, self.rules)
-        return {"status": verdict.status.value, "rule": verdict.rule.value, "evidence": verdict.numbers()}
+    def rows(self) -> Iterator[tuple[LagRow, dict[str, object]]]:
+        """Each row, by group, topic and partition, with its fields; one group is held at a time."""
+        for facts in self.facts():
+            judged = verdicts(facts, self.rules)
+            for partition in facts.partitions:
+                yield partition.row, _fields(judged.get(partition.place))
+
+
+def _fields(verdict: Verdict | None) -> dict[str, object]:
+    """Status, rule and evidence; all None where there is no log end to judge by."""
+    if verdict is None:
+        return {"status": None, "rule": None, "evidence": None}
+    return {"status": verdict.status.value, "rule": verdict.rule.value, "evidence": verdict.numbers()}

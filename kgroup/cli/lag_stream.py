@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_spark_options import Streaming
 from kgroup.cli.lag_views import lagging
+from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError
 from kgroup.log.scan import Newest
+from kgroup.log.scan_history import History
 from kgroup.log.scan_last import Keep, LastPart, counting
+from kgroup.log.scanned import Scanned
 from kgroup.log.sources import Sources
 from kgroup.net.admin import Cluster
 from kgroup.net.offsets_topic import LiveOffsetsTopic
@@ -24,7 +28,6 @@ from kgroup.report.emit import (
     arrow_schema,
     emit,
 )
-from kgroup.report.table import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,17 +47,15 @@ class StreamSettings:
     now_ms: int | None
 
 
-def stream_settings(
-    checkpoint: str | None, every: str, offsets_max: int, *, once: bool, now_ms: int | None
-) -> StreamSettings:
+def stream_settings(options: Streaming, now_ms: int | None) -> StreamSettings:
     """Check the options of `--stream`. Raises InputError."""
-    if not checkpoint:
+    if not options.checkpoint:
         raise InputError("--stream needs --checkpoint DIR, where it remembers how far it has read")
-    every_ms = parse_length(every, "--every")
+    every_ms = parse_length(options.every, "--every")
     return StreamSettings(
-        checkpoint=checkpoint,
-        every_ms=None if once else every_ms,
-        offsets_max=offsets_max,
+        checkpoint=options.checkpoint,
+        every_ms=None if options.once else every_ms,
+        offsets_max=options.max_offsets,
         now_ms=now_ms,
     )
 
@@ -82,7 +83,7 @@ def report_stream(
     destination: OutputOptions,
 ) -> None:
     """Write the report after each micro-batch, until the query is stopped or all is read."""
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
     from kgroup.spark.shipping import is_connected
     from kgroup.spark.stream import StreamOptions, run_stream
 
@@ -91,7 +92,8 @@ def report_stream(
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),
-        reduction=Both(NewestRecords(), LastCommitsOfEach(_KEEP)),
+        # The same whatever is asked, as a checkpoint may be gone on with to ask something else.
+        reduction=Both(Both(NewestRecords(), LastCommitsOfEach(_KEEP)), ReachAndRounds()),
         checkpoint=settings.checkpoint,
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
@@ -111,19 +113,20 @@ class _Report:
     columns: "Sequence[Column]"
     destination: OutputOptions
 
-    def each(self, number: int, state: tuple[Newest, LastPart]) -> None:
-        newest, last = state
+    def each(self, number: int, state: tuple[tuple[Newest, LastPart], History]) -> None:
+        (newest, last), history = state
+        scanned = Scanned(newest, counting(last, _KEEP), history)
         now_ms = self.settings.now_ms or int(time.time() * 1000)
         # While it catches up a group may not have come yet, which is no mistake of the user's.
         everything = replace(self.question, groups=None)
         with Cluster(self.connection) as cluster:
             logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
-            look = take_look(everything, logs, (newest, counting(last, _KEEP)), now_ms)
+            look = take_look(everything, logs, scanned, now_ms)
             self._write(number, self._rows(look))
         if not self.question.quiet:
-            print(f"kgroup: micro-batch {number}: {newest.records} records so far", file=sys.stderr)
+            say(f"micro-batch {number}: {newest.records} records so far")
         for line in look.problems():
-            print(f"kgroup: {printable(line)}", file=sys.stderr)
+            say(line)
 
     def _rows(self, look: Look) -> "Iterator[Row]":
         wanted = matcher(self.question.groups)

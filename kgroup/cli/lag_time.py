@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kgroup.cli.lag_status import Windows
+from kgroup.cli.lag_windows import Windows
 from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
 from kgroup.group.lag import LagRow

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_look import Look
 from kgroup.cli.lag_views import RowView
+from kgroup.cli.say import say
 from kgroup.errors import KgroupError
 from kgroup.report.emit import (
     Column,
@@ -74,7 +75,7 @@ def _shown(view: RowView, output: OutputOptions, seconds: float) -> AbstractCont
 def _look_lines(look: Look, failure: str | None, view: RowView, output: OutputOptions) -> Iterator[str]:
     """What a look is for a pipe or a file: a table, or JSON lines that each say when."""
     if failure is not None:
-        print(f"kgroup: {printable(failure)}", file=sys.stderr)
+        say(failure)
         return
     if output.format is OutputFormat.JSONL:
         yield from (to_json({"looked_at": look.now_ms, **row}) for row in view.rows(look))
@@ -83,7 +84,7 @@ def _look_lines(look: Look, failure: str | None, view: RowView, output: OutputOp
         yield from table_lines(view.rows(look), view.columns(look), show_headings=output.headers)
         yield ""
     for problem in look.problems():
-        print(f"kgroup: {printable(problem)}", file=sys.stderr)
+        say(problem)
 
 
 @contextmanager

@@ -53,25 +53,26 @@ def _command_page(name: str) -> str:
     context = command.make_context(f"kgroup {name}", [], resilient_parsing=True)
     summary, *paragraphs = _paragraphs(command.help)
     usage = " ".join(command.collect_usage_pieces(context))
-    arguments = (
-        (f"\\fI{roff.text(form)}\\fR", why) for form, why in command.parameter_records(context, "argument")
-    )
-    options = (
-        (f"\\fB{roff.text(form)}\\fR", why) for form, why in command.parameter_records(context, "option")
-    )
+    arguments = ((f"\\fI{roff.text(form)}\\fR", why) for form, why in command.argument_records(context))
     return roff.page(
         [
             *roff.head(f"kgroup-{name}", summary),
             *roff.under("SYNOPSIS", [f"\\fBkgroup {roff.text(name)}\\fR {roff.text(usage)}"]),
             *roff.under("DESCRIPTION", roff.paragraphs(paragraphs or [summary])),
             *roff.under("ARGUMENTS", roff.definitions(arguments)),
-            *roff.under("OPTIONS", roff.definitions(options)),
+            *roff.under("OPTIONS", _options(command.option_records(context))),
             *roff.under("EXAMPLES", _examples(examples)),
             *_exit_status(),
             *roff.under("SEE ALSO", [", ".join(["\\fBkgroup\\fR(1)", *_SEE_ALSO.get(name, ())])]),
         ],
         "the live help",
     )
+
+
+def _options(sections: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
+    for title, records in sections:
+        yield f".SS {title}"
+        yield from roff.definitions((f"\\fB{roff.text(form)}\\fR", why) for form, why in records)
 
 
 def _exit_status() -> Iterator[str]:

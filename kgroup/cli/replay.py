@@ -1,36 +1,24 @@
 """`kgroup replay`: the rebalance history of groups, from the offsets topic."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Paths,
-    Quiet,
-    Strict,
-    connection_options,
-)
+from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
-from kgroup.errors import FindingsError
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.cli.say import fail_if_strict, say
+from kgroup.cli.section import Section
+from kgroup.report.emit import OutputFormat, emit
 
 if TYPE_CHECKING:
     from kgroup.group.timeline_model import Timeline
 
 EXAMPLES: Final = (
     Example(
-        "Why did it rebalance?",
+        "Why a group rebalanced",
         "kgroup replay fixtures/3.9.1/lives --group orders-app",
     ),
     Example(
@@ -49,29 +37,37 @@ EXAMPLES: Final = (
 
 
 def replay(
-    paths: Paths = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="The group, or all that match a pattern; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    *,
+    source: Source,
+    groups: Groups = None,
     events: Annotated[
-        bool, typer.Option("--events", help="A row for each event instead of each generation.")
+        bool,
+        typer.Option(
+            "--events",
+            help="A row for each event instead of each generation.",
+            rich_help_panel=Section.SHOWN,
+        ),
     ] = False,
+    output: Output,
     html: Annotated[
         Path | None,
         typer.Option(
-            "--html", metavar="FILE", help="Also write a page for a browser to FILE.", show_default=False
+            "--html",
+            metavar="FILE",
+            help="Also write a page for a browser to FILE.",
+            show_default=False,
+            rich_help_panel=Section.OUTPUT,
         ),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE", help="Also write a still picture to FILE.", show_default=False),
+        typer.Option(
+            "--svg",
+            metavar="FILE",
+            help="Also write a still picture to FILE.",
+            show_default=False,
+            rich_help_panel=Section.OUTPUT,
+        ),
     ] = None,
     png: Annotated[
         Path | None,
@@ -80,14 +76,9 @@ def replay(
             metavar="FILE",
             help="The same as PNG; needs pip install 'kgroup[png]'.",
             show_default=False,
+            rich_help_panel=Section.OUTPUT,
         ),
     ] = None,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
@@ -116,31 +107,26 @@ def replay(
     )
     from kgroup.cli.replay_source import opened_reader
 
-    connection = None
-    if bootstrap_server is not None:
-        connection = connection_options(bootstrap_server, command_config, client_properties)
     with (
-        opened_reader(paths or [], connection, groups or []) as reader,
+        opened_reader(source, groups or []) as reader,
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
     ):
         replayed = reader.read(advance)
         timelines = list(replayed.timelines.values())
         states = [] if quiet else list(reader.states_now(timelines))
     _write_pictures(timelines, html, svg, png)
-    table = output_format is OutputFormat.TABLE
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
     if events:
-        emit(event_rows(timelines), event_table(several) if table else EVENT_COLUMNS, options)
+        emit(event_rows(timelines), event_table(several) if table else EVENT_COLUMNS, output)
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
-        emit(generation_rows(timelines, table=table), columns, options)
+        emit(generation_rows(timelines, table=table), columns, output)
     for line in () if quiet else [*_remarks(timelines, events=events), *states]:
-        print(f"kgroup: {line}", file=sys.stderr)
+        say(line)
     for line in replayed.problems:
-        print(f"kgroup: {line}", file=sys.stderr)
-    if strict and replayed.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
 
 
 def _write_pictures(

@@ -269,20 +269,16 @@ def _pattern_row(timeline: Timeline, pattern: Pattern, clients: dict[str, str]) 
 
 
 def _event(cause: Cause, clients: dict[str, str]) -> Row:
-    return {
-        "event": cause.kind,
-        "grade": cause.grade,
-        "alternatives": list(cause.alternatives),
-        "member_ids": list(cause.member_ids),
-        "client_ids": [clients.get(member_id, "") for member_id in cause.member_ids],
-        "evidence": cause.evidence,
-        "remedy": cause.remedy,
-    }
+    client_ids = [clients.get(member_id, "") for member_id in cause.member_ids]
+    return {"event": cause.kind, "client_ids": client_ids, **_grounds(cause)}
 
 
 def _cause(cause: Cause) -> Row:
+    return {"cause": cause.kind, **_grounds(cause)}
+
+
+def _grounds(cause: Cause) -> Row:
     return {
-        "cause": cause.kind,
         "grade": cause.grade,
         "evidence": cause.evidence,
         "member_ids": list(cause.member_ids),

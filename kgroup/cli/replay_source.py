@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kgroup.cli.options import require_one_source
+from kgroup.cli.options import Given
 from kgroup.errors import InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import GroupKind
@@ -25,7 +25,6 @@ from kgroup.protocol.keys import group_of
 
 if TYPE_CHECKING:
     from kgroup.net.admin import Cluster
-    from kgroup.net.properties import ConnectionOptions
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
@@ -139,23 +138,20 @@ class GroupReader:
 
 
 @contextmanager
-def opened_reader(
-    paths: Sequence[str], connection: "ConnectionOptions | None", groups: Sequence[str]
-) -> Iterator[GroupReader]:
+def opened_reader(source: Given, groups: Sequence[str]) -> Iterator[GroupReader]:
     """A reader of these groups from paths, or from a copy of a live cluster's log.
 
-    Raises InputError where no group is asked for, or not just one of the sources given.
+    Raises InputError where no group is asked for.
     """
     if not groups:
         raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
-    require_one_source(paths, live=connection is not None)
-    if connection is None:
-        yield GroupReader(one_replica_each(open_sources(paths)), groups)
+    if source.connection is None:
+        yield GroupReader(one_replica_each(open_sources(source.paths)), groups)
         return
     from kgroup.cli.live import live_log
 
     alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
-    with live_log(connection, group=alone) as live:
+    with live_log(source.connection, group=alone) as live:
         names = LogEnds([live.cluster.log_listing()]).topic_names()
         yield GroupReader(open_sources([live.folder]), groups, names, live.cluster)
 

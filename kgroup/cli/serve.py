@@ -14,6 +14,8 @@ import typer
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
+from kgroup.cli.say import say
+from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.net.control import ControlServer, control_path
 from kgroup.net.running import TopicRequest, start_cluster
@@ -34,15 +36,27 @@ _STATUS_S: Final = 1.0
 
 
 def serve(
+    *,
     listen: Annotated[
         str,
         typer.Option(
             "--listen",
             metavar="HOST:PORT",
             help="Address of the first node; the others take the ports after it. Port 0: free ports.",
+            rich_help_panel=Section.SETUP,
         ),
     ] = "127.0.0.1:9092",
-    nodes: Annotated[int, typer.Option("--nodes", metavar="N", min=1, max=100, help="How many brokers.")] = 1,
+    nodes: Annotated[
+        int,
+        typer.Option(
+            "--nodes",
+            metavar="N",
+            min=1,
+            max=100,
+            help="How many brokers.",
+            rich_help_panel=Section.SETUP,
+        ),
+    ] = 1,
     data_dir: Annotated[
         Path | None,
         typer.Option(
@@ -50,6 +64,7 @@ def serve(
             metavar="DIR",
             help="Keep topics, commits and groups here, as Kafka's own segment files. Without: in memory.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     properties_file: Annotated[
@@ -59,6 +74,7 @@ def serve(
             metavar="FILE",
             help="Broker settings by Kafka's names, as in server.properties.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     settings: Annotated[
@@ -66,8 +82,9 @@ def serve(
         typer.Option(
             "--property",
             metavar="NAME=VALUE",
-            help="One broker setting, over what --properties says; may be repeated.",
+            help="One broker setting, over what --properties says; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     topics: Annotated[
@@ -75,8 +92,9 @@ def serve(
         typer.Option(
             "--topic",
             metavar="NAME[:PARTITIONS]",
-            help="Make this topic if it is not there; may be repeated.",
+            help="Make this topic if it is not there; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     fsync: Annotated[
@@ -85,6 +103,7 @@ def serve(
             "--fsync",
             help="Answer only when records are on the disk itself. Without: in the file, which survives a "
             "kill of the process but not a loss of power.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
     insecure: Annotated[
@@ -92,15 +111,25 @@ def serve(
         typer.Option(
             "--insecure",
             help="Listen on an address that other machines reach, without authentication and encryption.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="No status line on the terminal, only warnings and errors.")
+        bool,
+        typer.Option(
+            "-q",
+            "--quiet",
+            help="No status line on the terminal, only warnings and errors.",
+            rich_help_panel=Section.BEHAVIOUR,
+        ),
     ] = False,
     verbose: Annotated[
         bool,
         typer.Option(
-            "-v", "--verbose", help="Name settings without effect and connections that were closed."
+            "-v",
+            "--verbose",
+            help="Name settings without effect and connections that were closed.",
+            rich_help_panel=Section.BEHAVIOUR,
         ),
     ] = False,
 ) -> None:
@@ -123,8 +152,8 @@ def serve(
     )
     if verbose:
         for name in unused(properties):
-            print(f"kgroup: {name} changes nothing here", file=sys.stderr)
-    asyncio.run(_run(plan, _warn, _warn if verbose else lambda text: None))
+            say(f"{name} changes nothing here")
+    asyncio.run(_run(plan, say, say if verbose else lambda text: None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +268,3 @@ def _allow_many_connections() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _warn(text: str) -> None:
-    print(f"kgroup: {text}", file=sys.stderr)

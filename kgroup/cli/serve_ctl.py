@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from kgroup.cli.example import Example
+from kgroup.cli.section import Section
 from kgroup.errors import InputError
 from kgroup.net.control import control_path, send_command
 
@@ -37,6 +38,7 @@ _ARGUMENTS: Final[dict[Action, tuple[tuple[str, Callable[[str], Any]], ...]]] = 
 
 
 def serve_ctl(
+    *,
     action: Annotated[
         Action, typer.Argument(metavar="ACTION", help="kill-node, start-node, move-coordinator or state.")
     ],
@@ -47,7 +49,13 @@ def serve_ctl(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", help="Port of the first node of the serve that is meant.")
+        int,
+        typer.Option(
+            "--port",
+            metavar="PORT",
+            help="Port of the first node of the serve that is meant.",
+            rich_help_panel=Section.SOURCE,
+        ),
     ] = 9092,
 ) -> None:
     """Kill nodes and move coordinators in a running serve.

@@ -9,7 +9,8 @@ import typer
 
 from kgroup.cli.app import CommandHelp
 from kgroup.cli.example import Example
-from kgroup.cli.options import Format, NoHeaders, OutputFile, Quiet
+from kgroup.cli.options import Output, Quiet
+from kgroup.cli.section import Section
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, emit
 
@@ -56,6 +57,7 @@ COMMAND_CLASS: Final = SimulateCommand
 
 
 def simulate(
+    *,
     scenario: Annotated[
         str | None,
         typer.Argument(
@@ -64,7 +66,6 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the scenarios that come with kgroup.")] = False,
     members: Annotated[
         str | None,
         typer.Option(
@@ -72,6 +73,7 @@ def simulate(
             metavar="NAME,... | N",
             help="Without SCENARIO: the members, or how many: c1 to cN. By default 3.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     partitions: Annotated[
@@ -83,6 +85,7 @@ def simulate(
             max=10_000,
             help="Without SCENARIO: the partitions of the topic t. By default 12.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     rate: Annotated[
@@ -94,12 +97,19 @@ def simulate(
             max=1e6,
             help="Without SCENARIO: records per second that come in. By default 10.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
-            "--nodes", metavar="N", min=1, max=100, help="Brokers. By default 3.", show_default=False
+            "--nodes",
+            metavar="N",
+            min=1,
+            max=100,
+            help="Brokers. By default 3.",
+            show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     assignors: Annotated[
@@ -108,8 +118,9 @@ def simulate(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
-            " may be repeated.",
+            " repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     at: Annotated[
@@ -117,8 +128,9 @@ def simulate(
         typer.Option(
             "--at",
             metavar="TIME FAULT",
-            help="A fault, so long after the start: 10s 'kill c1'; may be repeated. The faults are below.",
+            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are below.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     duration: Annotated[
@@ -129,9 +141,19 @@ def simulate(
             help="How long to play before the faults end. By default the scenario's, or a minute more than"
             " the last --at.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What chance is drawn from.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            min=0,
+            help="What chance is drawn from.",
+            rich_help_panel=Section.SETUP,
+        ),
+    ] = 0,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -142,8 +164,17 @@ def simulate(
             help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
             " another small world for each seed.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
+    list_: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            help="List the scenarios that come with kgroup.",
+            rich_help_panel=Section.SHOWN,
+        ),
+    ] = False,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -152,11 +183,18 @@ def simulate(
             help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
             " zookeeper (Kafka 0.8's consumer), or assignors.",
             show_default=False,
+            rich_help_panel=Section.SHOWN,
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Tell every step, and why it is taken, before the result.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Tell every step, and why it is taken, before the result.",
+            rich_help_panel=Section.SHOWN,
+        ),
     ] = False,
+    output: Output,
     log_dir: Annotated[
         Path | None,
         typer.Option(
@@ -164,17 +202,19 @@ def simulate(
             metavar="DIR",
             help="Keep the brokers' logs as real segment files in this new or empty folder.",
             show_default=False,
+            rich_help_panel=Section.OUTPUT,
         ),
     ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
-            "--trace", metavar="FILE", help="Write every event to FILE as JSON lines.", show_default=False
+            "--trace",
+            metavar="FILE",
+            help="Write every event to FILE as JSON lines.",
+            show_default=False,
+            rich_help_panel=Section.OUTPUT,
         ),
     ] = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
     quiet: Quiet = False,
 ) -> None:
     """Play brokers and members on a virtual clock.
@@ -203,7 +243,7 @@ def simulate(
     coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
     """
     if list_:
-        _list(OutputOptions(format=output_format, path=output, headers=not no_headers))
+        _list(output)
         return
     for option, given in (
         ("--compare", compare),
@@ -215,9 +255,9 @@ def simulate(
             raise InputError(f"{option} is for a single seed: leave out --seeds, and give --seed")
         if given and compare is not None and option in ("--log-dir", "--trace"):
             raise InputError(f"{option} is for a single run: leave out --compare")
-    if explain and output_format is not OutputFormat.TABLE:
+    if explain and output.format is not OutputFormat.TABLE:
         raise InputError(
-            f"--explain is text: leave out -o {output_format.value}; --trace FILE has the events"
+            f"--explain is text: leave out -o {output.format.value}; --trace FILE has the events"
         )
     # A world makes small values by the million and hardly any cycle: look for garbage less often.
     gc.set_threshold(50_000, 10, 10)
@@ -240,7 +280,7 @@ def simulate(
         name=SWARM if scenario == SWARM else chosen.name,
         scenario=chosen,
         seed=seed,
-        output=OutputOptions(format=output_format, path=output, headers=not no_headers),
+        output=output,
         quiet=quiet,
         explain=explain,
     )

@@ -1,6 +1,5 @@
 """Plays what `kgroup simulate` was asked for, and shows it."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from kgroup.broker.storage import FolderStorage, Storage
 from kgroup.cli.progress import activity, count_progress
+from kgroup.cli.say import say
 from kgroup.cli.simulate_chronicle import Chronicle
 from kgroup.cli.simulate_scenario import own_design, play
 from kgroup.cli.simulate_story import Story
@@ -32,7 +32,6 @@ from kgroup.report.emit import (
     printing_to,
     to_json,
 )
-from kgroup.report.table import printable
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
 from kgroup.sim.trace import to_json as event_fields
@@ -160,7 +159,7 @@ def _empty_folder(path: Path) -> Storage:
             raise InputError(f"--log-dir {path}: there is something already; name a new or an empty folder")
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
-    return FolderStorage(path, lambda text: print(f"kgroup: {printable(text)}", file=sys.stderr))
+    return FolderStorage(path, say)
 
 
 def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
@@ -240,9 +239,9 @@ def _judge(playing: Playing, runs: Sequence[Run]) -> None:
         return
     violations = [each for run in failed for each in violation_lines(run)]
     for line in violations[:_SHOWN_MAX]:
-        print(f"kgroup: {printable(line)}", file=sys.stderr)
+        say(line)
     if len(violations) > _SHOWN_MAX:
-        print(f"kgroup: and {len(violations) - _SHOWN_MAX} more", file=sys.stderr)
+        say(f"and {len(violations) - _SHOWN_MAX} more")
     seeds = sorted({run.seed for run in failed})
     which = ", ".join(map(str, seeds[:_SHOWN_MAX]))
     raise FindingsError(

@@ -1,30 +1,19 @@
 """`kgroup what-if`: a group's recorded history, played again under another assignor or other settings."""
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
-from kgroup.cli.options import (
-    BootstrapServer,
-    ClientProperties,
-    CommandConfig,
-    Format,
-    NoHeaders,
-    OutputFile,
-    Paths,
-    Quiet,
-    Strict,
-    connection_options,
-)
+from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
+from kgroup.cli.say import fail_if_strict, say
+from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
-from kgroup.errors import FindingsError, InputError, did_you_mean
-from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.errors import InputError, did_you_mean
+from kgroup.report.emit import OutputFormat, emit
 
 if TYPE_CHECKING:
     from kgroup.assignors.registry import Protocol
@@ -57,17 +46,9 @@ _PROTOCOLS: Final = {"eager": "eager", "cooperative": "cooperative", "consumer":
 
 
 def what_if(
-    paths: Paths = None,
-    groups: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="The group, or all that match a pattern; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    *,
+    source: Source,
+    groups: Groups = None,
     assignor: Annotated[
         str | None,
         typer.Option(
@@ -76,6 +57,7 @@ def what_if(
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
             " protocol. By default the recorded one.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     protocol: Annotated[
@@ -86,11 +68,16 @@ def what_if(
             help="eager, cooperative or consumer, with its usual assignor where the recorded one is of"
             " another.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     static: Annotated[
         bool,
-        typer.Option("--static", help="Every member has a group.instance.id, and keeps it over restarts."),
+        typer.Option(
+            "--static",
+            help="Every member has a group.instance.id, and keeps it over restarts.",
+            rich_help_panel=Section.SETUP,
+        ),
     ] = False,
     session_timeout: Annotated[
         str | None,
@@ -99,6 +86,7 @@ def what_if(
             metavar="DURATION",
             help="The session timeout of every member: 30s, 2m.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     members: Annotated[
@@ -108,6 +96,7 @@ def what_if(
             metavar="+N",
             help="N more members, there whenever the group is.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     partitions: Annotated[
@@ -117,6 +106,7 @@ def what_if(
             metavar="TOPIC=N",
             help="The topic has N partitions from the beginning; repeatable.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
     pause: Annotated[
@@ -126,15 +116,18 @@ def what_if(
             metavar="DURATION",
             help="How long each rebalance stops what it stops, on both sides; by default what commits tell.",
             show_default=False,
+            rich_help_panel=Section.SETUP,
         ),
     ] = None,
-    rounds: Annotated[bool, typer.Option("--rounds", help="A row for each rebalance of both sides.")] = False,
-    bootstrap_server: BootstrapServer = None,
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    output_format: Format = OutputFormat.TABLE,
-    output: OutputFile = None,
-    no_headers: NoHeaders = False,
+    rounds: Annotated[
+        bool,
+        typer.Option(
+            "--rounds",
+            help="A row for each rebalance of both sides.",
+            rich_help_panel=Section.SHOWN,
+        ),
+    ] = False,
+    output: Output,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
@@ -164,28 +157,23 @@ def what_if(
     )
 
     changes = _changes(assignor, protocol, static, session_timeout, members, partitions or [], pause)
-    connection = None
-    if bootstrap_server is not None:
-        connection = connection_options(bootstrap_server, command_config, client_properties)
     with (
-        opened_reader(paths or [], connection, groups or []) as reader,
+        opened_reader(source, groups or []) as reader,
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
     ):
         replayed = reader.read(advance)
     named = [name for name in groups or [] if not is_pattern(name)]
     compared, passed_over = _compare(list(replayed.timelines.values()), changes, named)
-    table = output_format is OutputFormat.TABLE
-    options = OutputOptions(format=output_format, path=output, headers=not no_headers)
+    table = output.format is OutputFormat.TABLE
     several = len(compared) > 1
     if rounds:
-        emit(round_rows(compared), round_table(several) if table else ROUND_COLUMNS, options)
+        emit(round_rows(compared), round_table(several) if table else ROUND_COLUMNS, output)
     else:
-        emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, options)
+        emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, output)
     notes = [*_assumptions(compared), *(f"left out: {why}" for why in passed_over)]
     for line in [*([] if quiet else notes), *replayed.problems]:
-        print(f"kgroup: {line}", file=sys.stderr)
-    if strict and replayed.problems:
-        raise FindingsError(f"damaged or undecodable places: {len(replayed.problems)}")
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
 
 
 def _compare(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kgroup.group.status import Proof
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowCommit:
@@ -37,7 +39,7 @@ class CommitWindow:
     when somebody who watches the log without a break first saw it. `unread_by_ms` is when it was there at the
     latest. `membership_changes` are the offsets, in the same offsets partition as the commits, of records
     that changed the group's members or generation. None is unknown for all; an empty `membership_changes`
-    says that there were none.
+    says that there were none. `proof` is what was found by looking at more than this partition and group.
     """
 
     slots: int
@@ -46,6 +48,7 @@ class CommitWindow:
     unread_since_ms: int | None = None
     unread_by_ms: int | None = None
     membership_changes: tuple[int, ...] | None = None
+    proof: Proof | None = None
 
     def __post_init__(self) -> None:
         assert len(self.commits) <= self.slots, "more commits than slots"

@@ -6,10 +6,11 @@ from typing import Final
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted, lasting, listed
 from kgroup.group.lag import Note
+from kgroup.group.lag_rules import SHORTEST_MS
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
 from kgroup.group.offset_expiry import Expiry, expiry
-from kgroup.group.standstill import SHORTEST_MS, has_unread
+from kgroup.group.standstill import has_unread
 from kgroup.group.timeline_model import Grade
 
 EXPIRES_SOON_MS: Final = 86_400_000
@@ -39,13 +40,10 @@ _TRY_NEVER: Final = (
 
 def without_members(facts: GroupFacts) -> Iterator[Finding]:
     """A group that all members have left: dead if records wait for it, else empty."""
-    group = facts.group
-    if group.kind in (GroupKind.SIMPLE, GroupKind.SHARE) or group.state is not GroupState.EMPTY:
+    if not is_abandoned(facts):
         return
-    committed = [partition for partition in facts.partitions if partition.row.current_offset is not None]
+    group, committed = facts.group, _committed(facts)
     empty_ms = _empty_ms(facts, committed)
-    if not committed or (empty_ms is not None and facts.now_ms - empty_ms < SHORTEST_MS):
-        return
     waiting = [partition for partition in committed if has_unread(partition)]
     since = f"no members for {lasting(facts.now_ms - empty_ms)}" if empty_ms is not None else "no members"
     if not waiting:
@@ -72,6 +70,15 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
         numbers={"total_lag": lag, "partitions": len(waiting)},
         try_this=_TRY_DEAD,
     )
+
+
+def is_abandoned(facts: GroupFacts) -> bool:
+    """Whether nobody has been in a group for longer than a restart takes; it has offsets then."""
+    if facts.group.kind in (GroupKind.SIMPLE, GroupKind.SHARE) or facts.group.state is not GroupState.EMPTY:
+        return False
+    committed = _committed(facts)
+    empty_ms = _empty_ms(facts, committed)
+    return bool(committed) and (empty_ms is None or facts.now_ms - empty_ms >= SHORTEST_MS)
 
 
 def expiring(facts: GroupFacts) -> Iterator[Finding]:
@@ -134,6 +141,10 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
             try_this=_TRY_NEVER,
         )
+
+
+def _committed(facts: GroupFacts) -> list[PartitionFacts]:
+    return [partition for partition in facts.partitions if partition.row.current_offset is not None]
 
 
 def _empty_ms(facts: GroupFacts, committed: Sequence[PartitionFacts]) -> int | None:

@@ -92,11 +92,16 @@ class OpenCommit:
     producer_id: int
 
 
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
     """One row of a lag report with what is known besides.
 
-    `verdict` is None where there is no log end to judge by. `seen_ends` are log ends that are proven by
+    `verdict` is that of kgroup's rules on the partition by itself, None where there is no log end to judge by
+    or nobody asks for findings. `seen_ends` are log ends that are proven by
     somebody's commit, oldest first: the log was *at least* that long at that time.
     """
 
@@ -106,7 +111,7 @@ class PartitionFacts:
     seen_ends: tuple[LogEnd, ...] = ()
 
     @property
-    def place(self) -> tuple[str, int]:
+    def place(self) -> Place:
         """Topic and partition."""
         return self.row.topic, self.row.partition
 

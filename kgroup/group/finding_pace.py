@@ -1,14 +1,17 @@
 """Groups that read, and do not keep up; topics of which one partition has nearly all of the lag."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
 from typing import Final
 
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted
+from kgroup.group.lag_rules import COMMITS_BEHIND
 from kgroup.group.reach import passed_until, written_per_s
-from kgroup.group.standstill import COMMITS_BEHIND, Rhythm, has_unread, usual_step
+from kgroup.group.standings import Standings
+from kgroup.group.standstill import Rhythm, has_unread, usual_step
 from kgroup.group.timeline_model import Grade
 
 KEEPS_PACE: Final = 0.9
@@ -27,8 +30,6 @@ _TRY_HOT: Final = (
     " partitioner, or a custom partitioner; salt the key, or process by key in several threads."
 )
 
-Place = tuple[str, int]
-
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
@@ -37,44 +38,72 @@ class _Pace:
     read_per_s: float
 
 
-def pace(facts: GroupFacts, accused: Collection[Place]) -> Iterator[Finding]:
-    """Lag that grows, per topic, and hot partitions; those that stand still are `accused` already."""
-    step = usual_step(facts.partitions)
-    for topic in sorted({partition.row.topic for partition in facts.partitions}):
-        of_topic = [
-            partition
-            for partition in facts.partitions
-            if partition.row.topic == topic and partition.window.commits
-        ]
-        going = [partition for partition in of_topic if partition.place not in accused]
-        yield from _growing(facts, topic, going, step)
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A topic of which a group reads clearly less than is written, over these partitions together."""
+
+    partitions: tuple[PartitionFacts, ...]
+    read_per_s: float
+    written_per_s: float
+
+
+def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
+    """Lag that grows, per topic, and hot partitions; what stands still is found already."""
+    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
+    for of_topic in _by_topic(facts):
+        going = [partition for partition in of_topic if partition.place not in explained]
+        growth = _growth(going, step)
+        if growth is not None:
+            yield _lag_growing(facts, growth)
         if len(going) == len(of_topic):
-            yield from _hot(facts, topic, of_topic, step)
+            yield from _hot(facts, of_topic, step)
 
 
-def _growing(facts: GroupFacts, topic: str, going: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
+def growths(facts: GroupFacts, found: Standings) -> Iterator[Growth]:
+    """The topics of which the lag grows; what stands still is found already."""
+    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
+    for of_topic in _by_topic(facts):
+        going = [partition for partition in of_topic if partition.place not in explained]
+        growth = _growth(going, step)
+        if growth is not None:
+            yield growth
+
+
+def _by_topic(facts: GroupFacts) -> Iterator[list[PartitionFacts]]:
+    """The partitions with commits, by topic."""
+    for _, of_topic in groupby(facts.partitions, lambda partition: partition.row.topic):
+        yield [partition for partition in of_topic if partition.window.commits]
+
+
+def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
     paces = [pace for partition in going if (pace := _pace(partition)) is not None]
     lag = sum(pace.partition.row.lag or 0 for pace in paces)
     written = sum(pace.written_per_s for pace in paces)
     read = sum(pace.read_per_s for pace in paces)
     if not paces or read >= KEEPS_PACE * written or lag < COMMITS_BEHIND * step * len(paces):
-        return
+        return None
     if read <= 0:
-        return  # nothing moves: that is a standstill, or too little is known for one
-    yield Finding(
+        return None  # nothing moves: that is a standstill, or too little is known for one
+    return Growth(tuple(pace.partition for pace in paces), round(read, 3), round(written, 3))
+
+
+def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
+    rows = [partition.row for partition in growth.partitions]
+    lag = sum(row.lag or 0 for row in rows)
+    return Finding(
         kind=FindingKind.LAG_GROWING,
         group=facts.group.group_id,
-        topic=topic,
-        partition=paces[0].partition.row.partition if len(paces) == 1 else None,
-        since_ms=min(pace.partition.window.commits[0].timestamp for pace in paces),
+        topic=rows[0].topic,
+        partition=rows[0].partition if len(rows) == 1 else None,
+        since_ms=min(partition.window.commits[0].timestamp for partition in growth.partitions),
         grade=Grade.INFERRED,
-        evidence=f"reads {read:.1f}/s, {written:.1f}/s are written; {lag:,} unread on"
-        f" {counted(len(paces), 'partition')}",
+        evidence=f"reads {growth.read_per_s:.1f}/s, {growth.written_per_s:.1f}/s are written; {lag:,} unread"
+        f" on {counted(len(rows), 'partition')}",
         numbers={
-            "read_per_s": round(read, 3),
-            "written_per_s": round(written, 3),
+            "read_per_s": growth.read_per_s,
+            "written_per_s": growth.written_per_s,
             "total_lag": lag,
-            "partitions": len(paces),
+            "partitions": len(rows),
         },
         try_this=_TRY_GROWING,
     )
@@ -106,7 +135,7 @@ def _is_read_as_the_others(hottest: PartitionFacts, known: Sequence[PartitionFac
     return newest_ms - hottest.window.commits[-1].timestamp <= 2 * rhythm.longest_ms
 
 
-def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
+def _hot(facts: GroupFacts, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
     known = [partition for partition in of_topic if partition.row.lag is not None]
     total = sum(max(partition.row.lag or 0, 0) for partition in known)
     if len(known) < _HOT_PARTITIONS or not total:
@@ -120,7 +149,7 @@ def _hot(facts: GroupFacts, topic: str, of_topic: Sequence[PartitionFacts], step
     yield Finding(
         kind=FindingKind.HOT_PARTITION,
         group=facts.group.group_id,
-        topic=topic,
+        topic=hottest.row.topic,
         partition=hottest.row.partition,
         member_id=hottest.row.member_id,
         grade=Grade.INFERRED,

@@ -1,7 +1,8 @@
 """What is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `finding_model.py`; a module per subject finds them: `finding_stalls.py`,
-`finding_absence.py`, `finding_commits.py`, `finding_pace.py`. The ground of most is `standstill.py`.
+`finding_absence.py`, `finding_commits.py`, `finding_pace.py`. The ground of most are `standstill.py` and
+`standings.py`; `proofs.py` makes partitions' statuses of the same.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
 from kgroup.group.finding_pace import pace
 from kgroup.group.finding_stalls import stalls
 from kgroup.group.finding_text import lasting
+from kgroup.group.standings import standings
 from kgroup.group.timeline_model import Grade
 
 STORM_NEWS_MS: Final = 3_600_000
@@ -26,17 +28,9 @@ _TRY_STORM: Final = (
 
 def find(facts: GroupFacts) -> tuple[Finding, ...]:
     """All that is wrong with one group, the worst kinds first, then by topic, partition and member."""
-    still = list(stalls(facts))
-    accused = {
-        partition.place
-        for partition in facts.partitions
-        if any(
-            _is_about(finding, partition.row.topic, partition.row.partition, partition.row.member_id)
-            for finding in still
-        )
-    }
+    standing = standings(facts)
     found = [
-        *still,
+        *stalls(facts, standing),
         *without_members(facts),
         *never_commits(facts),
         *hanging_transactions(facts),
@@ -46,16 +40,8 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
     ]
     # A group that nobody is in neither keeps up nor falls behind.
     if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in found):
-        found += pace(facts, accused)
+        found += pace(facts, standing)
     return tuple(sorted(found, key=_order))
-
-
-def _is_about(finding: Finding, topic: str, partition: int, member_id: str | None) -> bool:
-    return (
-        finding.topic in (None, topic)
-        and finding.partition in (None, partition)
-        and finding.member_id in (None, member_id)
-    )
 
 
 def _order(finding: Finding) -> tuple[int, str, int, str]:

@@ -3,9 +3,10 @@
 What kgroup's rules change of Burrow's, and why, is in `docs/lag_status.md`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 from kgroup.group.burrow_rules import (
     BurrowRules,
@@ -16,8 +17,10 @@ from kgroup.group.burrow_rules import (
     stalled,
     within_allowed_index,
 )
-from kgroup.group.commit_window import CommitWindow
+from kgroup.group.commit_window import CommitWindow, WindowCommit
 from kgroup.group.status import (
+    FewUnread,
+    LagGrew,
     LagKept,
     LagTrendUnknown,
     NoCommits,
@@ -26,11 +29,17 @@ from kgroup.group.status import (
     PerhapsStopped,
     Reason,
     Rewound,
+    RhythmBroken,
     Stopped,
     Verdict,
     WasWithinAllowed,
     WithinAllowed,
 )
+
+COMMITS_BEHIND: Final = 10
+"""So many times what a commit usually takes must be waiting: less is the tail of what is read at once."""
+SHORTEST_MS: Final = 45_000
+"""Nothing shorter is a standstill: the default session timeout since Kafka 3.0, enough for a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +70,19 @@ class KgroupRules:
         limit_ms = max(self.patience_ms, _spread_ms(window))
         if silence.min_ms > limit_ms:
             return PartitionStatus.STOP, silence.stopped(limit_ms)
+        if isinstance(window.proof, RhythmBroken):
+            return PartitionStatus.STOP, window.proof
         rewind = deepest_rewind(window, end_offset)
         if rewind is not None:
             return PartitionStatus.REWIND, rewind
         if silence.max_ms > limit_ms:
             return PartitionStatus.UNKNOWN, silence.perhaps_stopped(limit_ms)
-        return self._judge_progress(window, now_ms)
+        if window.proof is not None:
+            grew = isinstance(window.proof, LagGrew)
+            return PartitionStatus.WARN if grew else PartitionStatus.UNKNOWN, window.proof
+        return self._judge_progress(window, lag, now_ms)
 
-    def _judge_progress(self, window: CommitWindow, now_ms: int) -> tuple[PartitionStatus, Reason]:
+    def _judge_progress(self, window: CommitWindow, lag: int, now_ms: int) -> tuple[PartitionStatus, Reason]:
         """Judge a group that commits, does not go back, and has something to read."""
         commits = window.commits
         within = within_allowed_index(commits, self.allowed_lag)
@@ -93,7 +107,7 @@ class KgroupRules:
             return PartitionStatus.OK, fall
         known = [commit.lag for commit in commits if commit.lag is not None]
         if len(known) < 2:
-            return PartitionStatus.OK, LagTrendUnknown(known_lags=len(known))
+            return _judge_without_trend(commits, lag, len(known))
         if known[0] == known[-1]:
             return PartitionStatus.OK, LagKept(lag=known[-1])
         return PartitionStatus.WARN, lag_never_fell(commits)
@@ -101,18 +115,38 @@ class KgroupRules:
     def _had_unread(self, window: CommitWindow, now_ms: int) -> bool | None:
         """Whether there has been something to read for as long as commits stand still; None is unknown.
 
-        Many clients commit their position again and again, also when it is the log's end.
+        Many clients commit their position again and again, also when it is the log's end, and some every
+        second while they process what they polled.
         """
-        first = window.commits[0]
-        since_ms = window.unread_since_ms
+        first, last = window.commits[0], window.commits[-1]
+        since_ms, by_ms = window.unread_since_ms, window.unread_by_ms
+
+        def proves(waiting_ms: int) -> bool:
+            return waiting_ms <= first.timestamp or now_ms - waiting_ms > self.patience_ms
+
         if since_ms is not None:
-            return since_ms <= first.timestamp or now_ms - since_ms > self.patience_ms
-        by_ms = window.unread_by_ms
-        if by_ms is not None and (by_ms <= first.timestamp or now_ms - by_ms > self.patience_ms):
-            return True
-        if first.lag is not None:
-            return first.lag > self.allowed_lag
-        return None
+            if not proves(since_ms):
+                return False
+            waiting_ms = since_ms
+        elif by_ms is not None and proves(by_ms):
+            waiting_ms = by_ms
+        elif first.lag is None:
+            return None
+        elif first.lag <= self.allowed_lag:
+            return False
+        else:
+            waiting_ms = first.timestamp
+        return True if last.timestamp - max(first.timestamp, waiting_ms) >= SHORTEST_MS else None
+
+
+def _judge_without_trend(
+    commits: Sequence[WindowCommit], lag: int, known_lags: int
+) -> tuple[PartitionStatus, Reason]:
+    """Judge a group in which nothing is wrong but what nobody can know: whether its lag grows."""
+    advanced = commits[-1].offset - commits[0].offset
+    if lag * (len(commits) - 1) < COMMITS_BEHIND * advanced:
+        return PartitionStatus.OK, FewUnread(lag=lag, advanced=advanced, commits=len(commits))
+    return PartitionStatus.UNKNOWN, LagTrendUnknown(known_lags=known_lags)
 
 
 LagRules = BurrowRules | KgroupRules

@@ -51,12 +51,9 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         if returning:
             were = "was" if len(returning) == 1 else "were"
             evidence += f"; {_listed([_name(who) for who in returning])} joined and {were} gone again"
-        yield Pattern(
-            name="rebalance-storm",
-            from_ms=run[0].roster.at_ms,
-            to_ms=run[-1].roster.at_ms,
-            first_generation=run[0].roster.generation,
-            last_generation=run[-1].roster.generation,
+        yield _pattern(
+            "rebalance-storm",
+            run,
             member_ids=_ids_of(run, returning),
             evidence=evidence,
             remedy="Find out why these members do not stay (crash loop, autoscaler, "
@@ -116,12 +113,9 @@ def _flapping(generations: Run) -> Iterator[Pattern]:
         if any(member.identity in comings for member in (*generation.joined, *generation.left))
     ]
     most = sorted(comings, key=lambda who: (-comings[who], who))
-    yield Pattern(
-        name="flapping-member",
-        from_ms=hits[0].roster.at_ms,
-        to_ms=hits[-1].roster.at_ms,
-        first_generation=hits[0].roster.generation,
-        last_generation=hits[-1].roster.generation,
+    yield _pattern(
+        "flapping-member",
+        hits,
         member_ids=_ids_of(hits, comings),
         evidence=_listed([f"{_name(who)} joined {comings[who]} times" for who in most]),
         remedy="Look at that process: does it crash, is it restarted, does it go over max.poll.interval.ms?",
@@ -146,12 +140,9 @@ def _ping_pong(generations: Run) -> Iterator[Pattern]:
         stayed = [third for first, third in turns if _common_member(first[1], third[1])]
         if len(stayed) >= _PING_PONG_MIN:
             hits = [generation for _, generation in kinds]
-            yield Pattern(
-                name="ping-pong",
-                from_ms=hits[0].roster.at_ms,
-                to_ms=hits[-1].roster.at_ms,
-                first_generation=hits[0].roster.generation,
-                last_generation=hits[-1].roster.generation,
+            yield _pattern(
+                "ping-pong",
+                hits,
                 member_ids=(),
                 evidence=f"the {name} went back and forth {len(stayed)} times",
                 remedy="Deploy one version: members with different settings take turns.",
@@ -179,12 +170,9 @@ def _leader_churn(generations: Run) -> Iterator[Pattern]:
         if old and generation.leader_changed and any(m.member_id == old for m in generation.roster.members):
             hits.append(generation)
     if len(hits) >= _LEADER_CHANGES_MIN and 2 * len(hits) >= len(generations):
-        yield Pattern(
-            name="leader-churn",
-            from_ms=hits[0].roster.at_ms,
-            to_ms=hits[-1].roster.at_ms,
-            first_generation=hits[0].roster.generation,
-            last_generation=hits[-1].roster.generation,
+        yield _pattern(
+            "leader-churn",
+            hits,
             member_ids=tuple(dict.fromkeys(hit.roster.leader or "" for hit in hits)),
             evidence=f"another leader in {len(hits)} of {len(generations)} generations, the old one "
             "still a member",
@@ -203,12 +191,9 @@ def _growth_without_change(generations: Run) -> Iterator[Pattern]:
             run.append(generation)
             continue
         if len(run) >= _IDLE_ROUNDS_MIN:
-            yield Pattern(
-                name="generations-without-change",
-                from_ms=run[0].roster.at_ms,
-                to_ms=run[-1].roster.at_ms,
-                first_generation=run[0].roster.generation,
-                last_generation=run[-1].roster.generation,
+            yield _pattern(
+                "generations-without-change",
+                run,
                 member_ids=tuple(member.member_id for member in run[-1].roster.members),
                 evidence=f"{len(run)} generations in a row with the same members and subscriptions",
                 remedy="A member rejoins again and again: look for metadata changes, and for members "
@@ -247,6 +232,23 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
                 remedy="Either nothing is produced to them, or this member is stuck or does not "
                 "commit: see lag-report.",
             )
+
+
+def _pattern(
+    name: str, run: Run, *, member_ids: tuple[str, ...], evidence: str, remedy: str | None
+) -> Pattern:
+    """A pattern from the first of the generations to the last."""
+    first, last = run[0].roster, run[-1].roster
+    return Pattern(
+        name=name,
+        from_ms=first.at_ms,
+        to_ms=last.at_ms,
+        first_generation=first.generation,
+        last_generation=last.generation,
+        member_ids=member_ids,
+        evidence=evidence,
+        remedy=remedy,
+    )
 
 
 def _ids_of(run: Iterable[Generation], identities: Iterable[tuple[str, str]]) -> tuple[str, ...]:

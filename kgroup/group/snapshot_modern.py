@@ -6,6 +6,7 @@ is applied, by the rules of `maybeUpdateGroupState` of Kafka 4.x's group classes
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
@@ -39,15 +40,10 @@ def consumer_group(
     metadata = _by_member(entries, values.ConsumerGroupMemberMetadataValue)
     current = _by_member(entries, values.ConsumerGroupCurrentMemberAssignmentValue)
     members = tuple(
-        Member(
-            member_id=member_id,
+        replace(
+            _member(member_id, member, current.get(member_id), topic_names),
             instance_id=member.instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            epoch=current[member_id].member_epoch if member_id in current else None,
-            subscribed=tuple(sorted(member.subscribed_topic_names)),
             subscribed_regex=member.subscribed_topic_regex,
-            owned=_named(current[member_id].assigned_partitions, topic_names) if member_id in current else (),
         )
         for member_id, member in sorted(metadata.items())
     )
@@ -76,15 +72,7 @@ def share_group(
     metadata = _by_member(entries, values.ShareGroupMemberMetadataValue)
     current = _by_member(entries, values.ShareGroupCurrentMemberAssignmentValue)
     members = tuple(
-        Member(
-            member_id=member_id,
-            instance_id=None,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            epoch=current[member_id].member_epoch if member_id in current else None,
-            subscribed=tuple(sorted(member.subscribed_topic_names)),
-            owned=_named(current[member_id].assigned_partitions, topic_names) if member_id in current else (),
-        )
+        _member(member_id, member, current.get(member_id), topic_names)
         for member_id, member in sorted(metadata.items())
     )
     return Group(
@@ -135,6 +123,26 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
         protocol_type="streams",
         members=members,
         notes=tuple(notes),
+    )
+
+
+def _member(
+    member_id: str,
+    metadata: values.ConsumerGroupMemberMetadataValue | values.ShareGroupMemberMetadataValue,
+    held: values.ConsumerGroupCurrentMemberAssignmentValue
+    | values.ShareGroupCurrentMemberAssignmentValue
+    | None,
+    topic_names: Mapping[UUID, str],
+) -> Member:
+    """What members of consumer and share groups have in common."""
+    return Member(
+        member_id=member_id,
+        instance_id=None,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        epoch=held.member_epoch if held else None,
+        subscribed=tuple(sorted(metadata.subscribed_topic_names)),
+        owned=_named(held.assigned_partitions, topic_names) if held else (),
     )
 
 

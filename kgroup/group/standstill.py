@@ -18,16 +18,13 @@ from typing import Final
 from kgroup.group.commit_window import CommitWindow
 from kgroup.group.finding_model import PartitionFacts
 from kgroup.group.finding_text import lasting
+from kgroup.group.lag_rules import COMMITS_BEHIND, SHORTEST_MS
 from kgroup.group.log_ends import TopicState
 from kgroup.group.reach import passed_until, unread_by
-from kgroup.group.status import PartitionStatus
+from kgroup.group.status import PartitionStatus, RhythmBroken
 
 INTERVALS_MISSED: Final = 10
 """So many times its longest interval is a group silent before its rhythm counts as broken."""
-COMMITS_BEHIND: Final = 10
-"""So many times what a commit usually takes must be waiting: less is the tail of what it reads at once."""
-SHORTEST_MS: Final = 45_000
-"""Nothing shorter is a standstill: the default session timeout since Kafka 3.0, enough for a restart."""
 _RHYTHM_COMMITS: Final = 4
 
 
@@ -40,7 +37,10 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """Since when nothing has moved though records wait, and what says so. Times are epoch ms."""
+    """Since when nothing has moved though records wait, and what says so. Times are epoch ms.
+
+    `proof` is for the status of the partition, which has said so itself if it is None.
+    """
 
     how: How
     since_ms: int
@@ -49,6 +49,7 @@ class Standstill:
     lag: int
     evidence: str
     numbers: dict[str, int | float | str | None]
+    proof: RhythmBroken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,7 @@ def _by_patience(facts: PartitionFacts, now_ms: int) -> Standstill | None:
     moved_ms = commits[0].timestamp if repeats else commits[-1].timestamp
     waiting_ms = _unread_ms(facts)
     since_ms = max(moved_ms, waiting_ms) if waiting_ms is not None else moved_ms
-    if now_ms - since_ms < SHORTEST_MS or (repeats and commits[-1].timestamp - since_ms < SHORTEST_MS):
-        return None
-    return _standstill(facts, How.PATIENCE, since_ms, now_ms, repeats=repeats)
+    return _standstill(facts, How.PATIENCE, since_ms, now_ms - since_ms, repeats=repeats)
 
 
 def _by_rhythm(facts: PartitionFacts, step: int) -> Standstill | None:
@@ -120,9 +119,19 @@ def _by_rhythm(facts: PartitionFacts, step: int) -> Standstill | None:
     if rhythm is None or waiting_ms is None or last_seen_ms is None or not is_behind(facts, step):
         return None
     since_ms = max(commits[-1].timestamp, waiting_ms)
-    if last_seen_ms - since_ms < rhythm.broken_after_ms:
+    silent_ms = last_seen_ms - since_ms
+    if silent_ms < rhythm.broken_after_ms:
         return None
-    return _standstill(facts, How.RHYTHM, since_ms, last_seen_ms, repeats=False, rhythm=rhythm, step=step)
+    proof = RhythmBroken(
+        last_commit_ms=commits[-1].timestamp,
+        unread_by_ms=waiting_ms,
+        went_on_until_ms=last_seen_ms,
+        silent_ms=silent_ms,
+        limit_ms=rhythm.broken_after_ms,
+        longest_interval_ms=rhythm.longest_ms,
+        usual_step=step,
+    )
+    return _standstill(facts, How.RHYTHM, since_ms, silent_ms, repeats=False, proof=proof)
 
 
 def _unread_ms(facts: PartitionFacts) -> int | None:
@@ -139,23 +148,21 @@ def _standstill(
     facts: PartitionFacts,
     how: How,
     since_ms: int,
-    until_ms: int,
+    lasted_ms: int,
     *,
     repeats: bool,
-    rhythm: Rhythm | None = None,
-    step: int | None = None,
+    proof: RhythmBroken | None = None,
 ) -> Standstill:
     commits, lag = facts.window.commits, facts.row.lag or 0
-    lasted_ms = until_ms - since_ms
     offset = commits[-1].offset
     if repeats:
         what = f"offset {offset} committed again and again for {lasting(lasted_ms)}"
-    elif rhythm is None:
+    elif proof is None:
         what = f"no commit after offset {offset} for {lasting(lasted_ms)}"
     else:
         what = (
             f"no commit after offset {offset} for {lasting(lasted_ms)} in which the log went on, before that"
-            f" every {lasting(rhythm.longest_ms)} or sooner"
+            f" every {lasting(proof.longest_interval_ms)} or sooner"
         )
     return Standstill(
         how=how,
@@ -169,7 +176,8 @@ def _standstill(
             "lag": lag,
             "last_commit_ms": commits[-1].timestamp,
             "standing_ms": lasted_ms,
-            "longest_interval_ms": rhythm.longest_ms if rhythm else None,
-            "usual_step": step,
+            "longest_interval_ms": proof.longest_interval_ms if proof else None,
+            "usual_step": proof.usual_step if proof else None,
         },
+        proof=proof,
     )

@@ -43,14 +43,20 @@ class Rule(StrEnum):
     INCOMPLETE_WINDOW = "incomplete-window"
     WITHIN_ALLOWED = "within-allowed"
     STOPPED = "stopped"
-    PERHAPS_STOPPED = "perhaps-stopped"
+    RHYTHM_BROKEN = "rhythm-broken"
     REWOUND = "rewound"
+    PERHAPS_STOPPED = "perhaps-stopped"
+    LAG_GREW = "lag-grew"
+    READER_STANDS_STILL = "reader-stands-still"
+    READ_IN_TURN = "read-in-turn"
+    NO_MEMBERS = "no-members"
     WAS_WITHIN_ALLOWED = "was-within-allowed"
     STALLED = "stalled"
     PERHAPS_STALLED = "perhaps-stalled"
     LAG_NEVER_FELL = "lag-never-fell"
     LAG_FELL = "lag-fell"
     LAG_KEPT = "lag-kept"
+    FEW_UNREAD = "few-unread"
     LAG_TREND_UNKNOWN = "lag-trend-unknown"
 
 
@@ -91,6 +97,66 @@ class Stopped:
     unread_by_ms: int | None
     silent_ms: int
     limit_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RhythmBroken:
+    """The log went on for `silent_ms` without a commit, and `limit_ms` is no pause in the group's rhythm.
+
+    The silence counts from the last commit, or from `unread_by_ms` if that is later, when there was something
+    to read at the latest, to `went_on_until_ms`, when the log is known to have been ahead last. Before it the
+    commits followed each other in `longest_interval_ms` or less, `usual_step` records each.
+    """
+
+    rule: ClassVar[Rule] = Rule.RHYTHM_BROKEN
+    last_commit_ms: int
+    unread_by_ms: int
+    went_on_until_ms: int
+    silent_ms: int
+    limit_ms: int
+    longest_interval_ms: int
+    usual_step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderStandsStill:
+    """Who should read this stands still on `partitions` others, since `since_ms`; of this one it is unproven.
+
+    That is the group if it does so as a whole, else the member that owns the partition.
+    """
+
+    rule: ClassVar[Rule] = Rule.READER_STANDS_STILL
+    partitions: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInTurn:
+    """Nothing moves since `since_ms`; but its member is busy with another partition, as far behind."""
+
+    rule: ClassVar[Rule] = Rule.READ_IN_TURN
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoMembers:
+    """Nobody is in the group, since `since_ms` if that is known: to commit is up to whoever comes next."""
+
+    rule: ClassVar[Rule] = Rule.NO_MEMBERS
+    since_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagGrew:
+    """The group reads fewer records of the topic per second than were written in the time of its commits."""
+
+    rule: ClassVar[Rule] = Rule.LAG_GREW
+    read_per_s: float
+    written_per_s: float
+
+
+Proof = RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
+"""What the rest of a group, and who else reads the partition, say of one partition: see `proofs.py`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +210,7 @@ class Stalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerhapsStalled:
-    """As `Stalled`, but nobody knows whether there was anything to read at these commits."""
+    """As `Stalled`, but it is not known that there was something to read at these commits for long enough."""
 
     rule: ClassVar[Rule] = Rule.PERHAPS_STALLED
     offset: int
@@ -180,8 +246,21 @@ class LagKept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FewUnread:
+    """Commits advance, by `advanced` records in `commits`, and what is unread is less than ten such commits.
+
+    That is on its way, or the tail of what the group reads at once, whether or not the lag grows.
+    """
+
+    rule: ClassVar[Rule] = Rule.FEW_UNREAD
+    lag: int
+    advanced: int
+    commits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagTrendUnknown:
-    """No fault was found; whether the lag grows cannot be told from `known_lags` commits of known lag."""
+    """Much is unread; whether the lag grows cannot be told from `known_lags` commits of known lag."""
 
     rule: ClassVar[Rule] = Rule.LAG_TREND_UNKNOWN
     known_lags: int
@@ -192,6 +271,7 @@ Reason = (
     | IncompleteWindow
     | WithinAllowed
     | Stopped
+    | Proof
     | PerhapsStopped
     | Rewound
     | WasWithinAllowed
@@ -200,6 +280,7 @@ Reason = (
     | LagNeverFell
     | LagFell
     | LagKept
+    | FewUnread
     | LagTrendUnknown
 )
 

@@ -1,7 +1,6 @@
 """The lag rules over columns: millions of windows at once, the same statuses and rules as one by one.
 
-For every-commit histories and Spark. The numbers of a verdict are not here: whoever shows a row asks the
-rules of `lag_rules.py` about its window. Log ends of the past (`CommitWindow.heads`) are not taken.
+For histories and Spark. The numbers of the verdicts are made by `verdict_numbers.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgroup.group.burrow_rules import BurrowRules
-from kgroup.group.lag_rules import KgroupRules, LagRules
+from kgroup.group.lag_rules import COMMITS_BEHIND, SHORTEST_MS, KgroupRules, LagRules
 from kgroup.group.status import PartitionStatus, Rule
 
 Int64s = NDArray[np.int64]
@@ -44,7 +43,10 @@ class CommitColumns:
 class WindowColumns:
     """Windows over commits: each ends before its place in `stops` and holds `counts` of them, of `slots`.
 
-    `unread_since_ms` and `unread_by_ms` are those of `CommitWindow`, UNKNOWN where they are None.
+    `unread_since_ms` and `unread_by_ms` are those of `CommitWindow`, UNKNOWN where they are None. Of its
+    `heads` there is `caught_up_ms`, the time of the last one that is not beyond the last commit; of those
+    behind it the earliest time belongs into `unread_by_ms`. `proofs` are the places in RULES of its `proof`,
+    UNKNOWN where it is None; None if no window has one.
     """
 
     commits: CommitColumns
@@ -53,6 +55,21 @@ class WindowColumns:
     counts: Int64s
     unread_since_ms: Int64s
     unread_by_ms: Int64s
+    caught_up_ms: Int64s
+    proofs: NDArray[np.int8] | None = None
+
+    def at(self, rows: Int64s) -> "WindowColumns":
+        """Some of the windows."""
+        return WindowColumns(
+            commits=self.commits,
+            slots=self.slots,
+            stops=self.stops[rows],
+            counts=self.counts[rows],
+            unread_since_ms=self.unread_since_ms[rows],
+            unread_by_ms=self.unread_by_ms[rows],
+            caught_up_ms=self.caught_up_ms[rows],
+            proofs=None if self.proofs is None else self.proofs[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,7 @@ def every_commit(commits: CommitColumns, begins: Flags, slots: int) -> WindowCol
         counts=np.minimum(place - start, slots),
         unread_since_ms=unknown,
         unread_by_ms=unknown,
+        caught_up_ms=unknown,
     )
 
 
@@ -89,7 +107,7 @@ def judge_columns(
     times = np.broadcast_to(np.asarray(now_ms, np.int64), (count,))
     for start in range(0, count, _WINDOWS_AT_ONCE):
         part = slice(start, min(start + _WINDOWS_AT_ONCE, count))
-        seen = _look(windows, part, end_offsets[part], rules.allowed_lag)
+        seen = look(windows, part, end_offsets[part], rules.allowed_lag)
         lags[part] = seen.lag
         match rules:
             case KgroupRules():
@@ -117,8 +135,12 @@ def _decide(cases: Iterator[_Case], statuses: NDArray[np.int8], rules: NDArray[n
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What one look over the commits of each window tells, from the oldest to the newest."""
+class Seen:
+    """What one look over the commits of each window tells, from the oldest to the newest.
+
+    `places`, where the commits are in their columns, `times`, `offsets` and `each_lag` go from slot to slot;
+    a window that is not full begins with its first commit several times.
+    """
 
     count: Int64s
     lag: Int64s
@@ -128,7 +150,10 @@ class _Seen:
     last_lag: Int64s
     spread_ms: Int64s
     is_stalled: Flags
+    places: Sequence[Int64s]
+    times: Sequence[Int64s]
     offsets: Sequence[Int64s]
+    each_lag: Sequence[Int64s]
     highest: Int64s
     ends: Int64s
     lags: "_SeenLags"
@@ -142,7 +167,8 @@ class _SeenLags:
     kept: Flags
 
 
-def _look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -> _Seen:
+def look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -> Seen:
+    """Look at some of the windows, whose logs end at `ends`."""
     stops, count = windows.stops[part], windows.counts[part]
     columns = windows.commits if len(windows.commits.offsets) else _NO_COMMITS
     # A window that is not full is filled up with its first commit, which changes nothing but their number.
@@ -153,7 +179,7 @@ def _look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -
         for column in (columns.timestamps, columns.offsets, columns.lags)
     )
     highest, lowest = reduce(np.maximum, offsets), reduce(np.minimum, offsets)
-    return _Seen(
+    return Seen(
         count=count,
         lag=np.where(count == 0, 0, np.maximum(ends - offsets[-1], 0)),
         first_ms=times[0],
@@ -162,14 +188,23 @@ def _look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -
         last_lag=lags[-1],
         spread_ms=reduce(np.maximum, times) - reduce(np.minimum, times),
         is_stalled=highest == lowest,
+        places=slots,
+        times=times,
         offsets=offsets,
+        each_lag=lags,
         highest=highest,
         ends=ends,
         lags=_look_at_lags(lags, len(slots) - count, allowed_lag),
     )
 
 
-def _below_peak(seen: _Seen) -> Flags:
+def completeness(seen: Seen, slots: int) -> NDArray[np.float32]:
+    """The share of slots that hold a commit, in 32 bits; as with Burrow, the last slot always counts."""
+    share: NDArray[np.float32] = (np.maximum(seen.count, 1) / max(slots, 1)).astype(np.float32)
+    return share
+
+
+def _below_peak(seen: Seen) -> Flags:
     """Whether the last commit that is not beyond the log's end is below the highest of those."""
     if not (seen.highest > seen.ends).any():
         return seen.offsets[-1] < seen.highest
@@ -221,65 +256,86 @@ _LEAST: Final = np.iinfo(np.int64).min
 
 
 def _kgroup_cases(
-    seen: _Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
 ) -> Iterator[_Case]:
     status, allowed = PartitionStatus, rules.allowed_lag
     always = np.ones(len(now_ms), np.bool_)
-    caught_up_ms, unread_by_ms = _arrival(seen, windows, part, now_ms)
+    caught_up_ms, unread_by_ms = arrival(seen, windows, part, now_ms)
     limit_ms = np.maximum(rules.patience_ms, seen.spread_ms)
     yield seen.count == 0, status.UNKNOWN, Rule.NO_COMMITS
     yield seen.lag <= allowed, status.OK, Rule.WITHIN_ALLOWED
     yield now_ms - np.maximum(seen.last_ms, unread_by_ms) > limit_ms, status.STOP, Rule.STOPPED
+    yield from _proven(windows, part, status.STOP, Rule.RHYTHM_BROKEN)
     yield _below_peak(seen), status.REWIND, Rule.REWOUND
     yield now_ms - np.maximum(seen.last_ms, caught_up_ms) > limit_ms, status.UNKNOWN, Rule.PERHAPS_STOPPED
+    yield from _proven(windows, part, status.WARN, Rule.LAG_GREW)
+    for rule in (Rule.READER_STANDS_STILL, Rule.READ_IN_TURN, Rule.NO_MEMBERS):
+        yield from _proven(windows, part, status.UNKNOWN, rule)
     yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
     long_enough = (seen.count == windows.slots) | (seen.spread_ms >= rules.patience_ms)
     stalls = seen.is_stalled & (seen.count > 1) & long_enough
-    had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
-    yield stalls & had_unread, status.STALL, Rule.STALLED
-    yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
+    if stalls.any():
+        had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
+        yield stalls & had_unread, status.STALL, Rule.STALLED
+        yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
     yield seen.lags.fell, status.OK, Rule.LAG_FELL
-    yield seen.lags.known < 2, status.OK, Rule.LAG_TREND_UNKNOWN
+    without_trend = seen.lags.known < 2
+    if without_trend.any():
+        few = seen.lag * (seen.count - 1) < COMMITS_BEHIND * (seen.offsets[-1] - seen.offsets[0])
+        yield without_trend & few, status.OK, Rule.FEW_UNREAD
+        yield without_trend, status.UNKNOWN, Rule.LAG_TREND_UNKNOWN
     yield seen.lags.kept, status.OK, Rule.LAG_KEPT
     yield always, status.WARN, Rule.LAG_NEVER_FELL
 
 
-def _arrival(seen: _Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
+def _proven(windows: WindowColumns, part: slice, status: PartitionStatus, rule: Rule) -> Iterator[_Case]:
+    if windows.proofs is not None:
+        yield windows.proofs[part] == RULES.index(rule), status, rule
+
+
+def arrival(seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
     """When the first unread record was not there yet, and when it was there, as closely as is known."""
     since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
+    caught_up = windows.caught_up_ms[part]
     had_lag = seen.last_lag > 0
+    not_before = np.where((caught_up >= 0) & ~had_lag, np.maximum(caught_up, seen.last_ms), seen.last_ms)
     not_later = np.where(by >= 0, np.minimum(by, now_ms), now_ms)
-    caught_up_ms = np.where(since >= 0, since, seen.last_ms)
+    not_later = np.where(caught_up >= 0, np.maximum(not_later, not_before), not_later)
+    caught_up_ms = np.where(since >= 0, since, not_before)
     unread_by_ms = np.where(since >= 0, since, np.where(had_lag, seen.last_ms, not_later))
     return caught_up_ms, unread_by_ms
 
 
 def _had_unread(
-    seen: _Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
 ) -> tuple[Flags, Flags]:
     """Where there was something to read for as long as commits stand still, and where that is unknown."""
     since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
-    proven = [
+    by_since, by_proof = (
         (known >= 0) & ((known <= seen.first_ms) | (now_ms - known > rules.patience_ms))
         for known in (since, by)
-    ]
-    by_lag = proven[1] | (seen.first_lag > rules.allowed_lag)
-    had_unread: Flags = np.where(since >= 0, proven[0], by_lag)
-    return had_unread, (since < 0) & ~proven[1] & (seen.first_lag < 0)
+    )
+    by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
+    waited: Flags = np.where(since >= 0, by_since, by_lag)
+    waiting_ms = np.where(since >= 0, since, np.where(by_proof, by, seen.first_ms))
+    for_long = seen.last_ms - np.maximum(seen.first_ms, waiting_ms) >= SHORTEST_MS
+    open_ = (since < 0) & ~by_proof & (seen.first_lag < 0)
+    return waited & for_long, open_ | (waited & ~for_long)
 
 
 def _burrow_cases(
-    seen: _Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: BurrowRules
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: BurrowRules
 ) -> Iterator[_Case]:
     status = PartitionStatus
     always = np.ones(len(now_ms), np.bool_)
-    # In 32 bits, as Burrow keeps shares.
-    complete = (np.maximum(seen.count, 1) / max(windows.slots, 1)).astype(np.float32)
+    complete = completeness(seen, windows.slots)
     span_ms = seen.last_ms - seen.first_ms
     yield seen.count == 0, status.OK, Rule.NO_COMMITS
     yield complete < np.float32(rules.minimum_complete), status.OK, Rule.INCOMPLETE_WINDOW
     yield seen.lag <= rules.allowed_lag, status.OK, Rule.WITHIN_ALLOWED
-    yield now_ms // 1000 * 1000 - seen.last_ms > span_ms, status.STOP, Rule.STOPPED
+    was_caught_up = windows.caught_up_ms[part] >= 0
+    is_silent = now_ms // 1000 * 1000 - seen.last_ms > span_ms
+    yield is_silent & ~was_caught_up, status.STOP, Rule.STOPPED
     yield _unrecovered(seen.offsets), status.REWIND, Rule.REWOUND
     yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
     yield seen.is_stalled, status.STALL, Rule.STALLED

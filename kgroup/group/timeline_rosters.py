@@ -1,7 +1,7 @@
 """Records of the offsets topic -> who is in a group at one generation or epoch, and what each was given."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
@@ -79,22 +79,27 @@ def modern_kind(key: keys.Key) -> GroupKind | None:
 def classic_roster(logged: LoggedEntry, value: values.GroupMetadataValue) -> Roster:
     """The group as a GroupMetadata record has it."""
     is_consumer = value.protocol_type == "consumer"
+    roster = _roster(
+        logged,
+        GroupKind.CLASSIC,
+        value.generation,
+        (_classic_member(member, is_consumer) for member in value.members),
+    )
+    return replace(roster, protocol_type=value.protocol_type, protocol=value.protocol, leader=value.leader)
+
+
+def _roster(
+    logged: LoggedEntry, kind: GroupKind, generation: int, members: Iterable[TimelineMember]
+) -> Roster:
+    """A group of these members, in order, as of a record."""
     return Roster(
-        kind=GroupKind.CLASSIC,
-        generation=value.generation,
+        kind=kind,
+        generation=generation,
         at_ms=time_of(logged),
         offset=logged.offset,
         offsets_partition=logged.partition,
         leader_epoch=logged.leader_epoch,
-        protocol_type=value.protocol_type,
-        protocol=value.protocol,
-        leader=value.leader,
-        members=tuple(
-            sorted(
-                (_classic_member(member, is_consumer) for member in value.members),
-                key=lambda member: (member.client_id, member.member_id),
-            )
-        ),
+        members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
     )
 
 
@@ -163,12 +168,6 @@ class ModernGroup:
 
     def roster(self, logged: LoggedEntry) -> Roster:
         """The group with its members and their targets as they are now."""
-        members = tuple(
-            sorted(
-                (self._member(member_id, value) for member_id, value in self._members.items()),
-                key=lambda member: (member.client_id, member.member_id),
-            )
-        )
         asked = sorted(
             {
                 value.server_assignor
@@ -176,17 +175,9 @@ class ModernGroup:
                 if isinstance(value, values.ConsumerGroupMemberMetadataValue) and value.server_assignor
             }
         )
-        return Roster(
-            kind=self.kind,
-            generation=self.epoch,
-            at_ms=time_of(logged),
-            offset=logged.offset,
-            offsets_partition=logged.partition,
-            leader_epoch=logged.leader_epoch,
-            protocol_type=self.kind.value,
-            protocol=", ".join(asked) or None,
-            members=members,
-        )
+        members = (self._member(member_id, value) for member_id, value in self._members.items())
+        roster = _roster(logged, self.kind, self.epoch, members)
+        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(asked) or None)
 
     def _member(self, member_id: str, value: values.Value) -> TimelineMember:
         owned = self._targets.get(member_id, frozenset())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 from kgroup.errors import DecodeError
@@ -47,21 +46,45 @@ def log_ends_at(folder: PartitionFolder, times_ms: Sequence[int]) -> list[int | 
 
 
 class _Segment:
-    """A segment and its indexes, which are read once."""
+    """A segment and its indexes, which are read once. The times that it is asked about rise: it reads on."""
 
     def __init__(self, segment: SegmentFile, *, is_last: bool) -> None:
         self._segment = segment
         self._is_last = is_last
+        self._behind: Iterator[Batch] | None = None
+        self._batch: Batch | None = None  # all before it is no newer than what was asked about
+        self._records: list[tuple[int, int]] | None = None
 
     def first_newer(self, time_ms: int) -> tuple[int, bool] | None:
         """The offset of its first record that is newer, and whether it is the first of all its records."""
         if not self._is_last and self._is_older(time_ms):
             return None
-        for number, batch in enumerate(self._batches_from(time_ms)):
-            newer = _first_newer(batch, time_ms)
+        if self._behind is None:
+            self._read_from(self._position_before(time_ms))
+        elif self._batch is not None and self._batch.max_timestamp_ms <= time_ms:
+            position, offset = self._position_before(time_ms)
+            if position > self._batch.position:
+                self._read_from((position, offset))
+        while self._batch is not None:
+            newer = self._newer_in(self._batch, time_ms)
             if newer is not None:
-                return newer, number == 0 and newer == batch.base_offset and batch.position == 0
+                return newer, newer == self._batch.base_offset and self._batch.position == 0
+            self._next()
         return None
+
+    def _newer_in(self, batch: Batch, time_ms: int) -> int | None:
+        if batch.max_timestamp_ms <= time_ms:
+            return None
+        if self._records is None:
+            try:
+                self._records = [(record.offset, record.timestamp_ms) for record in batch.records()]
+            except DecodeError:
+                return batch.base_offset
+        return next((offset for offset, timestamp_ms in self._records if timestamp_ms > time_ms), None)
+
+    def _next(self) -> None:
+        assert self._behind is not None
+        self._batch, self._records = next(self._behind, None), None
 
     @cached_property
     def _times(self) -> TimeIndex | None:
@@ -87,31 +110,24 @@ class _Segment:
         is_sane = self._segment.base_offset <= last.offset and times[0].timestamp_ms <= last.timestamp_ms
         return is_sane and last.timestamp_ms <= time_ms
 
-    def _batches_from(self, time_ms: int) -> Iterator[Batch]:
-        """The batches from one at or before the first newer record on."""
+    def _position_before(self, time_ms: int) -> tuple[int, int]:
+        """By the indexes, where a batch begins at or before the first newer record, and an offset there."""
         times, offsets = self._times, self._offsets
         if times is None or offsets is None:
-            return self._healthy(0)
+            return 0, 0
         offset = times.offset_before(time_ms + 1)
-        position = offsets.position_before(offset)
-        if position > 0:
-            batches = self._healthy(position)
-            first = next(batches, None)
-            # Indexes are hints; what they name must be there.
-            if first is not None and first.position == position and first.base_offset <= offset:
-                return chain((first,), batches)
-        return self._healthy(0)
+        return max(offsets.position_before(offset), 0), offset
+
+    def _read_from(self, place: tuple[int, int]) -> None:
+        """Read on from there. Indexes are hints; if what they name is not there, from the beginning."""
+        position, offset = place
+        self._behind = self._healthy(position)
+        self._next()
+        batch = self._batch
+        if position > 0 and (batch is None or batch.position != position or batch.base_offset > offset):
+            self._behind = self._healthy(0)
+            self._next()
 
     def _healthy(self, position: int) -> Iterator[Batch]:
         items = read_segment(self._segment.path, start=position)
         return (item for item in items if isinstance(item, Batch))
-
-
-def _first_newer(batch: Batch, time_ms: int) -> int | None:
-    if batch.max_timestamp_ms <= time_ms:
-        return None
-    try:
-        records = batch.records()
-    except DecodeError:
-        return batch.base_offset
-    return next((record.offset for record in records if record.timestamp_ms > time_ms), None)

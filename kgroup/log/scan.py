@@ -21,7 +21,15 @@ import pyarrow as pa
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schema_of
 from kgroup.log.scan_keys import key_bytes
-from kgroup.log.scan_newest import FirstMarker, Newest, logged_entry, merge, newest, value_bytes
+from kgroup.log.scan_newest import (
+    FirstMarker,
+    Newest,
+    logged_entry,
+    merge,
+    newest,
+    newest_time,
+    value_bytes,
+)
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
 from kgroup.log.scan_rows import (
     ABORTED,
@@ -46,6 +54,7 @@ __all__ = [
     "Slice",
     "merge",
     "newest",
+    "newest_time",
     "scan",
     "split",
 ]

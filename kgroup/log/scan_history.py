@@ -89,13 +89,6 @@ def merge_histories(parts: Iterable[History]) -> History:
     )
 
 
-def newest_time(history: History) -> int | None:
-    """When the newest commit or other record of a group was written (epoch ms); None if there is none."""
-    times = [int(values_of(history.reach["commit_timestamp"]).max(initial=-1))]
-    times += [entries[-1].timestamp_ms for entries in history.rounds.values() if entries]
-    return max(times) if max(times) >= 0 else None
-
-
 def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], partition: int, block: ScanBlock) -> None:
     for logged in block.others:
         if isinstance(logged.entry, OffsetsEntry):

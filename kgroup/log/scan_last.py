@@ -152,11 +152,10 @@ def counting(part: LastPart, keep: Keep) -> LastCommits:
     return LastCommits(commits=commits, membership_changes=changes)
 
 
-def periods_of(rows: pa.Table, period_ms: int) -> NDArray[np.int64]:
-    """The number of the period that each row of a `LastPart` or `LastCommits` is of."""
+def times_of(rows: pa.Table) -> NDArray[np.int64]:
+    """When each row of a `LastPart` or `LastCommits` was made, epoch ms, by which it is of its period."""
     is_tombstone = values_of(rows["value_version"]) < 0
-    times = np.where(is_tombstone, values_of(rows["record_timestamp"]), values_of(rows["commit_timestamp"]))
-    return times // period_ms
+    return np.where(is_tombstone, values_of(rows["record_timestamp"]), values_of(rows["commit_timestamp"]))
 
 
 def _followed(before: MembershipChanges, after: MembershipChanges) -> MembershipChanges:
@@ -300,7 +299,7 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     if not rows.num_rows:
         return rows
     keys = [values_of(rows["producer_id"])] if per_producer else []
-    keys += [periods_of(rows, keep.period_ms)] if keep.period_ms is not None else []
+    keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
     keys += [values_of(rows["offsets_partition"]), values_of(rows["partition"])]
     keys += [_ranks(rows, "topic"), _ranks(rows, "group")]
     order = np.lexsort((values_of(rows["log_offset"]), *keys))

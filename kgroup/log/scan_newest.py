@@ -117,6 +117,18 @@ def merge(parts: Iterable[Newest]) -> Newest:
     )
 
 
+def newest_time(found: Newest) -> int | None:
+    """When the newest commit was made, or another record of a group written (epoch ms); None if never.
+
+    Tombstones of commits do not count: a broker writes them long after anybody was there.
+    """
+    commits = [
+        int(values_of(rows["commit_timestamp"]).max(initial=-1)) for rows in (found.commits, found.pending)
+    ]
+    newest_ms = max(*commits, *(logged.timestamp_ms for logged in found.others), -1)
+    return newest_ms if newest_ms >= 0 else None
+
+
 def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
     """The newest rows of all tables; one offsets partition after the other, if possible, to save memory."""
     by_partition: dict[int, list[pa.Table]] = {}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from kgroup.broker.api_table import APIS
 from kgroup.broker.wire import BadRequestError, Call
@@ -26,16 +26,27 @@ _WITHOUT_COORDINATOR: Final = frozenset(
 )
 
 
+class Which(TypedDict, total=False):
+    """Which requests a fault is for, besides their api: the next `times` (1; None: all) of this client, group
+    and node, where one is named.
+    """
+
+    times: int | None
+    client_id: str
+    group: str
+    node: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What happens to requests that match; `hits` counts them. `times` None: to all of them."""
+    """What happens to requests that match; `hits` counts them. The rest is as in `Which`."""
 
     api: str
     action: Callable[[ClientConnection, Call], None]
-    times: int | None
-    client_id: str | None
-    group: str | None
-    node: int | None
+    times: int | None = 1
+    client_id: str | None = None
+    group: str | None = None
+    node: int | None = None
     hits: int = 0
 
     def matches(self, node_id: int, call: Call) -> bool:
@@ -72,44 +83,19 @@ class Faults:
         self._faults: list[Fault] = []
         server.intercept = self._intercept
 
-    def drop(
-        self,
-        api: str,
-        *,
-        times: int | None = 1,
-        client_id: str | None = None,
-        group: str | None = None,
-        node: int | None = None,
-    ) -> Fault:
+    def drop(self, api: str, **which: Unpack[Which]) -> Fault:
         """Break the connection instead of handling the request."""
-        return self._add(api, lambda connection, call: connection.close(), times, client_id, group, node)
+        return self._add(api, lambda connection, call: connection.close(), which)
 
-    def delay(
-        self,
-        api: str,
-        seconds: float,
-        *,
-        times: int | None = 1,
-        client_id: str | None = None,
-        group: str | None = None,
-        node: int | None = None,
-    ) -> Fault:
+    def delay(self, api: str, seconds: float, **which: Unpack[Which]) -> Fault:
         """Handle the request later."""
 
         def later(connection: ClientConnection, call: Call) -> None:
             asyncio.get_running_loop().call_later(seconds, deliver, connection, call)
 
-        return self._add(api, later, times, client_id, group, node)
+        return self._add(api, later, which)
 
-    def hold(
-        self,
-        api: str,
-        *,
-        times: int | None = 1,
-        client_id: str | None = None,
-        group: str | None = None,
-        node: int | None = None,
-    ) -> Hold:
+    def hold(self, api: str, **which: Unpack[Which]) -> Hold:
         """Keep the request back until the hold is released."""
         hold = Hold()
 
@@ -119,19 +105,10 @@ class Faults:
             else:
                 hold.waiting.append((connection, call))
 
-        self._add(api, keep, times, client_id, group, node)
+        self._add(api, keep, which)
         return hold
 
-    def refuse(
-        self,
-        api: str,
-        error: ErrorCode,
-        *,
-        times: int | None = 1,
-        client_id: str | None = None,
-        group: str | None = None,
-        node: int | None = None,
-    ) -> Fault:
+    def refuse(self, api: str, error: ErrorCode, **which: Unpack[Which]) -> Fault:
         """Answer a request to a group's coordinator with an error. Raises InputError for other apis."""
         if api in _WITHOUT_COORDINATOR:
             raise InputError(f"refuse: {api} does not go to a group's coordinator")
@@ -144,7 +121,7 @@ class Faults:
             finally:
                 cluster.forced_error = None
 
-        return self._add(api, answer, times, client_id, group, node)
+        return self._add(api, answer, which)
 
     def clear(self) -> None:
         """No faults from here on."""
@@ -154,14 +131,11 @@ class Faults:
         self,
         api: str,
         action: Callable[[ClientConnection, Call], None],
-        times: int | None,
-        client_id: str | None,
-        group: str | None,
-        node: int | None,
+        which: Which,
     ) -> Fault:
         if api not in _KEYS:
             raise InputError(f"no api is called {api!r}; there are {', '.join(sorted(_KEYS))}")
-        fault = Fault(api=api, action=action, times=times, client_id=client_id, group=group, node=node)
+        fault = Fault(api=api, action=action, **which)
         self._faults.append(fault)
         return fault
 

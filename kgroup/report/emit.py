@@ -93,7 +93,7 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
     BrokenPipeError if the reader has gone.
     """
     if output.format is OutputFormat.PARQUET:
-        _emit_parquet(rows, columns, output)
+        emit_parquet(arrow_batches(rows, columns), columns, output)
         return
     with _opened(output) as stream:
         if output.format is OutputFormat.CSV:
@@ -304,7 +304,10 @@ def _csv_field(value: object, kind: Kind) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) -> None:
+def emit_parquet(
+    batches: "Iterable[pa.RecordBatch]", columns: Sequence[Column], output: OutputOptions
+) -> None:
+    """Write batches of `arrow_schema`. Raises InputError for a terminal, or a source without end."""
     if output.path is None and sys.stdout.isatty():
         raise InputError("Parquet is not for a terminal: give --output FILE, or send it into a pipe")
     if output.live:
@@ -314,20 +317,20 @@ def _emit_parquet(rows: Iterable[Row], columns: Sequence[Column], output: Output
     # A Parquet writer asks where it is in the file, which a pipe cannot say.
     if output.path is None:
         with tempfile.TemporaryFile() as whole:
-            _write_parquet(rows, columns, whole)
+            _write_parquet(batches, columns, whole)
             whole.seek(0)
             sys.stdout.flush()
             shutil.copyfileobj(whole, sys.stdout.buffer)
         return
     with naming_the_file(output.path), output.path.open("wb") as file:
-        _write_parquet(rows, columns, file)
+        _write_parquet(batches, columns, file)
 
 
-def _write_parquet(rows: Iterable[Row], columns: Sequence[Column], file: IO[bytes]) -> None:
+def _write_parquet(batches: "Iterable[pa.RecordBatch]", columns: Sequence[Column], file: IO[bytes]) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(file, arrow_schema(columns)) as writer:
-        for batch in arrow_batches(rows, columns):
+        for batch in batches:
             writer.write_batch(batch)
 
 

@@ -66,16 +66,7 @@ class Faults:
             return
         fault = replace(fault, target=target, other=other)
         if self._tell is not None:
-            self._tell(
-                FaultBegan(
-                    at_ms=self._schedule.now_ms,
-                    kind=fault.kind,
-                    target=target,
-                    duration_ms=fault.duration_ms,
-                    amount=fault.amount,
-                    other=fault.other,
-                )
-            )
+            self._tell(FaultBegan.of(fault, self._schedule.now_ms))
         undo = self._do(fault)
         if undo is None:
             return

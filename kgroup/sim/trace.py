@@ -15,7 +15,7 @@ from kgroup.group.member_calls import MemberRequest, MemberResponse
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.sim.scenario import FaultKind
+from kgroup.sim.scenario import Fault, FaultKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,18 @@ class FaultBegan:
     duration_ms: int | None
     amount: int | None
     other: str | None = None
+
+    @classmethod
+    def of(cls, fault: Fault, at_ms: int) -> "FaultBegan":
+        """The beginning of a fault whose target has its name."""
+        return cls(
+            at_ms=at_ms,
+            kind=fault.kind,
+            target=fault.target,
+            duration_ms=fault.duration_ms,
+            amount=fault.amount,
+            other=fault.other,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

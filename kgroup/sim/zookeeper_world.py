@@ -170,16 +170,7 @@ class _World:
     def _strike(self, fault: Fault) -> None:
         target = self._brokers.coordinator if fault.target == COORDINATOR else fault.target
         other = ZOOKEEPER if fault.other == COORDINATOR else fault.other
-        self._tell(
-            FaultBegan(
-                at_ms=self._schedule.now_ms,
-                kind=fault.kind,
-                target=target,
-                duration_ms=fault.duration_ms,
-                amount=fault.amount,
-                other=other,
-            )
-        )
+        self._tell(FaultBegan.of(replace(fault, target=target, other=other), self._schedule.now_ms))
         undo = self._begin(fault, target, other)
         if fault.duration_ms is not None and undo is not None:
             self._schedule.at(

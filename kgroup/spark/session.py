@@ -179,16 +179,13 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     ours = {
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # The driver takes sorted rows a partition at a time, so partitions must not be as large as memory.
-        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8MB",
+        # Parts of a log are large rows, and Python workers get them by the batch: ten thousand, without this.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
-        # Local executors live in the driver's JVM; sorting millions of rows of history takes more than 1 GB.
-        ours[_MEMORY] = "2g"
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
 
 

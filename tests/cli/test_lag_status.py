@@ -54,7 +54,7 @@ def test_the_table_has_status_and_rule(kgroup):
 
 def test_what_may_be_stopped_is_unknown_and_only_after_a_while(statuses):
     place = ("brief", "orders", 2)
-    assert statuses(SMALL, "--now", SOON)[place][:2] == ("OK", "lag-trend-unknown")
+    assert statuses(SMALL, "--now", SOON)[place][:2] == ("OK", "few-unread")
     status, rule, evidence = statuses(SMALL, "--now", LATE)[place]
     assert (status, rule) == ("UNKNOWN", "perhaps-stopped")
     assert evidence["silent_min_ms"] == 0
@@ -68,7 +68,7 @@ def test_burrow_says_stop(statuses):
 
 
 def test_a_rewind_says_from_where_to_where_and_that_the_generation_changed(statuses, rewound):
-    assert statuses(*rewound, "--now", "10000000000500")["g", "t", 0] == (
+    assert statuses(*rewound, "--now", "1970-01-01T00:00:01Z")["g", "t", 0] == (
         "REWIND",
         "rewound",
         {"from_offset": 900, "to_offset": 300, "at_ms": 301, "membership_changed": True},
@@ -91,13 +91,57 @@ def test_groups_of_a_capture_that_commit_one_offset_and_are_far_behind(statuses)
     report = (LIVES, "--log-ends", LIVES / "topics.json", "--now", LAST_COMMIT)
     judged = statuses(*report)
     places = {place for place, (_, rule, _) in judged.items() if rule == "perhaps-stalled"}
-    assert {group for group, _, _ in places} == {"search-indexer", "pattern-watcher"}
-    # Whether they were behind at these commits already is in no log of commits; Burrow takes it for granted.
-    assert {judged[place][0] for place in places} == {"UNKNOWN"}
+    # The commits of one offset go over less than a session timeout; Burrow calls that a stall.
+    assert {(group, judged[group, topic, number][0]) for group, topic, number in places} == {
+        ("pattern-watcher", "UNKNOWN")
+    }
     burrow = statuses(*report, "--rules", "burrow")
     assert {burrow[place][0] for place in places} <= {"STALL", "STOP"}
     idle = {said[:2] for (group, _, _), said in judged.items() if group == "nightly-idle"}
     assert idle == {("OK", "within-allowed")}
+
+
+@pytest.mark.parametrize("version", ["0.10.1.1", "1.1.1", "2.4.1", "3.9.1", "4.3.1"])
+def test_what_the_diary_of_a_capture_says_of_its_groups_is_their_status(statuses, version):
+    """By other groups' commits alone: most topics' own logs, and all past log ends, are not there."""
+    capture = FIXTURES / version / "lives"
+    diary = json.loads((capture / "story.json").read_text())
+    stopped = str(diary["stoppedMs"])
+    judged = statuses(capture, "--now", stopped)
+
+    def said_of(group):
+        of_group = [(place, said[0]) for place, said in judged.items() if place[0] == group]
+        return {f"{topic}-{number}": status for (_, topic, number), status in of_group}
+
+    conditions = {told["condition"]: told for told in diary["truth"]}
+    assert set(said_of(conditions["stuck-no-commits"]["group"]).values()) == {"STOP"}
+    stuck = conditions["stuck-one-partition"]
+    assert {place for place, said in said_of(stuck["group"]).items() if said != "OK"} == {stuck["partition"]}
+    assert said_of(stuck["group"])[stuck["partition"]] == "STOP"
+    assert set(said_of(conditions["lag-growing"]["group"]).values()) == {"WARN"}
+    assert set(said_of(conditions["caught-up-idle"]["group"]).values()) == {"OK"}
+    assert set(said_of(conditions["empty-with-lag-growing"]["group"]).values()) == {"STOP"}
+    assert set(said_of("orders-app").values()) == {"OK"}
+
+
+def test_a_stop_says_by_whom_it_is_proven_and_how_long_the_log_went_on(statuses):
+    evidence = statuses(LIVES, "--now", LAST_COMMIT)["warehouse-stuck", "orders", 0][2]
+    assert evidence["silent_ms"] == evidence["went_on_until_ms"] - evidence["unread_by_ms"]
+    assert evidence["silent_ms"] >= evidence["limit_ms"] == 45_000
+    assert evidence["last_commit_ms"] < evidence["unread_by_ms"]
+
+
+def test_a_copy_of_a_log_is_judged_as_of_its_end(kgroup):
+    ended = kgroup("lag-report", str(SMALL), "--status", "--group", "brief", "-o", "jsonl")
+    assert {json.loads(line)["status"] for line in ended.out.splitlines()} == {"OK"}
+    assert "kgroup: judged as of 2026-11-20T12:52:47.317Z" in ended.err
+
+
+def test_a_topic_that_is_chosen_is_judged_as_among_all(statuses):
+    whole = statuses(LIVES, "--now", LAST_COMMIT)
+    chosen = statuses(LIVES, "--now", LAST_COMMIT, "--topic", "payments")
+    assert chosen
+    assert chosen == {place: said for place, said in whole.items() if place[1] == "payments"}
 
 
 @pytest.mark.parametrize(

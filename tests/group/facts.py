@@ -19,7 +19,7 @@ def steadily(until, offset, step=5, every=2, commits=10):
 def partition(
     number, commits, end, *, member="m1", seen=(), topic="orders", state=TopicState.EXISTS, start=0
 ):
-    """A partition that ends at `end`; `seen` are (seconds ago, offset) of what anybody had read."""
+    """A partition that ends at `end`, if known; `seen` are (seconds ago, offset) of what anybody had read."""
     orders = range(10, 1000, 10)
     window = CommitWindow(
         slots=10 if commits else 0,
@@ -32,7 +32,7 @@ def partition(
     committed = commits[-1][1] if commits else None
     proven = seen_ends((LogEnd(offset=offset, timestamp=ago(seconds)) for seconds, offset in seen), end)
     verdict = None
-    if commits:
+    if commits and end is not None:
         window = CommitWindow(
             slots=window.slots,
             commits=window.commits,
@@ -46,7 +46,7 @@ def partition(
         partition=number,
         current_offset=committed,
         log_end_offset=end,
-        lag=None if committed is None else end - committed,
+        lag=None if committed is None or end is None else end - committed,
         log_start_offset=start,
         leader_epoch=None,
         metadata="",

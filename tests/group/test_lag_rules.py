@@ -4,10 +4,29 @@ import pytest
 
 from kgroup.group.burrow_rules import BurrowRules
 from kgroup.group.lag_rules import KgroupRules, RuleSet, deepest_rewind, judge, rules_named
-from kgroup.group.status import GroupStatus, PartitionStatus, Rule, group_status
+from kgroup.group.status import (
+    GroupStatus,
+    LagGrew,
+    NoMembers,
+    PartitionStatus,
+    ReaderStandsStill,
+    ReadInTurn,
+    RhythmBroken,
+    Rule,
+    group_status,
+)
 from tests.group.windows import NOW, ago, window
 
 STEADY = [(50, 100, 5), (40, 120, 6), (30, 140, 5), (20, 160, 6), (10, 180, 5)]
+BROKEN = RhythmBroken(
+    last_commit_ms=ago(120),
+    unread_by_ms=ago(110),
+    went_on_until_ms=ago(1),
+    silent_ms=109_000,
+    limit_ms=100_000,
+    longest_interval_ms=10_000,
+    usual_step=10,
+)
 IDLE = [(3600, 100, 0), (3590, 110, 0), (3580, 120, 0)]  # caught up an hour ago, nothing committed since
 
 # window, log end, what Burrow says, what kgroup says
@@ -49,14 +68,14 @@ TABLE = {
         "STOP stopped",
     ),
     # Windows too short to say anything.
-    "one commit, a second old": (window((1, 100, 9)), 109, "STOP stopped", "OK lag-trend-unknown"),
-    "one commit of a clock ahead": (window((-5, 100, 9)), 109, "STALL stalled", "OK lag-trend-unknown"),
+    "one commit, a second old": (window((1, 100, 9)), 109, "STOP stopped", "UNKNOWN lag-trend-unknown"),
+    "one commit of a clock ahead": (window((-5, 100, 9)), 109, "STALL stalled", "UNKNOWN lag-trend-unknown"),
     "one commit, long ago": (window((301, 100, 9)), 109, "STOP stopped", "STOP stopped"),
     "one commit, as long ago as a poll may take": (
         window((300, 100, 9)),
         109,
         "STOP stopped",
-        "OK lag-trend-unknown",
+        "UNKNOWN lag-trend-unknown",
     ),
     "two commits of one offset within seconds": (
         window((5, 100, 9), (2, 100, 9)),
@@ -72,10 +91,16 @@ TABLE = {
     ),
     # Stalls.
     "a full window of one offset": (
-        window((12, 100, 9), (9, 100, 9), (6, 100, 9), slots=3),
+        window((50, 100, 9), (27, 100, 9), (5, 100, 9), slots=3),
         109,
         "STALL stalled",
         "STALL stalled",
+    ),
+    "a full window of one offset, for less than a batch may take": (
+        window((50, 100, 9), (27, 100, 9), (6, 100, 9), slots=3),
+        109,
+        "STALL stalled",
+        "UNKNOWN perhaps-stalled",
     ),
     "a long window of one offset": (
         window((400, 100, 9), (200, 100, 9), (1, 100, 9)),
@@ -90,16 +115,28 @@ TABLE = {
         "UNKNOWN perhaps-stalled",
     ),
     "the same, and the next record has waited since before": (
-        window((12, 100, None), (9, 100, None), (6, 100, None), slots=3, unread_since=13),
+        window((50, 100, None), (27, 100, None), (5, 100, None), slots=3, unread_since=51),
         109,
         "STALL stalled",
         "STALL stalled",
+    ),
+    "the same, by the latest that it can have come": (
+        window((50, 100, None), (27, 100, None), (5, 100, None), slots=3, unread_by=50),
+        109,
+        "STALL stalled",
+        "STALL stalled",
+    ),
+    "the same, but it is proven for a part of that time only": (
+        window((50, 100, None), (27, 100, None), (5, 100, None), slots=3, unread_by=30),
+        109,
+        "STALL stalled",
+        "UNKNOWN perhaps-stalled",
     ),
     "the same, and the next record has only come": (
         window((12, 100, None), (9, 100, None), (6, 100, None), slots=3, unread_since=2),
         109,
         "STALL stalled",
-        "OK lag-trend-unknown",
+        "UNKNOWN lag-trend-unknown",
     ),
     "commits far apart, and the next record came among them long ago": (
         window((1200, 100, None), (600, 100, None), (1, 100, None), slots=3, unread_since=700),
@@ -113,7 +150,7 @@ TABLE = {
         "OK was-within-allowed",
         "OK was-within-allowed",
     ),
-    "one slot": (window((1, 100, 9), slots=1), 109, "STOP stopped", "OK lag-trend-unknown"),
+    "one slot": (window((1, 100, 9), slots=1), 109, "STOP stopped", "UNKNOWN lag-trend-unknown"),
     # Rewinds.
     "back, and not up again": (
         window((50, 100, 5), (30, 40, 70), (10, 60, 60)),
@@ -158,11 +195,78 @@ TABLE = {
         "WARN lag-never-fell",
         "OK lag-kept",
     ),
-    "no lag is known": (
+    "no lag is known, and less is unread than ten commits take": (
         window((30, 100, None), (20, 110, None), (10, 120, None)),
-        150,
+        219,
         "WARN lag-never-fell",
-        "OK lag-trend-unknown",
+        "OK few-unread",
+    ),
+    "no lag is known, and much is unread": (
+        window((30, 100, None), (20, 110, None), (10, 120, None)),
+        220,
+        "WARN lag-never-fell",
+        "UNKNOWN lag-trend-unknown",
+    ),
+    "the lag of one commit is known, and much is unread": (
+        window((30, 100, None), (20, 110, None), (10, 120, 100)),
+        220,
+        "WARN lag-never-fell",
+        "UNKNOWN lag-trend-unknown",
+    ),
+    # Proofs, which are for kgroup's rules alone.
+    "others read on, and the group has broken its rhythm": (
+        window((130, 100, None), (120, 110, None), proof=BROKEN),
+        400,
+        "STOP stopped",
+        "STOP rhythm-broken",
+    ),
+    "the same, after going back": (
+        window((130, 110, None), (120, 100, None), proof=BROKEN),
+        400,
+        "STOP stopped",
+        "STOP rhythm-broken",
+    ),
+    "the same, for longer than a poll may take": (
+        window((430, 100, None), (420, 110, None), unread_by=400, proof=BROKEN),
+        400,
+        "STOP stopped",
+        "STOP stopped",
+    ),
+    "a proof of what has been read since": (
+        window((30, 100, None), (20, 110, None), proof=BROKEN),
+        110,
+        "OK within-allowed",
+        "OK within-allowed",
+    ),
+    "more is written than the group reads": (
+        window((30, 100, None), (20, 110, None), proof=LagGrew(read_per_s=1.0, written_per_s=9.0)),
+        400,
+        "STOP stopped",
+        "WARN lag-grew",
+    ),
+    "the group stands still elsewhere": (
+        window((30, 100, None), (20, 110, None), proof=ReaderStandsStill(partitions=3, since_ms=ago(20))),
+        111,
+        "STOP stopped",
+        "UNKNOWN reader-stands-still",
+    ),
+    "its member is busy elsewhere, whatever its commits say": (
+        window((400, 100, 9), (200, 100, 9), (1, 100, 9), proof=ReadInTurn(since_ms=ago(400))),
+        109,
+        "STALL stalled",
+        "UNKNOWN read-in-turn",
+    ),
+    "nobody is in the group": (
+        window((30, 100, None), (20, 110, None), proof=NoMembers(since_ms=ago(19))),
+        111,
+        "STOP stopped",
+        "UNKNOWN no-members",
+    ),
+    "going back is worse than what is unknown": (
+        window((30, 110, None), (20, 100, None), proof=NoMembers(since_ms=ago(19))),
+        111,
+        "STOP stopped",
+        "REWIND rewound",
     ),
 }
 

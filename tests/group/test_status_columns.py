@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgroup.group.burrow_rules import BurrowRules
-from kgroup.group.commit_window import CommitWindow, WindowCommit
+from kgroup.group.commit_window import CommitWindow, LogEnd, WindowCommit
 from kgroup.group.lag_rules import KgroupRules
-from kgroup.group.status import PartitionStatus, Rule
+from kgroup.group.status import (
+    LagGrew,
+    NoMembers,
+    PartitionStatus,
+    ReaderStandsStill,
+    ReadInTurn,
+    RhythmBroken,
+    Rule,
+)
 from kgroup.group.status_columns import (
     RULES,
     STATUSES,
@@ -34,15 +42,42 @@ COMMITS = st.lists(
     max_size=4,
 )
 MAYBE_TIME = st.none() | TIMES
-WINDOWS = st.lists(
-    st.builds(
-        lambda commits, since, by: CommitWindow(
-            slots=4, commits=tuple(commits), unread_since_ms=since, unread_by_ms=by
+PROOFS = st.sampled_from(
+    [
+        RhythmBroken(
+            last_commit_ms=0,
+            unread_by_ms=0,
+            went_on_until_ms=0,
+            silent_ms=0,
+            limit_ms=0,
+            longest_interval_ms=0,
+            usual_step=1,
         ),
-        COMMITS,
-        MAYBE_TIME,
-        MAYBE_TIME,
-    ),
+        LagGrew(read_per_s=1.0, written_per_s=2.0),
+        ReaderStandsStill(partitions=1, since_ms=0),
+        ReadInTurn(since_ms=0),
+        NoMembers(since_ms=None),
+    ]
+)
+HEADS = st.lists(st.builds(LogEnd, offset=st.integers(0, 7), timestamp=TIMES), max_size=2)
+
+
+def window_of(commits, since, by, heads, proof):
+    """Whoever has seen a log end beyond the last commit knows that there was something to read by then."""
+    beyond = [head.timestamp for head in heads if commits and head.offset > commits[-1].offset]
+    times = beyond if by is None else [by, *beyond]
+    return CommitWindow(
+        slots=4,
+        commits=tuple(commits),
+        heads=tuple(heads),
+        unread_since_ms=since,
+        unread_by_ms=min(times, default=None),
+        proof=proof,
+    )
+
+
+WINDOWS = st.lists(
+    st.builds(window_of, COMMITS, MAYBE_TIME, MAYBE_TIME, HEADS, st.none() | PROOFS),
     min_size=1,
     max_size=8,
 )
@@ -71,8 +106,36 @@ def columns(windows):
         stops=np.cumsum(counts),
         counts=counts,
         unread_since_ms=known(window.unread_since_ms for window in windows),
-        unread_by_ms=known(window.unread_by_ms for window in windows),
+        unread_by_ms=known(unread_by(window) for window in windows),
+        caught_up_ms=known(caught_up(window) for window in windows),
+        proofs=proofs(windows),
     )
+
+
+def behind(window):
+    """The heads after the last one that is not beyond the last commit, and that one."""
+    for place in reversed(range(len(window.heads))):
+        if window.heads[place].offset <= window.commits[-1].offset:
+            return window.heads[place + 1 :], window.heads[place]
+    return window.heads, None
+
+
+def caught_up(window):
+    head = behind(window)[1] if window.commits else None
+    return head and head.timestamp
+
+
+def unread_by(window):
+    later = [head.timestamp for head in behind(window)[0]] if window.commits else []
+    times = [time for time in (window.unread_by_ms, *later) if time is not None]
+    return min(times, default=None)
+
+
+def proofs(windows):
+    if not any(window.proof for window in windows):
+        return None
+    rules = [UNKNOWN if window.proof is None else RULES.index(window.proof.rule) for window in windows]
+    return np.array(rules, np.int8)
 
 
 def said(verdicts):

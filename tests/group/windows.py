@@ -10,7 +10,9 @@ def ago(seconds):
     return NOW - round(seconds * 1000)
 
 
-def window(*commits, slots=10, heads=(), unread_since=None, membership_changes=None):
+def window(
+    *commits, slots=10, heads=(), unread_since=None, unread_by=None, membership_changes=None, proof=None
+):
     """A window of (seconds ago, offset, lag) commits, and (seconds ago, offset) log ends.
 
     The orders of the commits are 10, 20, 30 and so on.
@@ -23,5 +25,7 @@ def window(*commits, slots=10, heads=(), unread_since=None, membership_changes=N
         ),
         heads=tuple(LogEnd(offset=offset, timestamp=ago(seconds)) for seconds, offset in heads),
         unread_since_ms=None if unread_since is None else ago(unread_since),
+        unread_by_ms=None if unread_by is None else ago(unread_by),
         membership_changes=membership_changes,
+        proof=proof,
     )

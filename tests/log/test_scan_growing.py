@@ -10,6 +10,7 @@ from kgroup.errors import SourceError
 from kgroup.log.batch import Batch
 from kgroup.log.scan import newest, split
 from kgroup.log.scan_growing import GrowingScan
+from kgroup.log.scan_history import read_history
 from kgroup.log.scan_last import last_commits
 from kgroup.log.segment import read_segment
 from kgroup.log.sources import open_sources
@@ -37,7 +38,8 @@ def grown(capture: Path, folder: Path, steps: int) -> Iterator[None]:
 
 def check(scan: GrowingScan, folder: Path) -> None:
     segments = open_sources([folder]).segments
-    found, last = scan.scan(segments)
+    scanned = scan.scan(segments)
+    found, last = scanned.newest, scanned.last
     slices = [part for segment in segments for part in split(segment.path, segment.partition, 1 << 30)]
     once, once_last = newest(slices), last_commits(slices, SLOTS)
     assert found.commits.to_pylist() == once.commits.to_pylist()
@@ -47,11 +49,15 @@ def check(scan: GrowingScan, folder: Path) -> None:
     assert last is not None
     assert last.commits.to_pylist() == once_last.commits.to_pylist()
     assert last.membership_changes == once_last.membership_changes
+    once_history = read_history(slices)
+    assert scanned.history is not None
+    assert scanned.history.reach.to_pylist() == once_history.reach.to_pylist()
+    assert scanned.history.rounds == once_history.rounds
 
 
 @pytest.mark.parametrize("capture", [path for path in CAPTURES if path.name != "compacted"], ids=name_of)
 def test_a_brokers_log_in_steps(capture: Path, tmp_path: Path) -> None:
-    scan = GrowingScan(SLOTS)
+    scan = GrowingScan(SLOTS, history=True)
     for _ in grown(capture, tmp_path, 3):
         check(scan, tmp_path)
 
@@ -65,11 +71,11 @@ def test_transactions_that_end_later_and_deletions(tmp_path: Path) -> None:
         batch(5, [commit("g", "t", 0, 8)], producer_id=9),
         marker(6, 9, committed=False),
     ]
-    scan = GrowingScan(SLOTS)
+    scan = GrowingScan(SLOTS, history=True)
     for count in range(1, len(batches) + 1):
         write(tmp_path, batches[:count])
         check(scan, tmp_path)
-    found, _ = scan.scan(open_sources([tmp_path]).segments)
+    found = scan.scan(open_sources([tmp_path]).segments).newest
     first = found.commits.to_pylist()[0]
     assert (first["partition"], first["offset"]) == (0, 7)
 
@@ -79,8 +85,8 @@ def test_nothing_new_changes_nothing(tmp_path: Path) -> None:
     scan = GrowingScan(None)
     segments = open_sources([tmp_path]).segments
     first, second = scan.scan(segments), scan.scan(segments)
-    assert first[0].commits.to_pylist() == second[0].commits.to_pylist()
-    assert (first[1], second[1]) == (None, None)
+    assert first.newest.commits.to_pylist() == second.newest.commits.to_pylist()
+    assert (first.last, second.last, second.history) == (None, None, None)
 
 
 def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
@@ -90,7 +96,7 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     scan.scan(open_sources([tmp_path]).segments)
     size = path.stat().st_size
     path.write_bytes(b"\xee" * size + batch(1, [commit("g", "t", 0, 6)]))
-    found, _ = scan.scan(open_sources([tmp_path]).segments)
+    found = scan.scan(open_sources([tmp_path]).segments).newest
     assert [row["offset"] for row in found.commits.to_pylist()] == [6]
     assert found.damage == ()
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgroup.log import scan_history
 from kgroup.log.scan import Slice
-from kgroup.log.scan_history import PERIOD_MS, merge_histories, newest_time, read_history
+from kgroup.log.scan_history import PERIOD_MS, merge_histories, read_history
 from kgroup.protocol.entries import OffsetsEntry
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 
@@ -81,7 +81,7 @@ class TestReach:
 
     def test_an_empty_log(self, tmp_path):
         found = history(tmp_path, [])
-        assert (reach(found), found.rounds, newest_time(found)) == ([], {}, None)
+        assert (reach(found), found.rounds) == ([], {})
         assert reach(merge_histories([])) == []
 
 
@@ -98,7 +98,6 @@ class TestRounds:
         times = [0, 100_000, *long_runs, 3_000_000, 4_000_000]
         found = self.written(tmp_path, times)
         assert generations(found) == [0, *range(11, 21), 22]
-        assert newest_time(found) == 4_001_000
 
     def test_a_run_is_bounded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(scan_history, "_RUN_MAX", 5)

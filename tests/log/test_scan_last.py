@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kgroup.log import scan_last
 from kgroup.log.batch import Batch
 from kgroup.log.scan import Slice
-from kgroup.log.scan_last import Keep, counting, last_commits, last_part, merge_last, periods_of
+from kgroup.log.scan_last import Keep, counting, last_commits, last_part, merge_last, times_of
 from kgroup.log.segment import read_segment
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 
@@ -177,5 +177,5 @@ def test_of_each_period_the_last_ones_stay_and_a_tombstone_ends_only_what_is_bef
     path = write(tmp_path, batches, PARTITION)
     keep = Keep(slots=2, period_ms=1000)
     found = counting(last_part(slice_per_batch(path), keep), keep).commits
-    rows = list(zip(periods_of(found, 1000).tolist(), found["offset"].to_pylist(), strict=True))
+    rows = list(zip((times_of(found) // 1000).tolist(), found["offset"].to_pylist(), strict=True))
     assert rows == [(0, 2), (0, 3), (1, -1), (1, 1500)]

@@ -15,7 +15,7 @@ from kgroup.group.newest import NewestEntries
 from kgroup.log.batch import Damage
 from kgroup.log.compression import Codec
 from kgroup.log.entries import read_entries
-from kgroup.log.scan import COMMIT_SCHEMA, Newest, Slice, merge, newest, split
+from kgroup.log.scan import COMMIT_SCHEMA, Newest, Slice, merge, newest, newest_time, split
 from kgroup.log.sources import open_sources
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import GroupMetadataKey, OffsetCommitKey
@@ -53,6 +53,17 @@ def comparable(result: Newest) -> tuple[object, ...]:
         result.batches,
         result.bytes,
     )
+
+
+def test_the_newest_time_is_that_of_a_commit_or_of_another_record_of_a_group(tmp_path: Path) -> None:
+    """`offsets_log` gives a commit the time of its offset and 1 ms, a record its log offset and a second."""
+    commits = [commit("g", "t", 0, 7000), commit("g", "t", 1, 5)]
+    assert newest_time(of(tmp_path, [])) is None
+    assert newest_time(of(tmp_path, [batch(0, commits)])) == 7001
+    assert newest_time(of(tmp_path, [batch(0, commits), batch(9000, [tombstone("g", "t", 1)])])) == 7001
+    assert newest_time(of(tmp_path, [batch(0, commits), batch(9000, [group_metadata("g", 1)])])) == 10_000
+    still_open = batch(9000, [commit("g", "t", 0, 8000)], producer_id=9)
+    assert newest_time(of(tmp_path, [batch(0, commits), still_open])) == 8001
 
 
 def test_the_last_commit_of_a_key_counts(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_a_long_cell_wraps_behind_a_separator_and_loses_nothing():
     assert lines == ["GROUP              N", "payments-          1", "reconciliation-", "nightly"]
 
 
+def test_a_line_that_is_just_full_does_not_indent_the_next_one():
+    lines = table(["WHY"], ["twelve chars and more"], width_max=12)
+    assert lines == ["WHY", "twelve chars", "and more"]
+
+
 def test_a_wrapped_text_breaks_between_words_then_at_separators_and_last_within_a_name():
     text = "no members for 1m 19s; orders.payments_reconciliation/nightly and 日本語日本語日本語"
     assert table(["EVIDENCE"], [text], width_max=16)[1:] == [

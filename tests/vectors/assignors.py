@@ -7,13 +7,14 @@ import base64
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kgroup.assignors.flaws import client_flaws
+from kgroup.assignors.flaws import plan_flaws
 from kgroup.assignors.model import AssignorError, GroupMember, TargetMember, Topic, TopicPartition
+from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
 from kgroup.assignors.registry import CLIENT_ASSIGNORS, OLDER_CLIENT_ASSIGNORS, SERVER_ASSIGNORS
 from kgroup.assignors.score import kept, spread
 from kgroup.errors import KgroupError
@@ -100,7 +101,7 @@ def _client_failure(name: str, question: Question) -> str | None:
     answers: dict[str, object] = {
         "spread": list(spread(assignment)),
         "next_user_data": {m: None if data is None else data.hex() for m, data in user_data.items()},
-        "flaws": [flaw.value for flaw in client_flaws(name, members, topics, assignment)],
+        "flaws": [flaw.value for flaw in plan_flaws(name, _plan(topics, members), assignment)],
         "kept": kept(name, members, assignment),
     }
     for field, answer in answers.items():
@@ -109,6 +110,16 @@ def _client_failure(name: str, question: Question) -> str | None:
         if answer != wanted:
             return f"{field}: expected {wanted}, got {answer}"
     return None
+
+
+def _plan(topics: Sequence[Topic], members: Sequence[GroupMember]) -> GroupPlan:
+    return new_plan(
+        [
+            PlanMember(member_id=member.member_id, topics=member.topics, owned=tuple(member.owned_partitions))
+            for member in members
+        ],
+        topics,
+    )
 
 
 def _server_failure(name: str, question: Question) -> str | None:

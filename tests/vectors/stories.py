@@ -1,8 +1,9 @@
 """A capture's `story.json`: do replay and `lag-report --stuck` find what was done, and accuse nobody else?
 
 Each condition that a log can show is a case; one that it cannot show is printed as held, with the reason,
-and not counted. Each group is two more cases: nothing that replay, or `--stuck` as of the capture's end,
-grades `recorded` or `inferred` may be without an event that made it.
+and not counted. Each group is three more cases: nothing that replay, or `--stuck` as of the capture's end,
+grades `recorded` or `inferred` may be without an event that made it; and the statuses of its partitions may
+not contradict what is found.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from tests.vectors.case import Case, VectorError
 from tests.vectors.story import SLOW_MS, HeldError, Said, Story, is_true, read_story
 from tests.vectors.story_findings import JUDGES as LAG_JUDGES
 from tests.vectors.story_findings import Found, false_findings, find_in, lag_failure
+from tests.vectors.story_statuses import contradictions
 
 K = CauseKind
 PATTERNS_NEED = {"rebalance-storm": "rebalance-storm", "flapping-member": "rebalance-storm"}
@@ -56,6 +58,8 @@ def story_cases(story: Story, found: Found) -> Iterator[Case]:
     for group, false in false_findings(story, found):
         accused = [f"{finding.kind}: {finding.evidence}" for finding in false]
         yield Case(f"{story.name} {group} found guilty of nothing it did not do", "; ".join(accused) or None)
+    for group, against in contradictions(found):
+        yield Case(f"{story.name} {group} has statuses that fit its findings", "; ".join(against) or None)
 
 
 def is_pattern_true(story: Story, group: str, pattern: Pattern) -> bool:

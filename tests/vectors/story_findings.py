@@ -12,11 +12,11 @@ from typing import Any
 
 from kgroup.cli.lag_findings import FactReader
 from kgroup.cli.lag_inputs import gather
-from kgroup.cli.lag_status import Windows
+from kgroup.cli.lag_windows import Windows
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
 from kgroup.group.findings import find
+from kgroup.group.lag_rules import SHORTEST_MS
 from kgroup.group.reach import unread_by
-from kgroup.group.standstill import SHORTEST_MS
 from kgroup.group.timeline_model import Grade
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import newest, split
@@ -43,14 +43,24 @@ class Found:
 
 def find_in(folder: Path, now_ms: int) -> Found:
     """What `lag-report FOLDER --stuck --now now_ms` goes by, and says."""
+    return finder(folder)(now_ms)
+
+
+def finder(folder: Path) -> Callable[[int], Found]:
+    """Read a capture once, to be asked as of several times (epoch ms)."""
     sources = one_replica_each(open_sources([folder]))
     parts = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 26)]
     records = newest(parts)
     inputs = gather(records, sources, None, lambda group: True)
     windows = Windows(last_commits(parts, _SLOTS), _SLOTS)
-    reader = FactReader(records, windows, read_history(parts), DataLogs(sources.log_dirs), now_ms)
-    facts = {one.group.group_id: one for one in reader.facts(inputs)}
-    return Found(facts, {group: find(one) for group, one in facts.items()})
+    history, data_logs = read_history(parts), DataLogs(sources.log_dirs)
+
+    def found_at(now_ms: int) -> Found:
+        reader = FactReader(records, windows, history, data_logs, now_ms)
+        facts = {one.group.group_id: one for one in reader.facts(inputs)}
+        return Found(facts, {group: find(one) for group, one in facts.items()})
+
+    return found_at
 
 
 def lag_failure(story: Story, condition: dict[str, Any], found: Found) -> str | None:

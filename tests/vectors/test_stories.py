@@ -8,7 +8,8 @@ from kgroup.group.timeline_model import CauseKind, Grade
 from tests.vectors import stories
 from tests.vectors.case import VectorError
 from tests.vectors.story import HeldError, is_true, read_story
-from tests.vectors.story_findings import JUDGES, false_findings, find_in, lag_failure
+from tests.vectors.story_findings import JUDGES, false_findings, find_in, finder, lag_failure
+from tests.vectors.story_statuses import contradictions
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FOLDERS = sorted(story.parent for story in FIXTURES.rglob("story.json"))
@@ -92,6 +93,26 @@ def test_a_finding_without_a_cause_in_the_diary_is_false(folder):
     story.truth[:] = [t for t in story.truth if t["group"] not in ("warehouse-stuck", "search-indexer")]
     accused = [group for group, false in false_findings(story, found) if false]
     assert accused == ["search-indexer", "warehouse-stuck"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(FIXTURES)))
+def test_status_and_findings_fit_each_other_whenever_one_asks(folder):
+    stopped_ms = read_story(folder).stopped_ms
+    found_at = finder(folder)
+    for later_s in (-60, 0, 60, 299, 600, 86_400):
+        found = found_at(stopped_ms + later_s * 1000)
+        assert {group: against for group, against in contradictions(found) if against} == {}, later_s
+
+
+def test_a_status_without_a_finding_and_a_finding_without_a_status_contradict_each_other():
+    folder = FIXTURES / "3.9.1" / "lives"
+    found = find_in(folder, read_story(folder).stopped_ms)
+    others = found.findings["orders-app"], found.findings["left-behind"]
+    found.findings["warehouse-stuck"], found.findings["orders-app"] = others[0], others[1]
+    wrong = {group: against for group, against in contradictions(found) if against}
+    assert set(wrong) == {"warehouse-stuck", "orders-app"}
+    assert "STOP, findings are []" in wrong["warehouse-stuck"][0]
+    assert "OK, findings are ['dead-with-lag']" in wrong["orders-app"][0]
 
 
 def test_a_folder_without_a_diary_is_no_story(tmp_path):

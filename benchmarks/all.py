@@ -1,0 +1,320 @@
+"""Every benchmark at one size, and their figures as the table of the README.
+
+    python -m benchmarks.all [--size 1GB] [--print]
+
+`--size` is that of the log; how many commits are judged, hours simulated and so on goes with it. By default
+it is so small that all is done in a few minutes; figures to be quoted are those of 1GB on a quiet machine.
+Figures are ratios within one run wherever there is something to compare with.
+"""
+
+import argparse
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks import (
+    assignors,
+    causes,
+    causes_simulated,
+    decode,
+    decode_command,
+    lag_report,
+    replay,
+    serve,
+    simulate,
+    spark,
+    start,
+    status,
+)
+from benchmarks.log_argument import made_log
+from benchmarks.make_log import parse_size
+from benchmarks.measure import Measured, Speed
+from benchmarks.process import Cost
+
+README: Final = Path(__file__).parents[1] / "README.md"
+BEGIN: Final = "<!-- written by python -m benchmarks.all -->"
+END: Final = "<!-- end of what python -m benchmarks.all has written -->"
+HEADERS: Final = ("What", "Figure", "Compared with", "Alone")
+
+_FULL: Final = 10**9
+_DAY_HOURS: Final = 24
+_MEMBERS: Final = 100
+_FIRST_SEED: Final = 3000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What the benchmarks found, each as its module gives it."""
+
+    log_bytes: int
+    start: start.Starts
+    decode: dict[decode.Way, Speed]
+    decode_command: dict[decode_command.Call, Speed]
+    lag_report: Cost
+    one_core: spark.Figures
+    two_cores: spark.Figures
+    replay: dict[replay.Way, Speed]
+    status: dict[str, Measured]
+    answered: list[assignors.Answered]
+    beside_kafka_python: assignors.BesideKafkaPython
+    loads: dict[str, serve.Load]
+    day: simulate.Day
+    swarm: simulate.Swarm
+    causes: causes.Score
+    judged: list[causes_simulated.Judged]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table: `benchmark` measures it alone, `figure` finds it among all."""
+
+    what: str
+    compared_with: str
+    benchmark: str
+    figure: Callable[[Figures], str]
+
+    @property
+    def command(self) -> str:
+        """What to type."""
+        return f"python -m benchmarks.{self.benchmark}"
+
+
+def measure(size: int, tell: Callable[[str], None]) -> Figures:
+    """Run every benchmark; `tell` hears of each before it begins."""
+    scale = size / _FULL
+    tell("start")
+    starts = start.measure(5)
+    tell("a log to read")
+    with made_log(size) as log:
+        tell("decode")
+        decoded = decode.measure([log], min(size, 20_000_000), 3)
+        tell("decode, the command")
+        with made_log(min(size, 100_000_000)) as smaller:
+            commands = decode_command.measure([smaller], 2, (decode_command.Call.JSONL,))
+        tell("lag-report")
+        reported = lag_report.measure([log], 3)
+        tell("replay")
+        replayed = replay.measure([log], 2)
+        tell("Spark")
+        one_core, two_cores = (spark.measure(log, cores, 5) for cores in (1, 2))
+    tell("statuses")
+    judged_status = status.measure(int(10_000_000 * scale), 2)
+    tell("assignors")
+    answered = list(assignors.measure(assignors.QUESTIONS, 9))
+    beside = assignors.beside_kafka_python(assignors.QUESTIONS, assignors.BESIDE_KAFKA_PYTHON[0])
+    tell("serve")
+    loads = serve.measure([_MEMBERS], 3, max(3 * scale, 0.5))
+    tell("simulate")
+    day = simulate.play_day(max(_DAY_HOURS * scale, 0.25), _MEMBERS, seed=1)
+    swarm = simulate.play_seeds(max(int(100 * scale), 10))
+    tell("causes")
+    scored = causes.score(README.parent / "fixtures")
+    seeds = range(_FIRST_SEED, _FIRST_SEED + max(int(200 * scale), 10))
+    return Figures(
+        log_bytes=decoded[decode.Way.SCAN].size,
+        start=starts,
+        decode=decoded,
+        decode_command=commands,
+        lag_report=reported,
+        one_core=one_core,
+        two_cores=two_cores,
+        replay=replayed,
+        status=judged_status,
+        answered=answered,
+        beside_kafka_python=beside,
+        loads=loads,
+        day=day,
+        swarm=swarm,
+        causes=scored,
+        judged=[one for seed in seeds for one in causes_simulated.judge_seed(seed)],
+    )
+
+
+def _start(figures: Figures) -> str:
+    found = figures.start
+    return f"{found.help_ms / found.nothing_ms:.1f} times ({found.help_ms:.0f} ms)"
+
+
+def _speed(speed: Speed, times: float) -> str:
+    return f"{times:.2f} times ({speed.megabytes_per_second:,.0f} MB/s)"
+
+
+def _scan(figures: Figures) -> str:
+    speed = figures.decode[decode.Way.SCAN]
+    return _speed(speed, speed.times(figures.decode[decode.Way.READ]))
+
+
+def _arrow(figures: Figures) -> str:
+    speed = figures.decode[decode.Way.ARROW]
+    return _speed(speed, speed.times(figures.decode[decode.Way.SCAN]))
+
+
+def _beside_plain(figures: Figures) -> str:
+    speed = figures.decode[decode.Way.ARROW]
+    plain = figures.decode[decode.Way.PLAIN]
+    times = speed.records_per_second / plain.records_per_second
+    return f"{times:.0f} times ({speed.records_per_second / 1e6:.1f} M records/s)"
+
+
+def _jsonl(figures: Figures) -> str:
+    speed = figures.decode_command[decode_command.Call.JSONL]
+    return f"{speed.records_per_second / 1e3:.0f} k records/s"
+
+
+def _lag_report(figures: Figures) -> str:
+    cost = figures.lag_report
+    return f"{cost.elapsed_seconds:.1f} s, {cost.cpu_seconds:.1f} s CPU, {cost.peak_mb} MB"
+
+
+def _spark_cpu(figures: Figures) -> str:
+    return f"{figures.one_core.cpu_ratio:.2f} times ({figures.one_core.spark_cpu:.1f} s)"
+
+
+def _spark_cores(figures: Figures) -> str:
+    one, two = figures.one_core.spark_elapsed, figures.two_cores.spark_elapsed
+    return f"{one / two:.2f} times as fast ({two:.1f} s)"
+
+
+def _spark_memory(figures: Figures) -> str:
+    found = figures.two_cores
+    return f"driver {found.driver_mb} MB, worker {found.worker_mb} MB, JVM {found.jvm_mb} MB"
+
+
+def _replay(figures: Figures) -> str:
+    speed = figures.replay[replay.Way.REPLAY]
+    return _speed(speed, speed.times(figures.replay[replay.Way.SCAN]))
+
+
+def _status(figures: Figures) -> str:
+    columns, alone = figures.status[status.KNOWN], figures.status[status.ONE_BY_ONE]
+    times = (alone.seconds / alone.result) / (columns.seconds / columns.result)
+    return f"{times:.0f} times ({columns.result / 1e6:.1f} M in {columns.seconds:.1f} s CPU)"
+
+
+def _sticky(figures: Figures) -> str:
+    found = figures.beside_kafka_python
+    return f"{found.times:.0f} times ({found.ours_ms:.1f} ms)"
+
+
+def _java(figures: Figures) -> str:
+    times = sorted(one.times_java for one in figures.answered)
+    over = sum(one.is_over for one in figures.answered)
+    return f"{times[len(times) // 2]:.1f} times in the middle; {over} of {len(times)} over 10 times and 10 ms"
+
+
+def _load(name: str) -> Callable[[Figures], str]:
+    def figure(figures: Figures) -> str:
+        load = figures.loads[name]
+        assert load.kafka is not None
+        if load.unit == "s":
+            return f"{load.value * 1000:.0f} ms; Kafka {load.kafka * 1000:.0f} ms"
+        return f"{load.value / 1000:.1f} k/s; Kafka {load.kafka / 1000:.1f} k/s"
+
+    return figure
+
+
+def _day(figures: Figures) -> str:
+    day = figures.day
+    times = day.hours * 3600 / day.seconds
+    return f"{times:,.0f} times as fast ({day.hours:.1f} h in {day.seconds:.0f} s CPU)"
+
+
+def _swarm(figures: Figures) -> str:
+    return f"{figures.swarm.seeds_per_second:.0f} seeds/s, {len(figures.swarm.broken)} broken"
+
+
+def _causes(figures: Figures) -> str:
+    found = figures.causes
+    return f"{found.precision:.3f} of {found.right.total() + found.wrong.total():,} are true"
+
+
+def _causes_simulated(figures: Figures) -> str:
+    graded = sum(one.is_graded for one in figures.judged)
+    return f"{causes_simulated.precision(figures.judged):.3f} of {graded:,} are true"
+
+
+_KAFKA: Final = "Kafka 4.3.1 alone on two cores, another day"
+ROWS: Final = (
+    Row("`kgroup --help`", "`python -c pass`", "start", _start),
+    Row("scan of the offsets topic, CRC checked, one core", "`read()` of the same files", "decode", _scan),
+    Row("the same into Arrow columns", "the scan", "decode", _arrow),
+    Row("the same, records per second", "decoding them one by one in Python", "decode", _beside_plain),
+    Row("`kgroup decode -o jsonl`, whole process, one core", "-", "decode_command", _jsonl),
+    Row("`kgroup lag-report -o csv`, whole process, peak memory", "-", "lag_report", _lag_report),
+    Row("Spark's CPU, all processes, session up", "the local scan", "spark", _spark_cpu),
+    Row("Spark on two cores", "Spark on one", "spark", _spark_cores),
+    Row("Spark's peak memory", "-", "spark", _spark_memory),
+    Row("`replay` of one group, all partitions read", "the scan", "replay", _replay),
+    Row("status at every commit, in columns", "the same rules, window by window", "status", _status),
+    Row("sticky, 500 members, 5,000 partitions", "kafka-python's", "assignors", _sticky),
+    Row("all assignors, time for large groups", "Java's, warm, another day", "assignors", _java),
+    Row(
+        "`serve`: a new group of 100 members is stable after",
+        _KAFKA,
+        "serve",
+        _load("rebalance new, 100 members"),
+    ),
+    Row("`serve`: heartbeats of 100 members", _KAFKA, "serve", _load("heartbeats, 100 members")),
+    Row(
+        "`serve`: commits of one partition, 16 connections",
+        _KAFKA,
+        "serve",
+        _load("OffsetCommit of 1 partition, 16 connections"),
+    ),
+    Row("`simulate`: 100 members, a fault a minute", "the time that it simulates", "simulate", _day),
+    Row("`simulate --seeds`, one core", "-", "simulate", _swarm),
+    Row("`replay`: causes called recorded or inferred", "the diaries of the captures", "causes", _causes),
+    Row("the same, of simulated groups in trouble", "the simulation", "causes_simulated", _causes_simulated),
+)
+
+
+def table(figures: Figures) -> str:
+    """The table in Markdown, and on what it was measured."""
+    lines = [
+        f"A log of {figures.log_bytes / 1e6:,.0f} MB with {figures.one_core.records / 1e6:.1f} M records;"
+        f" {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}.",
+        "",
+        _line(HEADERS),
+        _line("---" for _ in HEADERS),
+    ]
+    lines += [_line((row.what, row.figure(figures), row.compared_with, f"`{row.command}`")) for row in ROWS]
+    return "\n".join(lines)
+
+
+def _line(cells: "Iterator[str] | tuple[str, ...]") -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def put_into(text: str, written: str) -> str:
+    """The text with `written` between the two marks, in place of what was there."""
+    pattern = re.compile(f"({re.escape(BEGIN)}\n).*(^{re.escape(END)})", re.DOTALL | re.MULTILINE)
+    if len(pattern.findall(text)) != 1:
+        sys.exit(f"{README}: the two marks are not there: {BEGIN} and {END}")
+    return pattern.sub(lambda marks: f"{marks[1]}\n{written}\n\n{marks[2]}", text)
+
+
+def main() -> None:
+    """Measure, and write the table into README.md."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.all",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--size", type=parse_size, default=parse_size("50MB"), help="of the log")
+    parser.add_argument("--print", action="store_true", help="print the table, and leave README.md alone")
+    given = parser.parse_args()
+    put_into(README.read_text(encoding="utf-8"), "")  # the marks are there: better known before than after
+    written = table(measure(given.size, lambda what: print(f"{what} ...", file=sys.stderr, flush=True)))
+    if given.print:
+        print(written)
+    else:
+        README.write_text(put_into(README.read_text(encoding="utf-8"), written), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""How much load `kgroup serve` takes: `python -m benchmarks.serve [--members N,...]`.
+
+One node in memory, in a process of its own, under the load of `fixtures/conformance/rebalance_bench.py`,
+whose figures for Kafka 4.3.1 on a quiet machine of two cores (`anchors.json`) stand beside it. The client is
+one Python thread and wants a core, so figures of a machine with others on it say little.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabulate import tabulate
+
+CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "conformance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A median: `unit` is seconds or requests per second; `kafka` is None where it was not measured."""
+
+    name: str
+    unit: str
+    value: float
+    kafka: float | None
+
+
+def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Load]:
+    """By name, the figures of groups with so many members, and of commits and fetches."""
+    anchors = json.loads((CONFORMANCE / "anchors.json").read_text(encoding="utf-8"))["quiet"]["4.3.1"]
+    with _serving() as bootstrap, tempfile.NamedTemporaryFile(suffix=".json") as answer:
+        command = [sys.executable, str(CONFORMANCE / "rebalance_bench.py"), "--bootstrap", bootstrap]
+        command += ["--members", ",".join(map(str, members)), "--repeat", str(repeat)]
+        command += ["--seconds", str(seconds), "--quiet", "--json", answer.name]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        found = json.loads(Path(answer.name).read_text(encoding="utf-8"))
+    return {
+        name: Load(
+            name=name,
+            unit=figure["unit"],
+            value=figure["median"],
+            kafka=anchors[name]["median"] if name in anchors else None,
+        )
+        for name, figure in found.items()
+    }
+
+
+@contextmanager
+def _serving() -> Iterator[str]:
+    """The address of a node that lives as long as the block."""
+    command = [sys.executable, "-m", "kgroup", "serve", "--listen", "127.0.0.1:0"]
+    command += ["--property", "group.initial.rebalance.delay.ms=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            ready, _, bootstrap = process.stdout.readline().strip().partition(" ")
+            assert ready == "ready", f"kgroup serve said {ready!r}"
+            yield bootstrap
+        finally:
+            process.terminate()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serve", description=__doc__)
+    parser.add_argument("--members", default="10,100,500,1000", metavar="N,...")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    given = parser.parse_args()
+    loads = measure([int(count) for count in given.members.split(",")], given.repeat, given.seconds)
+    rows = [(load.name, load.value, load.kafka, load.unit) for load in loads.values()]
+    print(tabulate(rows, headers=("", "kgroup", "Kafka 4.3.1", "unit"), floatfmt=".4g", missingval="-"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""`lag-report` of the present: one look at the logs, shown as rows, findings or metrics."""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kgroup.cli.lag_asked import Asked
+from kgroup.cli.lag_fail_on import FailOn
+from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
+from kgroup.cli.lag_spark import read_on_spark, save_rows
+from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
+from kgroup.cli.lag_view_options import Views
+from kgroup.cli.lag_views import RowView, metrics
+from kgroup.cli.say import say
+from kgroup.log.scanned import Scanned
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What to look at, and how to show it. `began_s` is when the command began, on the monotonic clock."""
+
+    question: LagQuestion
+    asked: Asked
+    views: Views
+    failing: FailOn
+    output: OutputOptions
+    save_as: str | None
+    began_s: float
+
+    def report(self, session: "SparkSession | None", logs: OpenedLogs, now_ms: int | None) -> tuple[str, ...]:
+        """Look and show; say on standard error what else there is to say. Returns what could not be read.
+
+        Without `now_ms` the clock counts, or, for files, their end.
+        """
+        scanned = self._scanned(session, logs)
+        remarks: list[str] = []
+        if now_ms is None:
+            now_ms = int(time.time() * 1000)
+            if logs.cluster is None and (self.question.rules is not None or self.question.findings):
+                now_ms, remarks = judged_at(scanned.newest, now_ms)
+        look = take_look(self.question, logs, scanned, now_ms)
+        if self.question.findings:
+            remarks += self._show_findings(session, look, scanned)
+        self._show(session, look)
+        if self.views.html is not None:
+            from kgroup.cli.lag_html import write_html
+
+            write_html(look, logs, self.views.html)
+        problems = look.problems()
+        for line in [*([] if self.question.quiet else [*look.remarks(), *remarks]), *problems]:
+            say(logs.message(line))
+        return problems
+
+    def _scanned(self, session: "SparkSession | None", logs: OpenedLogs) -> Scanned:
+        if session is not None:
+            return read_on_spark(session, logs, self.question)
+        return scan_logs(logs.sources, self.question)
+
+    def _show_findings(self, session: "SparkSession | None", look: Look, scanned: Scanned) -> list[str]:
+        save = None
+        if session is not None and self.save_as is not None:
+            save = partial(save_rows, session, f"{self.save_as}_findings", quiet=self.question.quiet)
+        view = FindingView(
+            stuck=self.asked.stuck, explain=self.asked.explain, rules=self.asked.rule_set, save=save
+        )
+        return emit_findings(look, scanned, view, self.failing, self.output)
+
+    def _show(self, session: "SparkSession | None", look: Look) -> None:
+        is_table = self.output.format is OutputFormat.TABLE and self.save_as is None
+        view, watched = RowView(by=self.views.by, is_table=is_table), self.failing.watched_rows
+        if session is not None and self.save_as is not None:
+            rows = view.rows(look, watched)
+            save_rows(session, self.save_as, rows, view.columns(look), quiet=self.question.quiet)
+        elif self.asked.stuck or self.asked.explain is not None:
+            self.failing.look_at(look.rows(view.columns(look)))
+        elif self.views.prometheus:
+            emit_lines(metrics(look, time.monotonic() - self.began_s, watched), self.output)
+        else:
+            emit(view.rows(look, watched), view.columns(look), self.output)

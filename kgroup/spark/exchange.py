@@ -1,0 +1,136 @@
+"""Values that executors pass on to each other, and batches of rows that they make in the end and keep.
+
+A value is whatever can be pickled, a row of Spark's each. Importing this module does not import PySpark.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+Values = Iterator[Any]
+
+_SENT: Final = "to int, part binary"
+_KEPT: Final = "rows long, part binary"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an executor has to say beside the rows that it makes."""
+
+    value: Any
+
+
+def sent(
+    values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], places: int
+) -> "DataFrame":
+    """What `send` makes of each task's values, and for which task of the next step, numbered from 0."""
+    return values.mapInArrow(partial(_send, send=send), _SENT).repartitionById(places, "to")
+
+
+def kept_batches(
+    values: "DataFrame", make: "Callable[[Values], Iterator[pa.RecordBatch | Note]]", schema: "pa.Schema"
+) -> "KeptBatches":
+    """Run all tasks; what `make` makes of their values stays on the executors' disks, but notes come here.
+
+    The order is that of the tasks. `schema` is that of the batches, but that texts may be dictionaries.
+    """
+    from pyspark import StorageLevel
+
+    frame = values.mapInArrow(partial(_keep, make=make), _KEPT).persist(StorageLevel.DISK_ONLY)
+    kept = KeptBatches(frame, schema)
+    try:
+        told = frame.filter("rows < 0").toArrow()
+    except BaseException:
+        kept.forget()
+        raise
+    kept.notes.extend(_unpacked(part.as_py()) for part in told["part"])
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBatches:
+    """Rows that executors have made, and the notes beside them."""
+
+    frame: "DataFrame"
+    schema: "pa.Schema"
+    notes: list[Any] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Free the executors' disks."""
+        self.frame.unpersist()
+
+    def fetched(self) -> "Iterator[pa.RecordBatch]":
+        """The batches in their order; those of one task are held at a time."""
+        for row in self.frame.filter("rows >= 0").select("part").toLocalIterator():
+            yield _batch(row["part"])
+
+    def as_frame(self) -> "DataFrame":
+        """The rows as rows of Spark."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        batches = self.frame.filter("rows >= 0")
+        return batches.mapInArrow(partial(_unfold, schema=self.schema), from_arrow_schema(self.schema))
+
+
+def _send(
+    batches: "Iterator[pa.RecordBatch]", send: Callable[[Values], Iterator[tuple[int, Any]]]
+) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    columns: list[tuple[str, pa.DataType]] = [("to", pa.int32()), ("part", pa.binary())]
+    schema = pa.schema(columns)
+    for place, value in send(_values(batches)):
+        yield pa.RecordBatch.from_pylist([{"to": place, "part": pickle.dumps(value)}], schema)
+
+
+def _keep(
+    batches: "Iterator[pa.RecordBatch]", make: "Callable[[Values], Iterator[pa.RecordBatch | Note]]"
+) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    columns: list[tuple[str, pa.DataType]] = [("rows", pa.int64()), ("part", pa.binary())]
+    schema = pa.schema(columns)
+    for made in make(_values(batches)):
+        if isinstance(made, Note):
+            row = {"rows": -1, "part": pickle.dumps(made.value)}
+        else:
+            row = {"rows": made.num_rows, "part": _ipc(made)}
+        yield pa.RecordBatch.from_pylist([row], schema)
+
+
+def _unfold(batches: "Iterator[pa.RecordBatch]", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+    for batch in batches:
+        for packed in batch["part"]:
+            yield _batch(packed.as_py()).cast(schema)
+
+
+def _values(batches: "Iterator[pa.RecordBatch]") -> Values:
+    return (_unpacked(packed.as_py()) for batch in batches for packed in batch["part"])
+
+
+def _unpacked(packed: bytes) -> Any:
+    """It is a pickle: only for rows made here."""
+    return pickle.loads(packed)
+
+
+def _ipc(batch: "pa.RecordBatch") -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def _batch(packed: bytes) -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(packed) as reader:
+        return reader.read_next_batch()

@@ -1,0 +1,143 @@
+"""The README's table of figures is what `python -m benchmarks.all` writes, whatever the figures are."""
+
+import re
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmarks import (
+    assignors,
+    causes,
+    causes_simulated,
+    decode,
+    decode_command,
+    replay,
+    serve,
+    simulate,
+    spark,
+    start,
+    status,
+)
+from benchmarks.all import BEGIN, END, HEADERS, README, ROWS, Figures, put_into
+from benchmarks.all import table as figures_table
+from benchmarks.measure import Measured, Speed
+from benchmarks.process import Cost
+from kgroup.group.timeline_model import Cause, CauseKind, Grade
+
+
+def table() -> list[list[str]]:
+    """The cells of what stands between the marks."""
+    begin, end = (README.read_text(encoding="utf-8").index(mark) for mark in (BEGIN, END))
+    lines = README.read_text(encoding="utf-8")[begin:end].splitlines()
+    return [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines if line.startswith("|")]
+
+
+def test_it_has_the_columns_and_rows_that_are_measured():
+    head, rule, *rows = table()
+    assert head == list(HEADERS)
+    assert rule == ["---"] * len(HEADERS)
+    assert [(what, compared, command) for what, _, compared, command in rows] == [
+        (row.what, row.compared_with, f"`{row.command}`") for row in ROWS
+    ]
+
+
+def test_every_row_has_a_figure():
+    for _, figure, *_ in table()[2:]:
+        assert re.search(r"\d", figure), figure
+
+
+def test_it_says_what_log_and_machine_it_was_measured_with():
+    text = README.read_text(encoding="utf-8")
+    between = text[text.index(BEGIN) : text.index(END)]
+    assert re.search(r"^A log of [\d,]+ MB with [\d.]+ M records; \d+ cores .*, Python 3\.", between, re.M)
+
+
+@pytest.mark.parametrize("benchmark", sorted({row.benchmark for row in ROWS}))
+def test_a_benchmark_that_is_named_can_be_run(benchmark):
+    spec = find_spec(f"benchmarks.{benchmark}")
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin).read_text().endswith('\nif __name__ == "__main__":\n    main()\n')
+
+
+def figures():
+    """What a run might find, in round numbers."""
+
+    def speed(megabytes_per_second):
+        return Speed(seconds=1.0, size=megabytes_per_second * 10**6, records=megabytes_per_second * 10**4)
+
+    on_spark = {"megabytes": 100, "records": 1_000_000, "local_cpu": 0.5, "spark_cpu": 1.0, "cpu_ratio": 2.0}
+    memory = {"driver_mb": 200, "jvm_mb": 400, "worker_mb": 250}
+    loads = [
+        serve.Load(name="rebalance new, 100 members", unit="s", value=0.02, kafka=0.01),
+        serve.Load(name="heartbeats, 100 members", unit="/s", value=20_000, kafka=40_000),
+        serve.Load(name="OffsetCommit of 1 partition, 16 connections", unit="/s", value=10_000, kafka=30_000),
+    ]
+    cause = Cause(kind=CauseKind.JOIN, grade=Grade.RECORDED, evidence="")
+    judged = {"seed": 1, "generation": 1, "cause": cause, "happened": ()}
+    return Figures(
+        log_bytes=100 * 10**6,
+        start=start.Starts(nothing_ms=30, help_ms=60, find_coordinator_ms=180),
+        decode={
+            decode.Way.READ: speed(6000),
+            decode.Way.SCAN: speed(1500),
+            decode.Way.ARROW: speed(600),
+            decode.Way.PLAIN: speed(10),
+        },
+        decode_command={decode_command.Call.JSONL: speed(7)},
+        lag_report=Cost(cpu_seconds=3.0, elapsed_seconds=3.5, peak_mb=240),
+        one_core=spark.Figures(spark_elapsed=2.0, **on_spark, **memory),
+        two_cores=spark.Figures(spark_elapsed=1.25, **on_spark, **memory),
+        replay={replay.Way.SCAN: speed(1500), replay.Way.REPLAY: speed(750)},
+        status={status.KNOWN: Measured(1.0, 10_000_000), status.ONE_BY_ONE: Measured(0.1, 20_000)},
+        answered=[
+            assignors.Answered(name=str(times), least_ms=20.0 * times, median_ms=0, java_ms=20)
+            for times in (1, 2, 11)
+        ],
+        beside_kafka_python=assignors.BesideKafkaPython(name="q", ours_ms=4, theirs_ms=4000),
+        loads={load.name: load for load in loads},
+        day=simulate.Day(hours=24, members=100, seconds=60, requests=1, rebalances=1, violations=0),
+        swarm=simulate.Swarm(seeds=100, seconds=10, broken=(7,)),
+        causes=causes.Score(right=Counter({CauseKind.JOIN: 3}), wrong=Counter({CauseKind.LEAVE: 1})),
+        judged=[causes_simulated.Judged(is_true=is_true, **judged) for is_true in (True, True, True, False)],
+    )
+
+
+def test_figures_are_ratios_with_what_they_are_made_of():
+    head, _, *lines = figures_table(figures()).splitlines()
+    assert head.startswith("A log of 100 MB with 1.0 M records; ")
+    assert [line.removeprefix("| ").split(" | ")[1] for line in lines[2:]] == [
+        "2.0 times (60 ms)",
+        "0.25 times (1,500 MB/s)",
+        "0.40 times (600 MB/s)",
+        "60 times (6.0 M records/s)",
+        "70 k records/s",
+        "3.5 s, 3.0 s CPU, 240 MB",
+        "2.00 times (1.0 s)",
+        "1.60 times as fast (1.2 s)",
+        "driver 200 MB, worker 250 MB, JVM 400 MB",
+        "0.50 times (750 MB/s)",
+        "50 times (10.0 M in 1.0 s CPU)",
+        "1000 times (4.0 ms)",
+        "2.0 times in the middle; 1 of 3 over 10 times and 10 ms",
+        "20 ms; Kafka 10 ms",
+        "20.0 k/s; Kafka 40.0 k/s",
+        "10.0 k/s; Kafka 30.0 k/s",
+        "1,440 times as fast (24.0 h in 60 s CPU)",
+        "10 seeds/s, 1 broken",
+        "0.750 of 4 are true",
+        "0.750 of 4 are true",
+    ]
+
+
+def test_a_new_table_takes_the_place_of_the_old_one_and_of_nothing_else():
+    readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert put_into(readme, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert put_into(put_into(readme, "new"), "new") == put_into(readme, "new")
+
+
+def test_a_readme_without_the_marks_is_left_alone():
+    with pytest.raises(SystemExit, match="marks"):
+        put_into("before\nafter\n", "new")

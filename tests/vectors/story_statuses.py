@@ -1,0 +1,74 @@
+"""The statuses of a capture's partitions, held against the findings on their groups.
+
+Neither may contradict the other: whoever reads `lag-report --status` and whoever reads `--stuck`, as of the
+same time, must come to the same mind about every partition.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts, Place
+from kgroup.group.lag_rules import KgroupRules
+from kgroup.group.proofs import verdicts
+from kgroup.group.status import PartitionStatus, Verdict
+from tests.vectors.story_findings import Found
+
+K, S = FindingKind, PartitionStatus
+STANDING = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
+CEASED = {S.STOP, S.STALL}
+
+
+def contradictions(found: Found) -> Iterator[tuple[str, list[str]]]:
+    """By group what status and findings say against each other."""
+    for group, facts in found.facts.items():
+        judged = verdicts(facts, KgroupRules())
+        findings = found.findings[group]
+        against = [*_of_statuses(facts, judged, findings), *_of_findings(facts, judged, findings)]
+        yield group, against
+
+
+def _of_statuses(
+    facts: GroupFacts, judged: Mapping[Place, Verdict], findings: tuple[Finding, ...]
+) -> Iterator[str]:
+    """Each partition whose status is a fault has a finding, and none that has one and lags is well."""
+    for partition in facts.partitions:
+        if partition.place not in judged:
+            continue
+        status = judged[partition.place].status
+        kinds = {str(finding.kind) for finding in findings if is_about(finding, partition)}
+        what = f"{partition.place} is {status}, findings are {sorted(kinds)}"
+        if status in CEASED and not kinds & (STANDING | {K.DEAD_WITH_LAG}):
+            yield what
+        if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
+            yield what
+        if status is S.WARN and K.LAG_GROWING not in kinds:
+            yield what
+        if status is S.OK and kinds & (STANDING | {K.DEAD_WITH_LAG}) and (partition.row.lag or 0) > 0:
+            yield what
+
+
+def _of_findings(
+    facts: GroupFacts, judged: Mapping[Place, Verdict], findings: tuple[Finding, ...]
+) -> Iterator[str]:
+    """As many partitions as a finding counts have its status."""
+    for finding in findings:
+        expected = CEASED if finding.kind in STANDING else {S.WARN}
+        if finding.kind not in STANDING | {K.LAG_GROWING}:
+            continue
+        statuses = [
+            judged[partition.place].status
+            for partition in facts.partitions
+            if partition.place in judged and is_about(finding, partition)
+        ]
+        named = finding.numbers.get("partitions") or 1
+        if len([status for status in statuses if status in expected]) != named:
+            yield f"{finding.kind} on {named} partitions, statuses are {statuses}"
+
+
+def is_about(finding: Finding, partition: PartitionFacts) -> bool:
+    """Whether what a finding names has a partition in it."""
+    row = partition.row
+    return (
+        finding.topic in (None, row.topic)
+        and finding.partition in (None, row.partition)
+        and finding.member_id in (None, row.member_id)
+    )
