@@ -11,21 +11,18 @@ Spark's CPU is that of all processes: this one, the JVM and its Python workers, 
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from benchmarks.process_tree import TICKS_PER_SECOND, peaks_mb, processes_below, stat_fields
 from kgroup.log.scan import Newest, newest, split
 from kgroup.log.sources import Sources, open_sources
 from kgroup.spark.jobs import newest as spark_newest
 from kgroup.spark.session import open_session
-
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +98,7 @@ def _measure_here(log: str, cores: int, rounds: int) -> Figures:
     with open_session(f"local[{cores}]") as session:
         found = spark_newest(session, sources.segments)
         spark_newest(session, sources.segments)  # the JVM compiles more of itself
-        memory = _peaks()  # before the local scan adds its own
+        memory = peaks_mb(os.getpid())  # before the local scan adds its own
         records = _local(sources).records
         assert found.records == records
         for _ in range(rounds):
@@ -134,52 +131,13 @@ def _cost(job: Callable[[], Newest], cpu_seconds: Callable[[], float]) -> tuple[
     return time.perf_counter() - elapsed, cpu_seconds() - cpu
 
 
-def _peaks() -> tuple[int, int, int]:
-    """Peak resident sets in MB: of this process, the JVM, and the largest of the other processes below."""
-    here, jvm, worker = 0, 0, 0
-    for process in _ours(_stat_fields()):
-        try:
-            status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-        peak = int(found[1]) // 1000 if found else 0
-        if process == os.getpid():
-            here = peak
-        elif status.startswith("Name:\tjava"):
-            jvm = max(jvm, peak)
-        else:
-            worker = max(worker, peak)
-    return here, jvm, worker
-
-
 def _cpu_seconds_of_all() -> float:
     """CPU of this process and all below it, with those that have ended."""
-    fields = _stat_fields()
-    return sum(sum(map(int, fields[process][11:15])) / TICKS_PER_SECOND for process in _ours(fields))
-
-
-def _ours(stat_fields: dict[int, list[str]]) -> Iterator[int]:
-    """This process and all below it."""
-    parents = {process: int(fields[1]) for process, fields in stat_fields.items()}
-    for process in parents:
-        above: int | None = process
-        while above is not None and above != os.getpid():
-            above = parents.get(above)
-        if above is not None:
-            yield process
-
-
-def _stat_fields() -> dict[int, list[str]]:
-    """By process: state, parent and so on; at 11 to 14 user and system time, also of ended children."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended meanwhile
-        found[int(folder.name)] = line.rpartition(")")[2].split()
-    return found
+    fields = stat_fields()
+    return sum(
+        sum(map(int, fields[process][11:15])) / TICKS_PER_SECOND
+        for process in processes_below(os.getpid(), fields)
+    )
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ Two passes, here and on Spark alike: a reduction of the log to the last commits 
 log ends of the time, rows of some keys after the other.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgroup.cli.lag_history_columns import COLUMNS, TABLE_COLUMNS
-from kgroup.cli.lag_history_rows import AskedEnds, History, batches_of
+from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import said_saved
 from kgroup.cli.progress import byte_progress
@@ -72,12 +72,12 @@ class UnknownEnds:
     """Of so many topic partitions no past log end is known, and which is the first of them."""
 
     count: int
-    first: tuple[str, int]
+    first: TopicPartition
 
     @classmethod
-    def of(cls, ends: AskedEnds) -> "UnknownEnds | None":
-        """None if there is none."""
-        return cls(len(ends.unknown), min(ends.unknown)) if ends.unknown else None
+    def of(cls, places: Set[TopicPartition]) -> "UnknownEnds | None":
+        """None if there are none."""
+        return cls(len(places), min(places)) if places else None
 
 
 OpenEnds = Callable[[Sequence[CommitKey], Sequence[int]], AskedEnds]
@@ -119,7 +119,7 @@ def report_history(
     if session is None:
         here = history_here(logs.sources, options)
         emit_batches(batches_of(here.rows()), columns, destination)
-        _say_unknown(UnknownEnds.of(here.ends), quiet=options.quiet)
+        _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
         return
     from kgroup.cli.lag_history_spark import history_on_spark
 

@@ -6,18 +6,19 @@ ends are looked up once. The rows go to where all rows of a range of keys are pu
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from kgroup.cli.lag_history import Extent, HistoryOptions, UnknownEnds, extent_of, plan_history
 from kgroup.cli.lag_history_columns import COLUMNS
-from kgroup.cli.lag_history_rows import AskedEnds, History, batches_of
+from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
 from kgroup.cli.lag_look import OpenedLogs
 from kgroup.cli.lag_spark import job_of, job_progress
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
@@ -64,19 +65,20 @@ def history_on_spark(
     session: "SparkSession", logs: OpenedLogs, options: HistoryOptions
 ) -> Iterator[HistoryThere]:
     """Let executors read the log and make the rows. Raises as `plan_history` does."""
+    from kgroup.log.cut_last import cut_last
     from kgroup.spark import exchange, jobs
     from kgroup.spark.reductions import LastCommitsOfEach
 
     reduction = LastCommitsOfEach(options.keep)
-    with jobs.kept_parts(session, *job_of(logs, reduction)) as parts:
+    with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
         with job_progress(session, "Spark is reading", quiet=options.quiet):
             told = jobs.of_each_part(parts, partial(_told_of, options=options))
         history = plan_history((part.extent for part in told), options)
         ranges = KeyRanges.of(told, len(history.windows))
-        makers = min(len(ranges), _MAKERS_MAX)
+        makers = Makers.of(told, min(len(ranges), _MAKERS_MAX))
+        commits = exchange.sent(parts, partial(_by_maker, options=options, makers=makers), makers.count)
         past_logs = _logs_of_data(logs.sources)
-        commits = exchange.sent(parts, partial(_by_log, options=options, places=makers), makers)
-        make = partial(_rows, history=history, past_logs=past_logs, ranges=ranges)
+        make = partial(_rows, history=history, past_logs=past_logs, makers=makers, ranges=ranges)
         rows = exchange.sent(commits, make, len(ranges))
         with job_progress(session, "Spark is judging", quiet=options.quiet):
             kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
@@ -87,7 +89,7 @@ def history_on_spark(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class Told:
     """What the driver plans with: some keys of a part, evenly chosen, each for so many."""
 
     extent: Extent | None
@@ -102,7 +104,7 @@ class KeyRanges:
     ends: tuple[CommitKey, ...]
 
     @classmethod
-    def of(cls, told: Sequence[_Told], windows: int) -> "KeyRanges":
+    def of(cls, told: Sequence[Told], windows: int) -> "KeyRanges":
         """Of about the same number of rows each, if all keys have a row in each window."""
         sample = sorted((key, part.each) for part in told for key in part.sample)
         behind = list(accumulate(each * windows for _, each in sample))
@@ -118,26 +120,53 @@ class KeyRanges:
         return bisect_right(self.ends, key)
 
 
-def _told_of(part: "LastPart", options: HistoryOptions) -> _Told:
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Who makes the rows of a key: one of so many, the same for all groups of a topic partition.
+
+    But that what very many groups read is up to several: by topic and partition, how many.
+    """
+
+    count: int
+    several: Mapping[TopicPartition, int]
+
+    @classmethod
+    def of(cls, told: Sequence[Told], count: int) -> "Makers":
+        """So many for what the parts tell of."""
+        groups: Counter[TopicPartition] = Counter()
+        for part in told:
+            for key in part.sample:
+                groups[key.topic, key.partition] += part.each
+        share = -(-groups.total() // count) or 1
+        several = {place: -(-number // share) for place, number in groups.items() if number > share}
+        return cls(count, several)
+
+    def number(self, key: CommitKey) -> int:
+        """From 0 on."""
+        first = crc32(f"{key.topic}-{key.partition}".encode())
+        several = self.several.get((key.topic, key.partition))
+        return (first + (crc32(key.group.encode()) % several if several else 0)) % self.count
+
+
+def _told_of(part: "LastPart", options: HistoryOptions) -> Told:
     keys = KeyedCommits.of(part, options.is_wanted).commits.keys
     each = -(-len(keys) // _SAMPLE_MAX) or 1
-    return _Told(extent_of(part), tuple(keys[::each]), each)
+    return Told(extent_of(part), tuple(keys[::each]), each)
 
 
-def _by_log(
-    parts: "Iterator[LastPart]", options: HistoryOptions, places: int
+def _by_maker(
+    parts: "Iterator[LastPart]", options: HistoryOptions, makers: Makers
 ) -> Iterator[tuple[int, KeyedCommits]]:
-    """Send commits to one place for each topic partition, whatever the group."""
-
-    def place(key: CommitKey) -> int:
-        return crc32(f"{key.topic}-{key.partition}".encode()) % places
-
     for part in parts:
-        yield from KeyedCommits.of(part, options.is_wanted).parted(place)
+        yield from KeyedCommits.of(part, options.is_wanted).parted(makers.number)
 
 
 def _rows(
-    parts: Iterator[KeyedCommits], history: History, past_logs: Sequence[LogDir], ranges: KeyRanges
+    parts: Iterator[KeyedCommits],
+    history: History,
+    past_logs: Sequence[LogDir],
+    makers: Makers,
+    ranges: KeyRanges,
 ) -> "Iterator[tuple[int, KeyedRows | Note]]":
     from kgroup.spark.exchange import Note
 
@@ -147,9 +176,9 @@ def _rows(
     ends = AskedEnds(PastEndsInLogs(past_logs, (history.windows.ends_ms() - 1).tolist()))
     for rows in history.rows(KeyedCommits.joined(commits), ends):
         yield from rows.parted(ranges.number)
-    unknown = UnknownEnds.of(ends)
-    if unknown is not None:
-        yield 0, Note(unknown)
+    # What several makers ask about is told by place, as it counts once.
+    shared = ends.unknown & makers.several.keys()
+    yield 0, Note((UnknownEnds.of(ends.unknown - shared), shared))
 
 
 def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch | Note]":
@@ -164,8 +193,10 @@ def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch 
         yield from batches_of([KeyedRows.joined(rows)])
 
 
-def _all_unknown(notes: Iterable[Any]) -> UnknownEnds | None:
-    found = [note for note in notes if isinstance(note, UnknownEnds)]
+def _all_unknown(notes: Iterable[tuple[UnknownEnds | None, Set[TopicPartition]]]) -> UnknownEnds | None:
+    notes = list(notes)
+    shared = set().union(*(places for _, places in notes))
+    found = [each for each in (UnknownEnds.of(shared), *(of_one for of_one, _ in notes)) if each is not None]
     if not found:
         return None
     return UnknownEnds(sum(each.count for each in found), min(each.first for each in found))

@@ -49,9 +49,9 @@ class Growth:
 
 def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
     """Lag that grows, per topic, and hot partitions; what stands still is found already."""
-    step = usual_step(facts.partitions)
+    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
     for of_topic in _by_topic(facts):
-        going = [partition for partition in of_topic if not found.explains(partition)]
+        going = [partition for partition in of_topic if partition.place not in explained]
         growth = _growth(going, step)
         if growth is not None:
             yield _lag_growing(facts, growth)
@@ -61,9 +61,10 @@ def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
 
 def growths(facts: GroupFacts, found: Standings) -> Iterator[Growth]:
     """The topics of which the lag grows; what stands still is found already."""
-    step = usual_step(facts.partitions)
+    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
     for of_topic in _by_topic(facts):
-        growth = _growth([partition for partition in of_topic if not found.explains(partition)], step)
+        going = [partition for partition in of_topic if partition.place not in explained]
+        growth = _growth(going, step)
         if growth is not None:
             yield growth
 

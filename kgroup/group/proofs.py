@@ -50,11 +50,14 @@ def _proofs(facts: GroupFacts) -> dict[Place, Proof]:
         return dict(_without_members(facts))
     found = standings(facts)
     proofs: dict[Place, Proof] = {}
+    readers: dict[str | None, ReaderStandsStill] = {}
     for partition in read_partitions(facts):
-        of_reader = found.of_reader(partition)
+        of_reader, member_id = found.of_reader(partition), partition.row.member_id
         if of_reader and has_unread(partition):
-            since_ms = max(one.still.since_ms for one in of_reader)
-            proofs[partition.place] = ReaderStandsStill(partitions=len(of_reader), since_ms=since_ms)
+            if member_id not in readers:
+                since_ms = max(one.still.since_ms for one in of_reader)
+                readers[member_id] = ReaderStandsStill(partitions=len(of_reader), since_ms=since_ms)
+            proofs[partition.place] = readers[member_id]
     for one in found.accused():
         place, proof = one.facts.place, one.still.proof
         if proof is not None:

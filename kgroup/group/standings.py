@@ -4,11 +4,11 @@ A partition by itself can only be silent. Whether that is a fault depends on the
 with another partition that is as far behind, or all of the group may stand still.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kgroup.group.commit_window import CommitWindow
-from kgroup.group.finding_model import GroupFacts, PartitionFacts
+from kgroup.group.finding_model import GroupFacts, PartitionFacts, Place
 from kgroup.group.membership import GroupKind, GroupState
 from kgroup.group.standstill import How, Standstill, is_behind, standstill, usual_step
 
@@ -44,10 +44,10 @@ class Standings:
         """Where the group, or else the member that owns a partition, stands still as a whole."""
         return self.group or self.members.get(partition.row.member_id or "", ())
 
-    def explains(self, partition: PartitionFacts) -> bool:
-        """Whether what is wrong with a partition is told by these."""
-        told = {one.facts.place for one in self.partitions}
-        return bool(self.of_reader(partition)) or partition.place in told
+    def explained(self, partitions: Iterable[PartitionFacts]) -> set[Place]:
+        """Those of which these tell what is wrong."""
+        of_readers = {partition.place for partition in partitions if self.of_reader(partition)}
+        return of_readers | {one.facts.place for one in self.partitions}
 
 
 def standings(facts: GroupFacts) -> Standings:

@@ -83,7 +83,8 @@ def _send(
 ) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
-    schema = pa.schema({"to": pa.int32(), "part": pa.binary()})
+    columns: list[tuple[str, pa.DataType]] = [("to", pa.int32()), ("part", pa.binary())]
+    schema = pa.schema(columns)
     for place, value in send(_values(batches)):
         yield pa.RecordBatch.from_pylist([{"to": place, "part": pickle.dumps(value)}], schema)
 
@@ -93,7 +94,8 @@ def _keep(
 ) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
-    schema = pa.schema({"rows": pa.int64(), "part": pa.binary()})
+    columns: list[tuple[str, pa.DataType]] = [("rows", pa.int64()), ("part", pa.binary())]
+    schema = pa.schema(columns)
     for made in make(_values(batches)):
         if isinstance(made, Note):
             row = {"rows": -1, "part": pickle.dumps(made.value)}

@@ -1,9 +1,10 @@
 """What kgroup asks of Spark. Importing this module does not import PySpark."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kgroup.spark.reductions import NewestRecords, Part, Reduction
@@ -11,6 +12,7 @@ from kgroup.spark.reductions import NewestRecords, Part, Reduction
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from kgroup.log.partition import SegmentFile
     from kgroup.log.scan import Newest, Slice
@@ -50,20 +52,27 @@ def reduced_slices(
 
 
 @contextmanager
-def kept_parts(
-    session: "SparkSession", segments: "Iterable[SegmentFile]", reduction: Reduction[Part]
+def kept_pieces(
+    session: "SparkSession",
+    segments: "Iterable[SegmentFile]",
+    reduction: Reduction[Part],
+    cut: Callable[[Part, int], Sequence[Part]],
 ) -> "Iterator[DataFrame]":
     """What the reduction leaves of each offsets partition, kept on the executors' disks to be read again.
 
-    Inside, every failure of Spark is raised as KgroupError.
+    What is left of a large one is not put together as a whole, but in as many pieces, made by `cut`, as tasks
+    have read it. Inside, every failure of Spark is raised as KgroupError.
     """
     from pyspark import StorageLevel
 
     from kgroup.spark.failure import raised_as_kgroup_error
+    from kgroup.spark.tasks import pack
 
     slices, task_bytes = _planned(session, segments)
+    tasks = pack(slices, task_bytes)
     with raised_as_kgroup_error("the Spark job failed"):
-        parts = _parts(session, slices, task_bytes, reduction).persist(StorageLevel.DISK_ONLY)
+        parts = merged_in_pieces(_read(session, tasks, reduction), _runs(tasks), reduction, cut)
+        parts = parts.persist(StorageLevel.DISK_ONLY)
         try:
             yield parts
         finally:
@@ -114,14 +123,21 @@ def _parts(
     session: "SparkSession", slices: "Iterable[Slice]", task_bytes: int, reduction: Reduction[Part]
 ) -> "DataFrame":
     """One row for each offsets partition."""
-    from kgroup.spark.reduced_source import ReducedDataSource, source_options
     from kgroup.spark.tasks import pack
 
     tasks = pack(slices, task_bytes)
+    parts = _read(session, tasks, reduction)
+    is_merged = max(_runs(tasks).values(), default=1) == 1
+    return parts if is_merged else merged_by_partition(parts, reduction)
+
+
+def _read(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part]) -> "DataFrame":
+    """One row for each run."""
+    from kgroup.spark.reduced_source import ReducedDataSource, source_options
+
     session.dataSource.register(ReducedDataSource)
     options = source_options(tasks, reduction)
-    parts = session.read.format(ReducedDataSource.name()).options(**options).load()
-    return parts if _each_partition_in_one_run(tasks) else merged_by_partition(parts, reduction)
+    return session.read.format(ReducedDataSource.name()).options(**options).load()
 
 
 def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataFrame":
@@ -135,20 +151,64 @@ def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataF
     )
 
 
+def merged_in_pieces(
+    parts: "DataFrame",
+    runs: Mapping[int, int],
+    reduction: Reduction[Part],
+    cut: Callable[[Part, int], Sequence[Part]],
+) -> "DataFrame":
+    """Merge the runs of each offsets partition, of which there are `runs`, in as many pieces."""
+    from kgroup.spark.reduced_source import SCHEMA
+
+    if max(runs.values(), default=1) == 1:
+        return parts
+    begins = dict(zip(runs, accumulate(runs.values(), initial=0), strict=False))
+    return (
+        parts.mapInArrow(partial(_cut, runs=runs, begins=begins, cut=cut), f"piece int, {_ddl(SCHEMA)}")
+        .repartitionById(sum(runs.values()), "piece")
+        .sortWithinPartitions("piece", "run")
+        .mapInArrow(partial(merge_sorted, reduction=reduction), SCHEMA)
+    )
+
+
+def _cut(
+    batches: "Iterator[pa.RecordBatch]",
+    runs: Mapping[int, int],
+    begins: Mapping[int, int],
+    cut: Callable[[Any, int], Sequence[Any]],
+) -> "Iterator[pa.RecordBatch]":
+    """Rows of `kgroup-reduced` in pieces; those of all offsets partitions are numbered together."""
+    import pyarrow as pa
+
+    from kgroup.spark.reduced_source import packed_row, unpack
+
+    for batch in batches:
+        for row in batch.to_pylist():
+            partition = row["offsets_partition"]
+            for number, part in enumerate(cut(unpack(row["part"]), runs[partition]), begins[partition]):
+                piece = packed_row(partition, row["run"], part)
+                yield piece.add_column(0, "piece", pa.array([number], pa.int32()))
+
+
+def _ddl(schema: "StructType") -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+
+
 def merge_sorted(
     batches: "Iterator[pa.RecordBatch]", reduction: Reduction[Any]
 ) -> "Iterator[pa.RecordBatch]":
     """Merge rows of `kgroup-reduced` that are sorted by offsets partition and run: one row per partition.
 
-    Holds a few parts of one partition at a time.
+    Those in pieces, which are sorted by piece and run: one row per piece. Holds a few parts at a time.
     """
     from kgroup.spark.reduced_source import packed_row, unpack
 
     rows = (row for batch in batches for row in batch.to_pylist())
-    for partition, of_partition in groupby(rows, key=lambda row: row["offsets_partition"]):
+    merged = groupby(rows, key=lambda row: (row["offsets_partition"], row.get("piece")))
+    for (partition, _), of_one in merged:
         first_run: int | None = None
         parts: list[Any] = []
-        for row in of_partition:
+        for row in of_one:
             first_run = row["run"] if first_run is None else first_run
             parts.append(unpack(row["part"]))
             if len(parts) == _MERGED_AT_ONCE:
@@ -157,6 +217,6 @@ def merge_sorted(
         yield packed_row(partition, first_run, reduction.merge(parts))
 
 
-def _each_partition_in_one_run(tasks: "Iterable[Task]") -> bool:
-    partitions = [run.offsets_partition for task in tasks for run in task.runs()]
-    return len(partitions) == len(set(partitions))
+def _runs(tasks: "Iterable[Task]") -> dict[int, int]:
+    """How many runs each offsets partition is read in."""
+    return Counter(run.offsets_partition for task in tasks for run in task.runs())

@@ -26,6 +26,7 @@ from kgroup.spark.reduced_source import SCHEMA, freeze_compiler, packed_row
 from kgroup.spark.reductions import Reduction
 
 SOURCE: Final = "kgroup-live"
+_SECRET: Final = "secret"  # passwords are in it; by this name Spark's own spark.redaction.regex knows it
 _TASKS_MAX: Final = 8  # of one micro-batch; each opens a connection
 
 Spans = Mapping[int, tuple[int, int]]
@@ -67,13 +68,13 @@ class LiveDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """The reader of the topic in the options."""
-        topic, reduction, offsets_max = pickle.loads(base64.b64decode(self.options["read"]))
+        topic, reduction, offsets_max = pickle.loads(base64.b64decode(self.options[_SECRET]))
         return LiveReader(topic, reduction, offsets_max)
 
 
 def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
     """What to read, what to make of it, and how many offsets a micro-batch may have, about."""
-    return {"read": base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
+    return {_SECRET: base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
 
 
 class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -186,8 +186,6 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     }
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
-        # Local executors live in the driver's JVM; sorting millions of rows of history takes more than 1 GB.
-        ours[_MEMORY] = "2g"
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
 
 

@@ -103,3 +103,20 @@ def test_a_log_without_commits_has_no_history(kgroup, tmp_path):
     ended = kgroup("lag-report", str(write(tmp_path, [])), "--windows", "15m")
     assert (ended.status, ended.out) == (1, "")
     assert "the log holds no commit" in ended.err
+
+
+@pytest.mark.parametrize("later_ms", [0, 400_000])
+def test_the_last_window_never_contradicts_what_is_found_of_a_group_at_that_time(history, later_ms):
+    """A window knows no other partition, so it may say UNKNOWN of what `--status` knows; but nothing else."""
+    now = str(json.loads((LIVES / "story.json").read_text())["stoppedMs"] + later_ms)
+    rows, _ = history(LIVES, "--windows", "20s", "--now", now, "-q")
+    judged, _ = history(LIVES, "--status", "--now", now, "-q")
+    statuses = {(row["group"], row["topic"], row["partition"]): row["status"] for row in judged}
+    last = max(row["window_start"] for row in rows)
+    told = [
+        (row["status"], statuses[row["group"], row["topic"], row["partition"]])
+        for row in rows
+        if row["window_start"] == last and row["status"] is not None
+    ]
+    assert {status for status, _ in told} >= ({"OK", "STOP"} if later_ms else {"OK", "UNKNOWN"})
+    assert [pair for pair in told if pair[0] not in ("UNKNOWN", pair[1])] == []

@@ -148,8 +148,10 @@ def test_a_page_on_one_group(kgroup):
         "",
         "Rules and their numbers (lags and offsets in records, times in epoch ms):",
         '  few-unread {"lag": 4, "advanced": 54, "commits": 10}: orders-0',
-        '  rhythm-broken {"last_commit_ms": 1795178392603, "unread_by_ms": 1795178399926, "went_on_until_ms":',
-        '    1795178490058, "silent_ms": 90132, "limit_ms": 45000, "longest_interval_ms": 2645, "usual_step":',
+        '  rhythm-broken {"last_commit_ms": 1795178392603, "unread_by_ms": 1795178399926,'
+        ' "went_on_until_ms":',
+        '    1795178490058, "silent_ms": 90132, "limit_ms": 45000, "longest_interval_ms": 2645,'
+        ' "usual_step":',
         "    6}: orders-1",
         '  few-unread {"lag": 5, "advanced": 54, "commits": 10}: orders-2, orders-3',
         "",

@@ -17,6 +17,7 @@ from kgroup.cli.lag_look import LagQuestion
 from kgroup.cli.lag_views import RowView
 from kgroup.cli.lag_watch import screen_lines, watch
 from kgroup.errors import SourceError
+from kgroup.group.lag_rules import RuleSet
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.net.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat, OutputOptions
@@ -66,8 +67,8 @@ def produce(kafka: kgroup.testing.Cluster, count: int) -> None:
     producer.flush(PATIENCE_S)
 
 
-def commit(kafka: kgroup.testing.Cluster, offset: int) -> None:
-    group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
+def commit(kafka: kgroup.testing.Cluster, offset: int, group_id: str = "g") -> None:
+    group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group_id})
     group.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)
     group.close()
 
@@ -95,6 +96,21 @@ def test_the_lag_and_its_growth_between_the_looks(
         (BEGIN_S * 1000, 90, None, None),
         (BEGIN_S * 1000 + 10_000, 110, 2.0, None),
         (BEGIN_S * 1000 + 20_000, 50, -2.0, 25_000),
+    ]
+
+
+def test_a_look_takes_for_proof_what_others_committed_since_the_look_before(
+    kafka: kgroup.testing.Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pauses = Pauses(lambda: commit(kafka, 70, "h"))
+    pauses.now_s = 2.0 * BEGIN_S  # long after all commits
+    looks = looks_at(kafka, pauses, LagQuestion(rules=RuleSet.KGROUP, quiet=True))
+    watch(looks, RowView(is_table=False), JSONL, 10, pauses.sleep)
+    looks.close()
+    assert rows_of(capsys, "group", "status", "rule") == [
+        ("g", "UNKNOWN", "perhaps-stopped"),
+        ("g", "STOP", "stopped"),
+        ("h", "UNKNOWN", "perhaps-stopped"),
     ]
 
 

@@ -46,17 +46,6 @@ def test_spark_judges_as_the_local_scan_judges(
 @pytest.mark.spark
 @pytest.mark.usefixtures("shared_session")
 @pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
-def test_spark_tells_the_history_that_the_local_scan_tells(
-    capture: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    local = report(capsys, str(capture), "--windows", "20s")
-    assert local[0].count("\n") > 5
-    assert report(capsys, str(capture), "--windows", "20s", "--spark") == local
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("shared_session")
-@pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
 def test_spark_finds_what_the_local_scan_finds(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     local = report(capsys, str(capture), "--stuck")
     assert local[0].count("\n") > 3
