@@ -1,5 +1,6 @@
 """Cut a segment into slices at batch boundaries, so that several processes can scan it."""
 
+import stat
 from io import FileIO
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,10 @@ def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[S
     """
     path = Path(path)
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if stat.S_ISFIFO(status.st_mode):
+            raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
+        size = status.st_size
         boundaries = [0]
         if size > target_bytes:
             boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)

@@ -1,5 +1,6 @@
 """Slices: they cover the segment, begin where batches begin, and change nothing about what is read."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,13 @@ def test_an_empty_file_is_one_empty_slice(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"nothing\.log"):
         split(tmp_path / "nothing.log", 0, 100)
+
+
+def test_a_pipe_is_told_from_a_file() -> None:
+    read_end, write_end = os.pipe()
+    try:
+        with pytest.raises(SourceError, match=f"/dev/fd/{read_end}: a pipe, which cannot be read in parts"):
+            split(f"/dev/fd/{read_end}", 0, 1000)
+    finally:
+        os.close(read_end)
+        os.close(write_end)
