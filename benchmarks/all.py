@@ -55,7 +55,7 @@ class Figures:
     start: start.Starts
     decode: dict[decode.Way, Speed]
     decode_command: dict[decode_command.Call, Speed]
-    lag_report: Cost
+    lag_report: dict[lag_report.Call, Cost]
     one_core: spark.Figures
     two_cores: spark.Figures
     replay: dict[replay.Way, Speed]
@@ -97,7 +97,8 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         with made_log(min(size, 100_000_000)) as smaller:
             commands = decode_command.measure([smaller], 2, (decode_command.Call.JSONL,))
         tell("lag-report")
-        reported = lag_report.measure([log], 3)
+        calls = (lag_report.Call.NOW, lag_report.Call.STATUS, lag_report.Call.HISTORY)
+        reported = lag_report.measure([log], 2, calls)
         tell("replay")
         replayed = replay.measure([log], 2)
         tell("Spark")
@@ -167,8 +168,18 @@ def _jsonl(figures: Figures) -> str:
 
 
 def _lag_report(figures: Figures) -> str:
-    cost = figures.lag_report
+    cost = figures.lag_report[lag_report.Call.NOW]
     return f"{cost.elapsed_seconds:.1f} s, {cost.cpu_seconds:.1f} s CPU, {cost.peak_mb} MB"
+
+
+def _lag_report_more(call: lag_report.Call) -> Callable[[Figures], str]:
+    def figure(figures: Figures) -> str:
+        cost, base = figures.lag_report[call], figures.lag_report[lag_report.Call.NOW]
+        return (
+            f"{cost.cpu_seconds / base.cpu_seconds:.1f} times ({cost.cpu_seconds:.1f} s, {cost.peak_mb} MB)"
+        )
+
+    return figure
 
 
 def _spark_cpu(figures: Figures) -> str:
@@ -246,6 +257,13 @@ ROWS: Final = (
     Row("the same, records per second", "decoding them one by one in Python", "decode", _beside_plain),
     Row("`kgroup decode -o jsonl`, whole process, one core", "-", "decode_command", _jsonl),
     Row("`kgroup lag-report -o csv`, whole process, peak memory", "-", "lag_report", _lag_report),
+    Row("with `--status`, CPU", "without", "lag_report", _lag_report_more(lag_report.Call.STATUS)),
+    Row(
+        "with `--windows 1h -o parquet`, all of a day",
+        "without: of now",
+        "lag_report",
+        _lag_report_more(lag_report.Call.HISTORY),
+    ),
     Row("Spark's CPU, all processes, session up", "the local scan", "spark", _spark_cpu),
     Row("Spark on two cores", "Spark on one", "spark", _spark_cores),
     Row("Spark's peak memory", "-", "spark", _spark_memory),

@@ -1,34 +1,51 @@
 """What a whole `kgroup lag-report` costs: `python -m benchmarks.lag_report [DIR]`.
 
-CPU, time and peak memory of the process, Python's own start included, with the rows thrown away. Without DIR
-a log is made first, and deleted afterwards.
+CPU, time and peak memory of the process, Python's own start included, with the rows thrown away: of now, with
+a status of each partition, and the history of the log. Without DIR a log of a day is made first, and deleted
+afterwards.
 """
 
 import argparse
+import os
+from enum import StrEnum
+
+from tabulate import tabulate
 
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.process import Cost, cost_of_kgroup
 
 
-def measure(paths: list[str], rounds: int, output_format: str = "csv") -> Cost:
-    """The cheapest of the rounds, by CPU."""
-    cost_of_kgroup("lag-report", "-q", "-o", output_format, *paths)  # brings the files into memory
-    costs = [cost_of_kgroup("lag-report", "-q", "-o", output_format, *paths) for _ in range(rounds)]
-    return min(costs, key=lambda cost: cost.cpu_seconds)
+class Call(StrEnum):
+    """The options of `kgroup lag-report`."""
+
+    NOW = "-o csv"
+    TABLE = "-o table"
+    STATUS = "-o csv --status"
+    HISTORY = f"-o parquet --output {os.devnull} --windows 1h"
+
+
+def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)) -> dict[Call, Cost]:
+    """The cheapest of the rounds, by CPU, after a first one that brings the files into memory."""
+    costs: dict[Call, list[Cost]] = {call: [] for call in calls}
+    for number in range(rounds + 1):
+        for call in calls:
+            cost = cost_of_kgroup("lag-report", "-q", *call.split(), *paths)
+            if number:
+                costs[call].append(cost)
+    return {call: min(found, key=lambda cost: cost.cpu_seconds) for call, found in costs.items()}
 
 
 def main() -> None:
-    """Read the command line and print a line for each format."""
+    """Read the command line and print a line for each call."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lag_report", description=__doc__)
     add_log_arguments(parser, size="1GB", rounds=3)
     given = parser.parse_args()
     with log_of(given) as paths:
-        for output_format in ("csv", "table"):
-            cost = measure(paths, given.rounds, output_format)
-            print(
-                f"-o {output_format}: {cost.cpu_seconds:.2f} s CPU, {cost.elapsed_seconds:.2f} s,"
-                f" peak RSS {cost.peak_mb} MB"
-            )
+        rows = [
+            (f"lag-report {call}", cost.cpu_seconds, cost.elapsed_seconds, cost.peak_mb)
+            for call, cost in measure(paths, given.rounds).items()
+        ]
+    print(tabulate(rows, headers=("", "CPU s", "s", "peak MB"), floatfmt=("", ".2f", ".2f", ".0f")))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`lag-report --watch`: look again and again, on a screen that stays or look after look."""
 
+import os
 import sys
 import time
 from bisect import bisect_right
@@ -60,7 +61,8 @@ def watch(
 
 
 def _shown(view: RowView, output: OutputOptions, seconds: float) -> AbstractContextManager[Show]:
-    if output.format is OutputFormat.TABLE and sys.stdout.isatty():
+    # Without a cursor that can go back there is no screen that stays, so looks follow one another.
+    if output.format is OutputFormat.TABLE and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return _on_screen(view, seconds)
 
     def show(look: Look | None, failure: str | None) -> None:

@@ -49,7 +49,8 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         baseline = _baseline_ms(generations, run)
         evidence += f"; otherwise one every {_seconds(baseline)}" if baseline is not None else ""
         if returning:
-            evidence += f"; {_listed([_name(who) for who in returning])} joined and was gone again"
+            were = "was" if len(returning) == 1 else "were"
+            evidence += f"; {_listed([_name(who) for who in returning])} joined and {were} gone again"
         yield _pattern(
             "rebalance-storm",
             run,

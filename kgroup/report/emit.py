@@ -7,6 +7,7 @@ streams: a row is written when it comes (tables: in chunks), whatever the number
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,7 +112,8 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
     with _opened(output) as stream:
         is_array = output.format is OutputFormat.JSON
-        _write_lines(_json_array_lines(map(JsonText, texts)) if is_array else texts, output, stream)
+        lines = (to_json(JsonText(text)) for text in texts)
+        _write_lines(_json_array_lines(lines) if is_array else lines, output, stream)
 
 
 def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
@@ -185,8 +187,18 @@ class JsonText(str):
 
 
 def to_json(value: object) -> JsonText:
-    """JSON on one line. Bytes are hex, enums their values, sets sorted lists, and anything else its text."""
-    return value if isinstance(value, JsonText) else JsonText(_ENCODER.encode(value))
+    """JSON on one line. Bytes are hex, enums their values, sets sorted lists, and anything else its text.
+
+    What a terminal might obey is escaped: it reads back as what it was.
+    """
+    text = value if isinstance(value, JsonText) else _ENCODER.encode(value)
+    return JsonText(text if text.isprintable() else _UNPRINTABLE.sub(_json_escape, text))
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    """`\\u202e`; what is beyond the first plane as the two halves that JSON has for it. Spaces stay."""
+    text = found[0]
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def _plain(value: object) -> object:
@@ -203,6 +215,8 @@ def _plain(value: object) -> object:
             return str(value)
 
 
+# Other than letters and marks, digits, punctuation and symbols, most of which \\w and ASCII are.
+_UNPRINTABLE = re.compile(r"[^\w\x20-\x7e]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
 
@@ -285,6 +299,8 @@ def _csv_field(value: object, kind: Kind) -> object:
         return "true" if value else "false"
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, str):  # one line for each row, and nothing that a terminal obeys; JSON is exact
+        return printable(value)
     return value.hex() if isinstance(value, bytes) else value
 
 

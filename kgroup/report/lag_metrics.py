@@ -12,6 +12,7 @@ from typing import Final
 from kgroup.report.emit import Row
 from kgroup.report.lag_by import By
 from kgroup.report.lag_sums import sum_rows
+from kgroup.report.table import printable
 
 _Sample = tuple[Mapping[str, object], float | int]
 """Labels and value; a label that is None is empty."""
@@ -174,6 +175,6 @@ def _gauge(name: str, help_text: str, samples: Iterable[_Sample]) -> Iterator[st
 
 
 def _escaped(text: object) -> str:
-    """A label's value: what a client calls itself may hold anything."""
-    plain = "" if text is None else str(text)
+    """A label's value: what a client calls itself may hold anything, also what a terminal obeys."""
+    plain = "" if text is None else "\n".join(map(printable, str(text).split("\n")))
     return plain.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.report.emit import naming_the_file
+from kgroup.report.table import printable
 
 _DATA_MARK: Final = "/*DATA*/null"
 
@@ -16,11 +17,24 @@ def write_page(template: str, data: object, path: Path) -> None:
 
     The page needs no network. Raises SourceError if the file cannot be written.
     """
-    text = json.dumps(data, separators=(",", ":"))
+    text = json.dumps(_printable(data), separators=(",", ":"))
     # Inside a script element only these could end it, or start another.
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     page = files("kgroup.report").joinpath(template).read_text(encoding="utf-8")
     write_text([page.replace(_DATA_MARK, text)], path)
+
+
+def _printable(data: object) -> object:
+    """`data` whose names are `printable`: a browser obeys a name's bidirectional marks as a terminal does."""
+    match data:
+        case str():
+            return printable(data)
+        case list() | tuple():
+            return [_printable(each) for each in data]
+        case dict():
+            return {_printable(key): _printable(each) for key, each in data.items()}
+        case _:
+            return data
 
 
 def write_text(parts: Iterable[str], path: Path) -> None:

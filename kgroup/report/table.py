@@ -5,12 +5,15 @@ long cells; nothing is cut off, because a shortened group id is no use at three 
 characters never reach the terminal: group ids and client ids are whatever a client sent.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 GAP = "  "  # between the columns of tabulate's format "plain"
-_NARROWEST_TEXT = 12  # text is not wrapped narrower than this; the terminal wraps what still does not fit
+_NARROWEST_TEXTS = (12, 10, 8)  # tried in turn; the terminal wraps what does not fit even then
+_WORD = re.compile(r"[^ ]+ *| +")
+_PIECE = re.compile(r"[^-_./:,]+[-_./:,]*|[-_./:,]+")
 
 
 def printable(text: str) -> str:
@@ -62,10 +65,7 @@ def render_table(
     if show_headings:
         yield from _lines(columns, [headings], widths)
     while chunk:
-        widths = [
-            width if column.wraps and width_max is not None else max(width, cell_width)
-            for column, width, cell_width in zip(columns, widths, _cell_widths(columns, chunk), strict=True)
-        ]
+        widths = _grown(columns, widths, _cell_widths(columns, chunk), width_max)
         yield from _lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
 
@@ -89,11 +89,28 @@ def _wrapped(cell: str, width: int) -> str:
     # tabulate's own wrapping takes a cell that says False for a truth value, and shows True.
     if display_width(cell) <= width:
         return cell
-    from wcwidth import wrap
+    lines = [""]
+    for piece in _pieces(cell, width):
+        if display_width((lines[-1] + piece).rstrip(" ")) <= width:
+            lines[-1] += piece
+        else:
+            lines.append(piece)
+    return "\n".join(line.rstrip(" ") for line in lines if line)
 
-    first, *others = wrap(cell, width, drop_whitespace=False)
-    # A space for which there was no room any more would indent the next line.
-    return "\n".join([first, *(line.lstrip(" ") for line in others)])
+
+def _pieces(cell: str, width: int) -> Iterator[str]:
+    """What stays on one line: words; of a longer one what is between its separators; else what fits."""
+    for word in _WORD.findall(cell):
+        if display_width(word.rstrip(" ")) <= width:
+            yield word
+            continue
+        for piece in _PIECE.findall(word):
+            if display_width(piece.rstrip(" ")) <= width:
+                yield piece
+                continue
+            from wcwidth import wrap
+
+            yield from wrap(piece, width, break_on_hyphens=False, drop_whitespace=False)
 
 
 def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:
@@ -103,24 +120,59 @@ def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> l
 def _widths(
     columns: Sequence[TableColumn], headings: list[str], cell_widths: list[int], width_max: int | None
 ) -> list[int]:
-    """Narrow the widest columns until the table fits, or until every column is as narrow as it may be.
+    """Widths of columns: as their cells are, or with `width_max` as much narrower as it takes.
 
-    Ends because each turn takes one from a width that is above its floor.
+    Where nothing takes it, texts are as narrow as still reads well.
     """
     widths = [max(len(heading), width) for heading, width in zip(headings, cell_widths, strict=True)]
     if width_max is None:
         return widths
-    room = width_max - len(GAP) * (len(widths) - 1)
-    floors = [
-        max(_longest_piece(heading), min(width, _NARROWEST_TEXT) if column.wraps else width)
-        for column, heading, width in zip(columns, headings, cell_widths, strict=True)
+    tried = []
+    for narrowest in _NARROWEST_TEXTS:
+        floors = [
+            max(_longest_piece(heading), min(width, narrowest) if column.wraps else width)
+            for column, heading, width in zip(columns, headings, cell_widths, strict=True)
+        ]
+        narrowed = _narrowed(widths, floors, width_max)
+        if _total(narrowed) <= width_max:
+            return narrowed
+        tried.append(narrowed)
+    return tried[0]
+
+
+def _grown(
+    columns: Sequence[TableColumn], widths: list[int], cell_widths: list[int], width_max: int | None
+) -> list[int]:
+    """The widths for the next rows: with `width_max` texts keep theirs, or make room for longer numbers."""
+    grown = [
+        width if column.wraps and width_max is not None else max(width, cell_width)
+        for column, width, cell_width in zip(columns, widths, cell_widths, strict=True)
     ]
-    while sum(widths) > room:
-        above = [i for i in range(len(widths)) if widths[i] > floors[i]]
+    if width_max is None or grown == widths:
+        return grown
+    floors = [
+        min(width, _NARROWEST_TEXTS[0]) if column.wraps else width
+        for column, width in zip(columns, grown, strict=True)
+    ]
+    return _narrowed(grown, floors, max(width_max, _total(widths)))
+
+
+def _narrowed(widths: list[int], floors: list[int], width_max: int) -> list[int]:
+    """The widest columns narrower until all fit, or until every one is as narrow as it may be.
+
+    Ends because each turn takes one from a width that is above its floor.
+    """
+    narrowed = list(widths)
+    while _total(narrowed) > width_max:
+        above = [i for i in range(len(narrowed)) if narrowed[i] > floors[i]]
         if not above:
             break
-        widths[max(above, key=lambda i: (widths[i], -i))] -= 1
-    return widths
+        narrowed[max(above, key=lambda i: (narrowed[i], -i))] -= 1
+    return narrowed
+
+
+def _total(widths: list[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def _longest_piece(heading: str) -> int:

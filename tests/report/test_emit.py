@@ -6,7 +6,17 @@ from datetime import UTC, datetime
 import pytest
 
 from kgroup.errors import InputError, SourceError
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, iso_time, short_duration
+from kgroup.report.emit import (
+    Column,
+    JsonText,
+    Kind,
+    OutputFormat,
+    OutputOptions,
+    emit,
+    iso_time,
+    short_duration,
+    to_json,
+)
 
 COLUMNS = (
     Column(name="group"),
@@ -198,3 +208,20 @@ def test_times(time_ms, shown):
 )
 def test_durations(duration_ms, shown):
     assert short_duration(duration_ms) == shown
+
+
+HOSTILE = "\x1b[31mred \x9b2J \u202egnp \x7f \u2028 \U000e0041 日本 😀 e\u0301 a\r\n"
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv"])
+def test_no_format_hands_a_terminal_what_it_would_obey(emitted, output_format):
+    columns = [Column(name="group"), Column(name="names", kind=Kind.NESTED)]
+    written = emitted([{"group": HOSTILE, "names": [{"id": HOSTILE}]}], output_format, columns)
+    assert all(line.isprintable() for line in written.split("\n"))
+    assert all(shown in written for shown in ("日本", "😀", "e\u0301"))
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "\ud800 alone", '"\\'])
+def test_json_reads_back_as_what_it_was(text):
+    assert json.loads(to_json({"group": text})) == {"group": text}
+    assert json.loads(to_json(JsonText(json.dumps(text, ensure_ascii=False)))) == text

@@ -59,6 +59,34 @@ def test_a_line_that_is_just_full_does_not_indent_the_next_one():
     assert lines == ["WHY", "twelve chars", "and more"]
 
 
+def test_a_wrapped_text_breaks_between_words_then_at_separators_and_last_within_a_name():
+    text = "no members for 1m 19s; orders.payments_reconciliation/nightly and 日本語日本語日本語"
+    assert table(["EVIDENCE"], [text], width_max=16)[1:] == [
+        "no members for",
+        "1m 19s; orders.",
+        "payments_",
+        "reconciliation/",
+        "nightly and",
+        "日本語日本語日本",
+        "語",
+    ]
+
+
+def test_texts_are_narrowed_further_only_where_that_makes_the_table_fit():
+    rows = ["assign-cooperative", "inventory_stock", "67"]
+    fits = table(["GROUP", "TOPIC", "LAG"], rows, right=["LAG"], width_max=27)
+    assert fits == ["GROUP       TOPIC       LAG", "assign-     inventory_   67", "cooperativ  stock", "e"]
+    never = table(["GROUP", "TOPIC", "LAG"], rows, right=["LAG"], width_max=5)
+    assert never[1:] == ["assign-       inventory_     67", "cooperative   stock"]
+
+
+def test_later_and_longer_numbers_take_their_room_from_the_texts():
+    lines = table(
+        ["N", "WHAT"], ["1", "x" * 30], ["1234", "x" * 30], right=["N"], width_max=20, rows_at_once=1
+    )
+    assert max(map(len, lines)) == 20
+
+
 def test_numbers_never_wrap():
     lines = table(["A", "B"], ["123456789012345678", "123456789012345678"], right=["A", "B"], width_max=10)
     assert lines[-1] == "123456789012345678  123456789012345678"
