@@ -17,12 +17,12 @@ from typer.exceptions import TyperException
 
 from kgroup import __version__
 from kgroup.cli.bundle import unbundled
+from kgroup.cli.completion import answering_a_shell, script_for
 from kgroup.cli.example import Example
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.cli.usage_error import usage_error_line
 from kgroup.errors import KgroupError
-from kgroup.report.table import printable
 
 COMMANDS: Final = {
     "assign": "Say which member gets which partition.",
@@ -52,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run kgroup with `arguments` (by default the process's) and exit."""
     # typer brings pydantic, which would search every installed package for plugins: 15 ms of each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    build_app()(args=arguments, prog_name="kgroup")
+    with answering_a_shell():
+        build_app()(args=arguments, prog_name="kgroup")
     sys.exit(0)
 
 
@@ -142,6 +143,9 @@ class CommandGroup(TyperGroup):
         if not args and not ctx.resilient_parsing:  # which it is for shell completion and the man pages
             print(ctx.get_help(), file=sys.stderr)
             raise typer.Exit(2)
+        if args[:1] == ["--show-completion"] and len(args) == 2:  # typer knows only the shell that runs it
+            print(script_for(args[1]))
+            raise typer.Exit()
         with _quiet_when_nobody_reads():
             parsed: list[str] = super().parse_args(ctx, args)
         return parsed
@@ -155,8 +159,7 @@ class CommandGroup(TyperGroup):
 
 
 def _failed(why: str, exit_code: int) -> int:
-    one_line = printable(" ".join(why.split()))
-    say(one_line)
+    say(" ".join(why.split()))
     return exit_code
 
 

@@ -23,7 +23,7 @@ from kgroup.net.consumer_properties import member_settings
 from kgroup.net.first_contact import require_broker
 from kgroup.net.login import Login
 from kgroup.net.member_connection import Security
-from kgroup.net.properties import ConnectionOptions, client_config, parse_servers
+from kgroup.net.properties import ConnectionOptions, client_config, is_utf_8, parse_servers
 from kgroup.report.emit import OutputFormat
 
 EXAMPLES: Final = (
@@ -186,6 +186,9 @@ def join(
     }
     properties = {**properties, **{key: value for key, value in said.items() if value is not None}}
     settings = member_settings(group, properties)
+    for text in (group, *(topics or ()), settings.client_id, settings.group_instance_id or ""):
+        if not is_utf_8(text):
+            raise InputError(f"{text}: names of groups, topics and clients are UTF-8")
     servers, config = parse_servers(bootstrap_server), client_config(properties)
     stop = asyncio.Event()
     created = []

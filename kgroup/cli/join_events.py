@@ -62,7 +62,7 @@ class MemberEvents:
         self._say(
             "read",
             f"{partition[0]}:{partition[1]} offsets {records[0].offset} to {records[-1].offset}, "
-            f"{len(records)} records; position {at}, high watermark {end}",
+            f"{len(records)} record{'' if len(records) == 1 else 's'}; position {at}, high watermark {end}",
             topic=partition[0],
             partition=partition[1],
             records=len(records),

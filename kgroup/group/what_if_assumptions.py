@@ -61,8 +61,8 @@ def _about_members(changes: Changes, schedule: Schedule) -> Iterator[str]:
         )
     if changes.more_members:
         yield (
-            f"{changes.more_members} more members (what-if-1, ...) subscribe as the first one does and are"
-            " there whenever the group is"
+            f"{changes.more_members} more (what-if-1, ...) subscribe as the first member does, and are there"
+            " whenever the group is"
         )
     if changes.partitions:
         yield "the topics have the partitions of --partitions from the first generation on"

@@ -139,7 +139,9 @@ def send_command(path: Path, command: Mapping[str, Any]) -> Any:
             with connection.makefile("rb") as answers:
                 line = answers.readline(_LINE_MAX)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            raise SourceError("no kgroup serve of yours has its first node on that port") from error
+            raise SourceError(
+                "no kgroup serve of yours has its first node on that port: see --port"
+            ) from error
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
     if not line:

@@ -89,7 +89,26 @@ class _Contact:
         versions = self._exchange(connection, _API_VERSIONS, 0, b"", is_tls)
         # Whoever wants SASL closes the connection on any other question before it.
         if "SASL" not in self._protocol and _speaks_metadata(versions):
-            self._exchange(connection, _METADATA, _METADATA_VERSION, _NO_TOPICS, is_tls)
+            answer = self._exchange(connection, _METADATA, _METADATA_VERSION, _NO_TOPICS, is_tls)
+            self._require_one_reachable(_advertised(answer))
+
+    def _require_one_reachable(self, brokers: Sequence[tuple[str, int]]) -> None:
+        """Clients go on to the addresses that brokers give of themselves, which may be right elsewhere."""
+        problems = []
+        for host, port in brokers:
+            if (host, port) == self._address:
+                return
+            try:
+                socket.create_connection((host, port), timeout=self._left()).close()
+                return
+            except (OSError, UnicodeError) as error:
+                problems.append(f"{host}:{port} ({error_reason(error)})")
+        if problems:
+            more = f" and {len(problems) - 2} more" if len(problems) > 2 else ""
+            raise _ProblemError(
+                f"it sends clients to {', '.join(problems[:2])}{more}",
+                "what do the brokers' advertised.listeners say?",
+            )
 
     def _connected(self) -> socket.socket:
         try:
@@ -170,6 +189,24 @@ def _speaks_metadata(versions: bytes) -> bool:
         api == _METADATA and first <= _METADATA_VERSION <= last
         for api, first, last in struct.iter_unpack(">hhh", entries)
     )
+
+
+def _advertised(answer: bytes) -> list[tuple[str, int]]:
+    """Hosts and ports of the brokers in a Metadata answer of version 1; none if it is not one."""
+    brokers = []
+    at = 4
+    try:
+        (count,) = struct.unpack_from(">i", answer)
+        for _ in range(count):
+            (given,) = struct.unpack_from(">h", answer, at + 4)
+            size = max(given, 0)
+            host = answer[at + 6 : at + 6 + size].decode()
+            port, rack_size = struct.unpack_from(">ih", answer, at + 6 + size)
+            brokers.append((host, port))
+            at += 6 + size + 6 + max(rack_size, 0)
+    except (struct.error, UnicodeDecodeError):
+        return []
+    return brokers
 
 
 def error_reason(error: Exception) -> str:

@@ -82,6 +82,8 @@ class ConnectionOptions:
             key, equals, value = given.partition("=")
             if not equals or not key.strip():
                 raise InputError(f"-X {given}: give KEY=VALUE, like -X security.protocol=SSL")
+            if not is_utf_8(given):
+                raise InputError(f"-X {given}: not UTF-8")
             _require_known(key.strip())
             merged[key.strip()] = value.strip()
         return merged
@@ -104,14 +106,30 @@ def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
             raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near[0]}?")
 
 
+def _can_be_host(host: str) -> bool:
+    try:
+        return bool(host.encode("idna"))
+    except UnicodeError:
+        return False
+
+
+def is_utf_8(text: str) -> bool:
+    """Whether it can be sent; what a command line has of other encodings comes in as lone surrogates."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
     """`host:port,host` as hosts and ports; the port is Kafka's own if there is none. Raises InputError."""
     servers = []
     for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
+        if "://" in server:
+            raise InputError(
+                f"--bootstrap-server {server}: give HOST:PORT, without {server.split('//')[0]}//"
+            )
         host, colon, port = server.rpartition(":")
         if not colon or "]" in port:
             host, port = server, str(DEFAULT_PORT)
-        if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
+        if not _can_be_host(host.strip("[]")) or not port.isdigit() or not 0 < int(port) < 65_536:
             raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
         servers.append((host.strip("[]"), int(port)))
     if not servers:

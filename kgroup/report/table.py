@@ -133,7 +133,8 @@ def _widths(
             max(_longest_piece(heading), min(width, narrowest) if column.wraps else width)
             for column, heading, width in zip(columns, headings, cell_widths, strict=True)
         ]
-        narrowed = _narrowed(widths, floors, width_max)
+        of_numbers = ["" if column.wraps else column.heading for column in columns]
+        narrowed = _narrowed(widths, floors, width_max, of_numbers)
         if _total(narrowed) <= width_max:
             return narrowed
         tried.append(narrowed)
@@ -154,12 +155,13 @@ def _grown(
         min(width, _NARROWEST_TEXTS[0]) if column.wraps else width
         for column, width in zip(columns, grown, strict=True)
     ]
-    return _narrowed(grown, floors, max(width_max, _total(widths)))
+    return _narrowed(grown, floors, max(width_max, _total(widths)), [""] * len(columns))
 
 
-def _narrowed(widths: list[int], floors: list[int], width_max: int) -> list[int]:
+def _narrowed(widths: list[int], floors: list[int], width_max: int, headings: list[str]) -> list[int]:
     """The widest columns narrower until all fit, or until every one is as narrow as it may be.
 
+    A column is at once as narrow as the longest line of its wrapped heading, if it has one.
     Ends because each turn takes one from a width that is above its floor.
     """
     narrowed = list(widths)
@@ -167,7 +169,10 @@ def _narrowed(widths: list[int], floors: list[int], width_max: int) -> list[int]
         above = [i for i in range(len(narrowed)) if narrowed[i] > floors[i]]
         if not above:
             break
-        narrowed[max(above, key=lambda i: (narrowed[i], -i))] -= 1
+        widest = max(above, key=lambda i: (narrowed[i], -i))
+        lines = _wrapped(headings[widest], narrowed[widest] - 1).split("\n")
+        longest = max(map(display_width, lines)) or narrowed[widest]
+        narrowed[widest] = max(floors[widest], min(narrowed[widest] - 1, longest))
     return narrowed
 
 

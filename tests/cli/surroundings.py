@@ -47,7 +47,8 @@ def everything(folder: Path, logs: Path) -> Iterator[dict[str, str]]:
         made |= {"unused": address(unused), "folder": str(folder), "logs": str(logs)}
         kafka = stack.enter_context(kgroup.testing.cluster(topics={"orders": 3}))
         stack.enter_context(member(kafka.bootstrap))
-        yield made | {"real": kafka.bootstrap}
+        elsewhere = stack.enter_context(kgroup.testing.cluster())
+        yield made | {"real": kafka.bootstrap, "elsewhere": tell_wrong_address(elsewhere)}
 
 
 @contextmanager
@@ -116,6 +117,15 @@ def tls_handler(folder: Path) -> Handler:
             listen(secured)
 
     return speak
+
+
+def tell_wrong_address(cluster: kgroup.testing.Cluster) -> str:
+    """Have its broker send clients to an address that is right elsewhere only; gives the one that works."""
+    assert cluster._server is not None
+    bootstrap = cluster.bootstrap
+    broker = cluster._server.cluster.members[1]
+    broker.host, broker.port = "kafka-1.invalid", 9092
+    return bootstrap
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kgroup.assignors.registry import Protocol
+from kgroup.cli.options import Given
 from kgroup.cli.replay_source import opened_reader
 from kgroup.errors import InputError
 from kgroup.group.timeline_model import Timeline
@@ -18,7 +19,7 @@ LIVES = sorted(FIXTURES.glob("*/lives"))
 
 
 def recorded_groups(folder: Path, pattern: str) -> dict[str, Timeline]:
-    with opened_reader([str(folder)], None, [pattern]) as reader:
+    with opened_reader(Given(paths=(str(folder),), connection=None), [pattern]) as reader:
         return reader.read(lambda _: None).timelines
 
 

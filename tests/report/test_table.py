@@ -42,10 +42,10 @@ def test_wide_characters_take_two_columns_and_combining_marks_none():
 
 def test_a_table_too_wide_wraps_its_headings_first():
     assert table(["GROUP", "LOG-END-OFFSET"], ["orders", "7"], right=["LOG-END-OFFSET"], width_max=15) == [
-        "GROUP      LOG-",
-        "           END-",
-        "         OFFSET",
-        "orders        7",
+        "GROUP     LOG-",
+        "          END-",
+        "        OFFSET",
+        "orders       7",
     ]
 
 

@@ -7,6 +7,7 @@ What the log alone cannot give is printed as held, with the reason, and not coun
 from collections.abc import Iterator
 from pathlib import Path
 
+from kgroup.cli.options import Given
 from kgroup.cli.replay_source import opened_reader
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.timeline_model import CauseKind, Generation, Timeline
@@ -20,7 +21,7 @@ Place = tuple[int | None, int | None]
 
 def cases(path: Path) -> Iterator[Case]:
     try:
-        with opened_reader([str(path)], None, ["*"]) as reader:
+        with opened_reader(Given(paths=(str(path),), connection=None), ["*"]) as reader:
             timelines = reader.read(lambda _: None).timelines
     except KgroupError as error:
         raise VectorError(str(error)) from error
