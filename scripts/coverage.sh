@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run the tests and say how much of the pure packages they reach, by branches. Fails below what pyproject.toml asks for.
-# Arguments go to pytest; with them nothing is asked for: `sh scripts/coverage.sh tests/group`.
+# Run the tests of the pure packages and say how much of these they reach, by branches. Fails below what pyproject.toml
+# asks for. Arguments go to pytest; with them nothing is asked for: `sh scripts/coverage.sh tests/group`.
 set -eu
 sh "$(dirname "$0")/install.sh" dev
 cd "$(dirname "$0")/.."
@@ -10,10 +10,13 @@ export PATH
 measured() {
     pytest -q --cov --cov-report= --cov-fail-under=0 "$@"
 }
-measured -rs -n 2 --dist loadgroup "$@"
 if [ $# -gt 0 ]; then
+    measured -rs -n 2 --dist loadgroup "$@"
     exec coverage report --sort=cover --skip-covered --fail-under=0
 fi
+# The other packages' tests start processes and Sparks; what they reach here is not counted.
+measured -rs -n 2 --dist loadgroup \
+    tests/protocol tests/log tests/assignors tests/group tests/broker tests/sim
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.
 measured --cov-append -p tests.log.uncompiled \
     tests/log/test_scan.py tests/log/test_scan_crc.py tests/log/test_scan_keys.py tests/log/test_scan_newest.py \

@@ -54,6 +54,8 @@ class History:
 
     def rows(self, commits: KeyedCommits, ends: AskedEnds) -> Iterator[KeyedRows]:
         """The rows of all keys, some ten thousand at a time; they lack the columns that `with_keys` adds."""
+        if len(self.windows) == 0:
+            return
         keys_max = max(_ROWS_AT_ONCE // (len(self.windows) + 1), 1)
         for block in commits.blocks(keys_max):
             logged = _logged(block, commits)

@@ -75,7 +75,8 @@ def history_on_spark(
             told = jobs.of_each_part(parts, partial(_told_of, options=options))
         history = plan_history((part.extent for part in told), options)
         ranges = KeyRanges.of(told, len(history.windows))
-        makers = Makers.of(told, min(len(ranges), _MAKERS_MAX))
+        # Few rows may still be of many topic partitions, whose logs have to be looked into.
+        makers = Makers.of(told, min(max(len(ranges), jobs.cores_of(session)), _MAKERS_MAX))
         commits = exchange.sent(parts, partial(_by_maker, options=options, makers=makers), makers.count)
         past_logs = _logs_of_data(logs.sources)
         make = partial(_rows, history=history, past_logs=past_logs, makers=makers, ranges=ranges)

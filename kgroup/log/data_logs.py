@@ -54,7 +54,7 @@ class DataLogs:
     def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
         """The same for many times, which must rise."""
         found = self._find(topic, partition)
-        return log_ends_at(found[1], times_ms) if found else [None] * len(times_ms)
+        return log_ends_at(found[1], times_ms, end_now=found[0]) if found else [None] * len(times_ms)
 
     def parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
         """What the offsets from `offset` on are made of; None if the log is not here."""

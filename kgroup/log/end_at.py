@@ -21,13 +21,15 @@ def log_end_at(folder: PartitionFolder, time_ms: int) -> int | None:
     return log_ends_at(folder, [time_ms])[0]
 
 
-def log_ends_at(folder: PartitionFolder, times_ms: Sequence[int]) -> list[int | None]:
-    """The same for many times, which must rise."""
+def log_ends_at(
+    folder: PartitionFolder, times_ms: Sequence[int], end_now: int | None = None
+) -> list[int | None]:
+    """The same for many times, which must rise; `end_now` is the log's end, if it is known already."""
     segments = [
         _Segment(segment, is_last=number == len(folder.segments))
         for number, segment in enumerate(folder.segments, 1)
     ]
-    end_now = folder.log_end_offset()
+    end_now = end_now or folder.log_end_offset()
     ends: list[int | None] = []
     older = 0  # so many segments hold nothing newer
     for time_ms in times_ms:

@@ -108,11 +108,11 @@ def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tup
     from kgroup.spark.tasks import bytes_of, split_segments, task_bytes_for
 
     segments = tuple(segments)
-    task_bytes = task_bytes_for(bytes_of(segments), _cores(session))
+    task_bytes = task_bytes_for(bytes_of(segments), cores_of(session))
     return split_segments(segments, task_bytes), task_bytes
 
 
-def _cores(session: "SparkSession") -> int:
+def cores_of(session: "SparkSession") -> int:
     """How many tasks run at a time; a Spark Connect server does not say."""
     from kgroup.spark.shipping import is_connected
 

@@ -179,8 +179,6 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     ours = {
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Parts of a log are large rows, and Python workers get them by the batch: ten thousand, without this.
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

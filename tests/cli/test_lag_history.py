@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyarrow import parquet
 
 from tests.compat.captures import FIXTURES
 from tests.log.offsets_log import batch, commit, write
@@ -72,6 +73,41 @@ def test_the_last_window_says_what_the_report_says_and_a_deleted_group_is_only_i
     }
     assert at_the_end == committed
     assert "gone-group" in {row["group"] for row in rows} - {group for group, *_ in committed}
+
+
+@pytest.mark.parametrize("span", [("--since", "2030-01-01T00:00Z"), ("--now", "2020-01-01T00:00Z")])
+def test_of_a_time_without_commits_there_is_nothing_to_say(history, span):
+    assert history(LIVES, "--windows", "30s", *span) == ([], "")
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "parquet"])
+def test_numbers_at_the_edge_of_what_a_log_can_hold_are_no_ground_for_anything(
+    kgroup, tmp_path, output_format
+):
+    """Differences of such offsets have no room in 64 bits."""
+    most = 2**63 - 1
+    records = [commit("g", "t", 0, 5), *(edge("t", offset) for offset in (most, -most - 1))]
+    segment = write(tmp_path, [batch(0, records)])
+    there = tmp_path / "out"
+    ended = kgroup("lag-report", str(segment), "--windows", "1s", "-o", output_format, "--output", str(there))
+    assert ended.status == 0
+    (row,) = (
+        [json.loads(line) for line in there.read_text().splitlines()]
+        if output_format == "jsonl"
+        else parquet.read_table(there).to_pylist()
+    )
+    assert (row["current_offset"], row["progress"], row["lag"], row["status"]) == (
+        -most - 1,
+        None,
+        None,
+        None,
+    )
+
+
+def edge(topic, offset):
+    """A commit of this offset in the same second as that of offset 5."""
+    key, value = commit("g", topic, 0, 5)
+    return key, value.replace((5).to_bytes(8, "big", signed=True), offset.to_bytes(8, "big", signed=True), 1)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
 """Run by `test_cluster.py` in a process of its own, as a process has one Spark: `MASTER CAPTURE FOLDER`.
 
-Writes to FOLDER what a lag report of CAPTURE says on the cluster, which loses an executor meanwhile.
+Writes to FOLDER what a lag report of CAPTURE says on the cluster, which loses an executor meanwhile, and
+what a history says when all executors that made and kept its rows are lost before these are fetched.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from kgroup.cli.app import main
 from kgroup.log.scan import Newest, Slice, merge, newest
 from kgroup.spark import reductions
 from kgroup.spark import session as session_module
+from kgroup.spark.exchange import KeptBatches
 from kgroup.spark.session import open_session
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
     from pyspark.sql import SparkSession
 
 CONF = {
@@ -29,6 +32,12 @@ CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+
+def executor(*_: Any) -> int:
+    """The process that this worker, a child of PySpark's daemon, works for: the daemon is a child of it."""
+    daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+    return int(daemon.rpartition(")")[2].split()[1])
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,7 @@ class LosesItsExecutorOnce:
         found = newest(slices)
         if not Path(self.marker).exists():
             Path(self.marker).touch()
-            # This worker is a child of PySpark's daemon, and that one of the executor.
-            daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
-            os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            os.kill(executor(), signal.SIGKILL)
         return found
 
     def merge(self, parts: Iterable[Newest]) -> Newest:
@@ -55,7 +62,18 @@ def run(master: str, capture: str, folder: Path) -> None:
     reductions.NewestRecords = partial(LosesItsExecutorOnce, str(marker))
     with open_session(master, CONF, ship=True) as session:
         report(session, [capture, "--status", "--now", "2026-11-20T13:00Z"], folder / "report.jsonl")
-    assert marker.exists()
+        assert marker.exists()
+        KeptBatches.fetched = partialmethod(fetched_after_a_loss, KeptBatches.fetched)
+        report(session, [capture, "--windows", "10s"], folder / "history.jsonl")
+
+
+def fetched_after_a_loss(
+    kept: KeptBatches, fetched: "Callable[[KeptBatches], Iterator[RecordBatch]]"
+) -> "Iterator[RecordBatch]":
+    context = kept.frame.sparkSession.sparkContext
+    for process in set(context.parallelize(range(40), 40).map(executor).collect()):
+        os.kill(process, signal.SIGKILL)
+    return fetched(kept)
 
 
 def report(session: "SparkSession", arguments: list[str], path: Path) -> None:

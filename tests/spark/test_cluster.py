@@ -24,7 +24,7 @@ def local(*arguments: str, path: Path) -> str:
 
 
 @pytest.mark.spark
-def test_shipped_to_two_workers_it_says_the_same_and_the_loss_of_an_executor_changes_nothing(
+def test_shipped_to_two_workers_it_says_the_same_and_the_loss_of_executors_changes_nothing(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "cluster").mkdir()
@@ -42,6 +42,9 @@ def test_shipped_to_two_workers_it_says_the_same_and_the_loss_of_an_executor_cha
     status = local("--status", "--now", "2026-11-20T13:00Z", path=tmp_path / "status.jsonl")
     assert (tmp_path / "report.jsonl").read_text() == status
     assert status.count("\n") > 100
+    history = local("--windows", "10s", path=tmp_path / "here.jsonl")
+    assert (tmp_path / "history.jsonl").read_text() == history
+    assert history.count("\n") > 1000
 
 
 def test_the_shipped_package_is_whole_and_is_imported_from_the_zip(tmp_path: Path) -> None:
