@@ -119,6 +119,8 @@ def report_history(
     if session is None:
         here = history_here(logs.sources, options)
         emit_batches(batches_of(here.rows()), columns, destination)
+        if not here.commits.commits.keys and not options.quiet:
+            say("no commit here is what was asked for")
         _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
         return
     from kgroup.cli.lag_history_spark import history_on_spark

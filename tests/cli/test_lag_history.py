@@ -156,3 +156,8 @@ def test_the_last_window_never_contradicts_what_is_found_of_a_group_at_that_time
     ]
     assert {status for status, _ in told} >= ({"OK", "STOP"} if later_ms else {"OK", "UNKNOWN"})
     assert [pair for pair in told if pair[0] not in ("UNKNOWN", pair[1])] == []
+
+
+def test_a_name_that_nothing_here_has_is_not_passed_over_in_silence(kgroup):
+    ended = kgroup("lag-report", str(LIVES), "--windows", "20s", "--topic", "ordrs")
+    assert (ended.status, ended.err) == (0, "kgroup: no commit here is what was asked for\n")
