@@ -26,7 +26,7 @@ from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
-_CLASS_NAME: Final = re.compile(r"^(\[Error \d+\] )?[A-Z]\w+: ")
+_CLASS_NAME: Final = re.compile(r"^(?:(?:\[Error \d+\] )?[A-Z]\w+(?:Error|Version): )+")
 _EARLIEST: Final = -2
 _LATEST: Final = -1
 _NO_LEADER: Final = -1
@@ -270,6 +270,10 @@ class _LoggedProblems(logging.Handler):
 def _hint(error: Exception, protocol: str) -> str:
     """What to look at, for failures whose own words do not say it."""
     why = str(error).lower()
+    if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+        return "; see sasl.jaas.config"
+    if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
+        return "; see sasl.mechanism"
     if "saslhandshake" in why:
         return f"; security.protocol is {protocol}: does this listener ask for SASL?"
     if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
@@ -295,6 +299,8 @@ def error_name(error_code: int) -> str:
 
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
+    if re.fullmatch(r"\[Error \d+\] \w+", text):
+        return str(getattr(error, "message", text))
     return _CLASS_NAME.sub("", text).rstrip(".")
 
 

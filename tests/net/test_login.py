@@ -14,8 +14,10 @@ SECRET = "wonder,land="
 JAAS = 'org.x.LoginModule required username="{}" password="{}";'
 
 
-async def join(port: int, mechanism: str, user: str, password: str, *options: str) -> tuple[int, str, str]:
-    """`kgroup join` until its first assignment or its end: exit status, standard output and error."""
+async def join(
+    port: int, mechanism: str, user: str, password: str, *options: str, until: str = "assigned"
+) -> tuple[int, str, str]:
+    """`kgroup join` until an event or api has been told, or its end: exit status, standard output and error."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "kgroup", "join", "-b", f"127.0.0.1:{port}", "--group", "g"),
         *("--topic", "orders", "-o", "jsonl", "-X", "security.protocol=SASL_PLAINTEXT"),
@@ -28,7 +30,8 @@ async def join(port: int, mechanism: str, user: str, password: str, *options: st
     lines = []
     async for line in process.stdout:
         lines.append(line.decode())
-        if json.loads(line)["event"] == "assigned":
+        told = json.loads(line)
+        if until in (told["event"], told.get("api")):
             process.terminate()
     errors = (await process.stderr.read()).decode()
     return await process.wait(), "".join(lines), errors
@@ -43,7 +46,7 @@ def test_a_member_logs_in_on_each_connection_and_joins(mechanism: str) -> None:
     async def story() -> None:
         with kgroup.testing.cluster(topics={"orders": 2}) as kafka:
             async with gate_to(kafka, mechanism) as (gate, port):
-                status, said, errors = await join(port, mechanism, "alice", SECRET, "--trace")
+                status, said, errors = await join(port, mechanism, "alice", SECRET, "--trace", until="FETCH")
         assert (status, errors) == (0, "")
         assert events(said)[-1] == "left"
         assert len(gate.logins) >= 3  # bootstrap, the node, and the coordinator's own connection
@@ -76,6 +79,31 @@ def test_who_is_refused_hears_why_and_does_not_try_again(
         [line] = errors.splitlines()
         assert line.startswith(f"kgroup: 127.0.0.1:{port}: ") and why in line
         assert not gate.logins and not said
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "password", "why"),
+    [
+        ("PLAIN", "wrong", "Authentication failed: Invalid username or password; see sasl.jaas.config"),
+        ("SCRAM-SHA-256", SECRET, "UNSUPPORTED_SASL_MECHANISM; see sasl.mechanism"),
+    ],
+)
+def test_commands_that_only_ask_hear_why_too(mechanism: str, password: str, why: str) -> None:
+    async def story() -> None:
+        with kgroup.testing.cluster() as kafka:
+            async with gate_to(kafka, "PLAIN") as (_, port):
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "kgroup", "find-coordinator", "g", "-b", f"127.0.0.1:{port}"),
+                    *("-X", "security.protocol=SASL_PLAINTEXT", "-X", f"sasl.mechanism={mechanism}"),
+                    *("-X", f"sasl.jaas.config={JAAS.format('alice', password)}"),
+                    *("-X", "request.timeout.ms=1000"),
+                    stderr=asyncio.subprocess.PIPE,
+                )
+                _, errors = await process.communicate()
+        assert errors.decode() == f"kgroup: 127.0.0.1:{port}: {why}\n"
+        assert process.returncode == 1
 
     asyncio.run(story())
 
