@@ -17,7 +17,7 @@ JAAS = 'org.x.LoginModule required username="{}" password="{}";'
 async def join(
     port: int, mechanism: str, user: str, password: str, *options: str, until: str = "assigned"
 ) -> tuple[int, str, str]:
-    """`kgroup join` until an event or api has been told, or its end: exit status, standard output and error."""
+    """`kgroup join` until it tells of an event or api, or ends: exit status, standard output and error."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "kgroup", "join", "-b", f"127.0.0.1:{port}", "--group", "g"),
         *("--topic", "orders", "-o", "jsonl", "-X", "security.protocol=SASL_PLAINTEXT"),
