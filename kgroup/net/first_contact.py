@@ -18,6 +18,7 @@ CONNECT_TIMEOUT_MS: Final = 5_000
 
 _FRAME_MAX: Final = 1 << 20
 _CORRELATION_ID: Final = 0x6B67  # "kg": nothing answers this by chance
+_BROKERS_TRIED: Final = 3
 _API_VERSIONS: Final = 18
 _METADATA: Final = 3
 _METADATA_VERSION: Final = 1
@@ -94,21 +95,20 @@ class _Contact:
 
     def _require_one_reachable(self, brokers: Sequence[tuple[str, int]]) -> None:
         """Clients go on to the addresses that brokers give of themselves, which may be right elsewhere."""
+        if not brokers or self._address in brokers:
+            return
         problems = []
-        for host, port in brokers:
-            if (host, port) == self._address:
-                return
+        tried = brokers[:_BROKERS_TRIED]
+        for number, (host, port) in enumerate(tried):
             try:
-                socket.create_connection((host, port), timeout=self._left()).close()
+                share_s = self._left() / (len(tried) - number)
+                socket.create_connection((host, port), timeout=share_s).close()
                 return
             except (OSError, UnicodeError) as error:
                 problems.append(f"{host}:{port} ({error_reason(error)})")
-        if problems:
-            more = f" and {len(problems) - 2} more" if len(problems) > 2 else ""
-            raise _ProblemError(
-                f"it sends clients to {', '.join(problems[:2])}{more}",
-                "what do the brokers' advertised.listeners say?",
-            )
+        raise _ProblemError(
+            f"it sends clients to {', '.join(problems)}", "what do the brokers' advertised.listeners say?"
+        )
 
     def _connected(self) -> socket.socket:
         try:

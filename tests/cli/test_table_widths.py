@@ -1,0 +1,51 @@
+"""Tables and pages of every command on terminals of 80 and 200 columns."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from kgroup.report.table import display_width
+from tests.cli.conftest import Kgroup
+
+LIVES = Path(__file__).parents[2] / "fixtures" / "4.3.1" / "lives"
+END = "2026-11-20T12:48:41Z"
+NARROW = (
+    "assign --log-dir {lives} --group orders-app --compare",
+    "assign --members c1,c2,c3 --topic orders:60 --then 'leave c2'",
+    "decode {lives} --group 'orders-*'",
+    "decode {lives} --latest --group '*-app'",
+    "find-coordinator --from {lives}",
+    "lag-report {lives} -q",
+    "lag-report {lives} -q --by member",
+    "lag-report {lives} -q --by group",
+    f"lag-report {{lives}} -q --stuck --now {END}",
+    f"lag-report {{lives}} -q --explain warehouse-stuck --now {END}",
+    "replay {lives} --group orders-app --events -q",
+    "replay {lives} --group '*' -q",
+    "simulate --for 20s",
+    "simulate --for 5s --explain",
+    "what-if {lives} --group orders-app --static -q",
+)
+# Too many columns of numbers and times for 80: a terminal wraps their lines.
+WIDE = (
+    f"lag-report {{lives}} -q --status --now {END}",
+    f"lag-report {{lives}} -q --time-lag exact --now {END}",
+    "lag-report {lives} -q --breakdown",
+    "lag-report {lives} -q --windows 1m",
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [*((each, 80) for each in NARROW), *((each, 200) for each in NARROW + WIDE)],
+)
+def test_no_line_is_longer_than_the_terminal_is_wide(
+    command: str, columns: int, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ended = kgroup(*shlex.split(command.replace("{lives}", shlex.quote(str(LIVES)))))
+    assert ended.status == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines
+    assert [line for line in lines if display_width(line) > columns] == []
