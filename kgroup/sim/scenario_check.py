@@ -13,7 +13,7 @@ from kgroup.sim.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scen
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _MEMBER_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
 _DAY_MS: Final = 86_400_000
-_DAYS_MAX: Final = 366  # a day of three members takes a minute or so
+_DAYS_MAX: Final = 31  # playing a day of three members takes minutes
 _FORM_OF: Final = {form.kind: form for form in FORMS.values()}
 
 
