@@ -2,17 +2,19 @@
 
 import asyncio
 import ipaddress
+import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
+from kgroup.broker.settings import PROPERTIES, BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
@@ -32,6 +34,7 @@ EXAMPLES: Final = (
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
 )
+_MISSPELT: Final = 0.92  # a letter or two of such long names
 _STATUS_S: Final = 1.0
 
 
@@ -139,7 +142,10 @@ def serve(
     Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
     """
     host, port = _address(listen, insecure)
+    if port and port + nodes > 1 << 16:
+        raise InputError(f"--listen {listen}: {nodes} nodes would have ports up to {port + nodes - 1}")
     properties = _properties(properties_file, settings or [])
+    _refuse_misspelt(text.partition("=")[0].strip() for text in settings or ())
     plan = _Plan(
         host=host,
         port=port,
@@ -148,12 +154,20 @@ def serve(
         settings=from_properties(properties),
         topics=tuple(_topic(text) for text in topics or ()),
         fsync=fsync,
-        show_status=sys.stderr.isatty() and not quiet,
+        show_status=sys.stderr.isatty() and not quiet and os.environ.get("TERM") != "dumb",
     )
     if verbose:
         for name in unused(properties):
             say(f"{name} changes nothing here")
     asyncio.run(_run(plan, say, say if verbose else lambda text: None))
+
+
+def _refuse_misspelt(names: Iterable[str]) -> None:
+    """Raise InputError for a setting almost like one of kgroup's; others may be those of Kafka's brokers."""
+    for name in names:
+        near = get_close_matches(name, PROPERTIES, n=1, cutoff=_MISSPELT)
+        if near and near[0] != name:
+            raise InputError(f"--property {name}: no such setting; did you mean {near[0]}?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

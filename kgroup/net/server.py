@@ -1,11 +1,11 @@
 """The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
 
 import asyncio
-import os
 import socket
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from errno import EADDRINUSE
 from typing import Final
 
 from kgroup.broker.cluster import Cluster
@@ -148,7 +148,7 @@ class NodeServer:
         try:
             self._listener = socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG)
         except OSError as error:
-            why = os.strerror(error.errno).lower() if error.errno else error
+            why = _bind_problem(error)
             raise SourceError(f"cannot listen on {self.host}:{self.port}: {why}") from error
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
@@ -415,3 +415,9 @@ class ClusterServer:
     def _connections(self) -> Iterable[ClientConnection]:
         for server in self.nodes.values():
             yield from list(server.connections.values())
+
+
+def _bind_problem(error: OSError) -> str:
+    """Why there is no listening, without the address that create_server adds."""
+    why = (error.strerror or str(error)).partition(" (while ")[0].lower()
+    return f"{why}; does a serve run already? --listen takes another" if error.errno == EADDRINUSE else why

@@ -130,7 +130,8 @@ def test_a_port_in_use_is_one_line_of_error() -> None:
         port = taken.getsockname()[1]
         ended = kgroup("serve", "--listen", f"127.0.0.1:{port}")
     assert ended.returncode == 1
-    assert ended.stderr == f"kgroup: cannot listen on 127.0.0.1:{port}: address already in use\n"
+    why = "address already in use; does a serve run already? --listen takes another"
+    assert ended.stderr == f"kgroup: cannot listen on 127.0.0.1:{port}: {why}\n"
 
 
 @pytest.mark.parametrize(
