@@ -1,19 +1,20 @@
 """What goes wrong around kgroup: listeners that are no brokers, files that are no logs, a Java too old."""
 
 import gzip
+import json
 import os
 import shutil
 import socket
 import ssl
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
 
 import kgroup.testing
 
@@ -131,20 +132,18 @@ def tell_wrong_address(cluster: kgroup.testing.Cluster) -> str:
 @contextmanager
 def member(bootstrap: str) -> Iterator[None]:
     """A member of group billing with the assignor range, and a commit of its own."""
-    consumer = KafkaConsumer(
-        "orders",
-        bootstrap_servers=bootstrap,
-        group_id="billing",
-        client_id="c1",
-        auto_offset_reset="earliest",
-    )
-    while not consumer.assignment():
-        consumer.poll(100)
-    consumer.commit()
-    try:
-        yield
-    finally:
-        consumer.close()
+    command = [
+        *(sys.executable, "-m", "kgroup", "join", "-b", bootstrap, "--group", "billing", "--topic", "orders"),
+        *("--client-id", "c1", "--assignor", "range", "--from", "earliest", "-o", "jsonl"),
+        *("-X", "auto.commit.interval.ms=100"),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any(json.loads(line)["event"] == "committed" for line in process.stdout)
+        try:
+            yield
+        finally:
+            process.terminate()
 
 
 def make_certificate(folder: Path) -> None:
