@@ -62,7 +62,8 @@ def kafka_python(bootstrap: str, group: str, topic: str) -> None:
         metadata_max_age_ms=1000,
     )
     while not stop.asked:
-        batches = consumer.poll(timeout_ms=200)
+        # Long: kafka-python 3.0.12 loses an assignment whose SyncGroup is answered after its poll has ended.
+        batches = consumer.poll(timeout_ms=1000)
         owned.are(consumer.assignment())
         values = [record.value.decode() for records in batches.values() for record in records]
         if values:
