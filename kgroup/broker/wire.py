@@ -16,6 +16,8 @@ from kgroup.errors import KgroupError
 _REQUEST_HEADER: Final = struct.Struct(">hhih")
 _RESPONSE_HEADER: Final = struct.Struct(">ii")
 _API_VERSIONS: Final = 18
+CODEC_ERRORS: Final = (struct.error, ValueError, IndexError, AssertionError, OverflowError, TypeError)
+"""What kafka-python's codec raises for bytes that are not what they should be."""
 Encode = Callable[[Any, Any], None]
 Decode = Callable[[memoryview, int], tuple[Any, int]]
 
@@ -69,7 +71,7 @@ class Api:
             self._decoders[version] = decoder
         try:
             body, end = decoder(frame, position)
-        except (struct.error, ValueError, IndexError, AssertionError, OverflowError) as error:
+        except CODEC_ERRORS as error:
             raise BadRequestError(f"{self.name} v{version}: {error}") from error
         if end > len(frame):
             raise BadRequestError(f"{self.name} v{version}: cut short by {end - len(frame)} bytes")

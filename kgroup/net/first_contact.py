@@ -9,8 +9,11 @@ import ssl
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+
+from kgroup.broker.wire import CODEC_ERRORS
 from kgroup.errors import SourceError
 
 CONNECT_TIMEOUT_MS: Final = 5_000
@@ -19,10 +22,7 @@ CONNECT_TIMEOUT_MS: Final = 5_000
 _FRAME_MAX: Final = 1 << 20
 _CORRELATION_ID: Final = 0x6B67  # "kg": nothing answers this by chance
 _BROKERS_TRIED: Final = 3
-_API_VERSIONS: Final = 18
-_METADATA: Final = 3
 _METADATA_VERSION: Final = 1
-_NO_TOPICS: Final = b"\0\0\0\0"  # of version 1; in version 0 it would mean all topics
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake (RFC 8446, section 5.1)
 _OTHER_LISTENERS: Final = {
     "PLAINTEXT": "does this listener want SSL or SASL?",
@@ -87,11 +87,19 @@ class _Contact:
                 ) from error
 
     def _ask(self, connection: socket.socket, is_tls: bool) -> None:
-        versions = self._exchange(connection, _API_VERSIONS, 0, b"", is_tls)
+        versions = self._exchange(connection, ApiVersionsRequest(version=0), is_tls)
+        # No topics; in version 0 it would mean all of them.
+        asked = MetadataRequest(version=_METADATA_VERSION, topics=[])
+        spoken = [] if versions is None else versions.api_keys
+        is_spoken = any(
+            each.api_key == asked.API_KEY and each.min_version <= _METADATA_VERSION <= each.max_version
+            for each in spoken
+        )
         # Whoever wants SASL closes the connection on any other question before it.
-        if "SASL" not in self._protocol and _speaks_metadata(versions):
-            answer = self._exchange(connection, _METADATA, _METADATA_VERSION, _NO_TOPICS, is_tls)
-            self._require_one_reachable(_advertised(answer))
+        if "SASL" not in self._protocol and is_spoken:
+            answer = self._exchange(connection, asked, is_tls)
+            brokers = [] if answer is None else answer.brokers
+            self._require_one_reachable([(broker.host, broker.port) for broker in brokers])
 
     def _require_one_reachable(self, brokers: Sequence[tuple[str, int]]) -> None:
         """Clients go on to the addresses that brokers give of themselves, which may be right elsewhere."""
@@ -140,19 +148,16 @@ class _Contact:
         except OSError as error:
             raise self._problem(f"TLS: {error_reason(error)}", "has this listener TLS?") from error
 
-    def _exchange(
-        self, connection: socket.socket, api: int, version: int, body: bytes, is_tls: bool
-    ) -> bytes:
-        """The answer to a request, behind its correlation id."""
-        client = b"kgroup"
-        head = struct.pack(">hhih", api, version, _CORRELATION_ID, len(client))
+    def _exchange(self, connection: socket.socket, request: Any, is_tls: bool) -> Any | None:
+        """The answer to one of kafka-python's requests; None if only its beginning is a broker's."""
+        request.with_header(_CORRELATION_ID, "kgroup")
         connection.settimeout(self._left())
-        connection.sendall(struct.pack(">i", len(head + client + body)) + head + client + body)
+        connection.sendall(request.encode(header=True, framed=True))
         start = self._receive(connection, 8)
         length, correlation_id = struct.unpack(">ii", start)
         if correlation_id != _CORRELATION_ID or not 6 <= length <= _FRAME_MAX:
             raise self._stranger(start, is_tls)
-        return self._receive(connection, length - 4)
+        return _decoded(request, start[4:] + self._receive(connection, length - 4))
 
     def _receive(self, connection: socket.socket, size: int) -> bytes:
         received = b""
@@ -182,31 +187,12 @@ class _Contact:
         return left
 
 
-def _speaks_metadata(versions: bytes) -> bool:
-    """Whether an ApiVersions answer of version 0 (error; array of key, first, last) names Metadata."""
-    entries = versions[6 : 6 + (len(versions) - 6) // 6 * 6]
-    return any(
-        api == _METADATA and first <= _METADATA_VERSION <= last
-        for api, first, last in struct.iter_unpack(">hhh", entries)
-    )
-
-
-def _advertised(answer: bytes) -> list[tuple[str, int]]:
-    """Hosts and ports of the brokers in a Metadata answer of version 1; none if it is not one."""
-    brokers = []
-    at = 4
+def _decoded(request: Any, answer: bytes) -> Any | None:
+    """kafka-python's object of an answer; None if it is not one, which a client will say more of."""
     try:
-        (count,) = struct.unpack_from(">i", answer)
-        for _ in range(count):
-            (given,) = struct.unpack_from(">h", answer, at + 4)
-            size = max(given, 0)
-            host = answer[at + 6 : at + 6 + size].decode()
-            port, rack_size = struct.unpack_from(">ih", answer, at + 6 + size)
-            brokers.append((host, port))
-            at += 6 + size + 6 + max(rack_size, 0)
-    except (struct.error, UnicodeDecodeError):
-        return []
-    return brokers
+        return request.header.get_response_class().decode(answer, version=request.version, header=True)
+    except CODEC_ERRORS:
+        return None
 
 
 def error_reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
+from kgroup.broker.wire import CODEC_ERRORS
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member_calls import MemberResponse
 from kgroup.group.member_step import Callback, CommitOutcome, Send
@@ -25,7 +26,6 @@ _API_VERSIONS: Final = 3
 _SASL_HANDSHAKE: Final = 1  # with it come SaslAuthenticate's frames; Kafka 1.0 and newer
 _SASL_AUTHENTICATE: Final = 2
 _WITH_SECRETS: Final = "SaslAuthenticate"
-_CODEC_ERRORS: Final = (ValueError, IndexError, AssertionError, TypeError, OverflowError, DecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Connection:
         body = self._decoded(response, api, version, correlation_id, frame)
         try:
             return read_response(send.body, version, body)
-        except _CODEC_ERRORS as error:
+        except (*CODEC_ERRORS, DecodeError) as error:
             raise BrokenError(f"{self.name}: answer to {api} v{version}: {error}") from error
 
     async def _exchange(
@@ -195,7 +195,7 @@ class Connection:
     def _decoded(self, response: Any, api: str, version: int, correlation_id: int, frame: bytes) -> Any:
         try:
             body = response.decode(frame, version=version, header=True)
-        except _CODEC_ERRORS as error:
+        except CODEC_ERRORS as error:
             self.close(f"{self.name}: answer to {api} v{version}: {error}")
             raise BrokenError(str(self.broken)) from error
         self._tell(False, api, version, correlation_id, body, frame, None)
