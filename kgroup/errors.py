@@ -6,6 +6,9 @@ Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
+
+_MISSPELT: Final = 0.92
 
 
 class KgroupError(Exception):
@@ -51,6 +54,15 @@ def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:
     """`did you mean orders-app?`, or `there are ...` where no known name is like this one."""
     names = list(known)
     return did_you_mean(name, names).removeprefix("; ") or f"there are {', '.join(names[:shown_max])}"
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """The known property that a name is but a letter or two from, of names as long as Kafka's; else None.
+
+    Others may be properties of other programs. No two of Kafka's that are told apart here are so near.
+    """
+    near = get_close_matches(name, list(known), n=1, cutoff=_MISSPELT)
+    return near[0] if near and near[0] != name else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -166,7 +166,10 @@ def _parts(node: "BrokerNode", call: Call) -> list[FetchPart]:
 
 
 class ReadPart(NamedTuple):
-    """What a fetch gets of one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE."""
+    """What a fetch gets of one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE.
+
+    `aborted` is for readers of committed records, None for others and with an error.
+    """
 
     part: FetchPart
     error_code: ErrorCode
@@ -174,7 +177,7 @@ class ReadPart(NamedTuple):
     last_stable_offset: int = _NO_OFFSET
     log_start_offset: int = _NO_OFFSET
     records: bytes = b""
-    aborted: Sequence[AbortedTransaction] = ()
+    aborted: Sequence[AbortedTransaction] | None = None
 
 
 def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
@@ -200,7 +203,7 @@ def _read_part(
     # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
     if not error and end > part.offset and left_bytes > 0:
         records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
-    aborted: Sequence[AbortedTransaction] = ()
+    aborted = None
     if fetch.read_committed and not error:
         aborted = partition.producers.aborted_between(part.offset, stable)
     return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
@@ -224,7 +227,7 @@ def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
 def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
     version = fetch.call.version
     aborted = None
-    if fetch.read_committed and read.part.partition is not None and not read.error_code:
+    if read.aborted is not None:
         aborted = [
             FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
                 version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset

@@ -85,7 +85,7 @@ def _fetch(
 def _fetched(read: ReadPart) -> FetchedPartition:
     part = read.part
     records, next_offset = read_batches(
-        _batches(read.records), [(each.producer_id, each.first_offset) for each in read.aborted]
+        _batches(read.records), [(each.producer_id, each.first_offset) for each in read.aborted or ()]
     )
     return FetchedPartition(
         partition=(part.topic, part.partition_index),

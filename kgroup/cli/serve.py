@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,7 +17,7 @@ from kgroup.broker.settings import PROPERTIES, BrokerSettings, from_properties, 
 from kgroup.cli.example import Example
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, misspelt
 from kgroup.net.control import ControlServer, control_path
 from kgroup.net.running import TopicRequest, start_cluster
 from kgroup.net.server import ClusterServer
@@ -34,7 +33,6 @@ EXAMPLES: Final = (
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
 )
-_MISSPELT: Final = 0.92  # a letter or two of such long names
 _STATUS_S: Final = 1.0
 
 
@@ -165,9 +163,8 @@ def serve(
 def _refuse_misspelt(names: Iterable[str]) -> None:
     """Raise InputError for a setting almost like one of kgroup's; others may be those of Kafka's brokers."""
     for name in names:
-        near = get_close_matches(name, PROPERTIES, n=1, cutoff=_MISSPELT)
-        if near and near[0] != name:
-            raise InputError(f"--property {name}: no such setting; did you mean {near[0]}?")
+        if (near := misspelt(name, PROPERTIES)) is not None:
+            raise InputError(f"--property {name}: no such setting; did you mean {near}?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

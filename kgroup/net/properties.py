@@ -10,18 +10,16 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from kgroup.errors import InputError, SourceError, did_you_mean
+from kgroup.errors import InputError, SourceError, did_you_mean, misspelt
 from kgroup.net.consumer_properties import OF_MEMBERS
 from kgroup.net.first_contact import error_reason
 
 Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
-_MISSPELT: Final = 0.92  # a letter or two of such long names; no other property of Kafka's is so near ours
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -101,9 +99,8 @@ def _require_known(name: str) -> None:
 
 def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
     for name in names:
-        near = get_close_matches(name, USED, n=1, cutoff=_MISSPELT)
-        if near and near[0] != name:
-            raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near[0]}?")
+        if (near := misspelt(name, USED)) is not None:
+            raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near}?")
 
 
 def _can_be_host(host: str) -> bool:

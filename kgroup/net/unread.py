@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kafka.protocol.consumer import FetchRequest
 
+from kgroup.broker.fetching import READ_COMMITTED, READ_UNCOMMITTED
 from kgroup.errors import SourceError
 from kgroup.log.batch import Batch, Damage
 from kgroup.log.entries import decode_marker
@@ -21,7 +22,6 @@ from kgroup.protocol.log_ends import FirstUnread
 _PARTITIONS_AT_ONCE: Final = 100
 _PARTITION_BYTES: Final = 64 * 1024  # some batches, as a rule
 _ANSWER_BYTES: Final = 16 * 1024 * 1024
-_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
 _NOT_LEADER: Final = 6
 _TRIES: Final = 8
 _PAUSE_S: Final = 0.25
@@ -231,7 +231,7 @@ def _request(searches: Sequence[_Search], *, read_committed: bool) -> Any:
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=_ANSWER_BYTES,
-        isolation_level=_READ_COMMITTED if read_committed else _READ_UNCOMMITTED,
+        isolation_level=READ_COMMITTED if read_committed else READ_UNCOMMITTED,
         topics=[
             topic(
                 topic=name,
