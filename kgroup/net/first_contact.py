@@ -3,7 +3,6 @@
 kafka-python would try again until its time is up, and TLS with somebody silent would never end.
 """
 
-import re
 import socket
 import ssl
 import struct
@@ -15,6 +14,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kgroup.broker.wire import CODEC_ERRORS
 from kgroup.errors import SourceError
+from kgroup.net.error_reason import error_reason
 
 CONNECT_TIMEOUT_MS: Final = 5_000
 """How long to try, unless `request.timeout.ms` says otherwise."""
@@ -193,11 +193,3 @@ def _decoded(request: Any, answer: bytes) -> Any | None:
         return request.header.get_response_class().decode(answer, version=request.version, header=True)
     except CODEC_ERRORS:
         return None
-
-
-def error_reason(error: Exception) -> str:
-    """The words of an error without numbers and places in a source: `Connection refused`."""
-    if isinstance(error, ssl.SSLError):
-        bare = re.sub(r"^(\[.*?\] *)+| *\(_ssl\.c:\d+\)$", "", str(error))
-        return (error.reason or bare).replace("_", " ").lower()
-    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

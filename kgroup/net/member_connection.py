@@ -17,7 +17,7 @@ from kgroup.broker.wire import CODEC_ERRORS
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member_calls import MemberResponse
 from kgroup.group.member_step import Callback, CommitOutcome, Send
-from kgroup.net.first_contact import error_reason
+from kgroup.net.error_reason import error_reason
 from kgroup.net.login import Login
 from kgroup.protocol.error_codes import ErrorCode
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean, misspelt
 from kgroup.net.consumer_properties import OF_MEMBERS
-from kgroup.net.first_contact import error_reason
+from kgroup.net.error_reason import error_reason
 
 Properties = Mapping[str, str]
 
