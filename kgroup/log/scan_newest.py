@@ -11,20 +11,11 @@ from numpy.typing import NDArray
 
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
+from kgroup.log.scan_cells import FIRST_MARKER, FIRST_MARKER_OFFSET, ID, Reduction, new_reduction
 from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
-from kgroup.log.scan_reduce import (
-    FIRST_MARKER,
-    FIRST_MARKER_OFFSET,
-    ID,
-    Reduction,
-    first_markers,
-    new_reduction,
-    newest_cells,
-    reduce,
-    waiting_cells,
-)
+from kgroup.log.scan_reduce import first_markers, newest_cells, reduce, waiting_cells
 from kgroup.log.scan_rows import (
     BATCH_LEADER_EPOCH,
     COMMITTED,
