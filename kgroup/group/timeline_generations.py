@@ -111,5 +111,5 @@ def _with_moves(
         follow_up = causes.cooperative_follow_up(before, previous, roster)
         found += [cause for cause in follow_up if cause not in found]
     if not found:
-        found.append(causes.unexplained(previous, roster, generation.unfinished))
+        found.append(causes.unexplained(roster, generation.unfinished))
     return found

@@ -173,7 +173,7 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
             undecodable[key] = logged_entry(item, row, partition, entry)
         state = reduce(state, item.rows, item.count, item.buffer, capacity(reader.keys))
     others = _others(state, reader.keys, partition)
-    hidden = _hidden_by_undecodable(reader.keys, others)
+    hidden = _hidden_by_undecodable(others)
     if hidden:
         others += _newest_decodable(slices, partition, hidden, verify_crc)
     return Newest(
@@ -229,7 +229,7 @@ def _others(state: Reduction, keys: Keys, partition: int) -> list[LoggedEntry]:
     ]
 
 
-def _hidden_by_undecodable(keys: Keys, others: Iterable[LoggedEntry]) -> set[bytes]:
+def _hidden_by_undecodable(others: Iterable[LoggedEntry]) -> set[bytes]:
     """Keys that can be decoded while their newest value cannot: an older one may be good."""
     return {
         logged.entry.key
