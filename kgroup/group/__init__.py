@@ -10,6 +10,6 @@ file to read first:
 - how it came to that: `timeline.py`, on `timeline_*.py`; why: `causes.py`, `departures.py`, `removals.py`,
   `incidents.py`; what repeats: `patterns.py`;
 - what it would have been otherwise: `what_if.py`;
-- how far behind it is: `lag.py`, `time_lag.py`, `lag_history.py`; what that means: `lag_rules.py` (a status) and
-  `findings.py` (what is wrong).
+- how far behind it is: `lag.py`, `time_lag.py`, `lag_history.py`; what that means: `lag_rules.py` (a status)
+  and `findings.py` (what is wrong).
 """
