@@ -14,7 +14,6 @@ from kgroup.group.member_heartbeats import Heartbeats
 from kgroup.group.member_identity import Identity, MemberState
 from kgroup.group.member_leading import (
     Memory,
-    assigned_partitions,
     find_assignors,
     group_members,
     make_assignment,
@@ -34,6 +33,7 @@ from kgroup.group.requests import (
     SyncGroupResponse,
 )
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.subscription import assigned_partitions
 
 _PROTOCOL_TYPE = "consumer"
 _STABLE: Final = MemberState.STABLE  # asked for in every turn; before Python 3.12 naming them is slow
