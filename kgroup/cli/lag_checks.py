@@ -68,7 +68,12 @@ _RULES: Final = (
     _Clash(options={"--by"}, others={"--breakdown"}),
     _Clash(options={"--by"}, others=_NOT_ROWS),
     _Clash(options={"--prometheus"}, others=_NOT_ROWS | {"--save-as"}),
-    _Clash(options={"--html"}, others=_NOT_ROWS | {"--spark"}),
+    _Clash(
+        options={"--html"},
+        others={"--windows"},
+        why="--html chooses windows by itself: --since and --now say from when and until when",
+    ),
+    _Clash(options={"--html"}, others={"--stream"}),
     _Clash(
         options=_REPEATED,
         others=_NOT_ROWS | {"--html", "--output", "--spark", "--now", "--strict", "--fail-on", "--save-as"},
@@ -103,8 +108,8 @@ _RULES: Final = (
     ),
     _Needs(
         options={"--now"},
-        one_of={"--status", "--stuck", "--explain", "--fail-on", "--time-lag", "--windows"},
-        why="--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows",
+        one_of={"--status", "--stuck", "--explain", "--fail-on", "--time-lag", "--windows", "--html"},
+        why="--now is for --status, --stuck, --explain, --fail-on, --time-lag, --windows and --html",
     ),
     _Needs(
         options={"--offsets-retention"},
@@ -117,7 +122,7 @@ _RULES: Final = (
         why="--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it",
     ),
     # Windows of time, and streams.
-    _Needs(options={"--since"}, one_of={"--windows"}, why="--since is for --windows"),
+    _Needs(options={"--since"}, one_of={"--windows", "--html"}, why="--since is for --windows and --html"),
     _Clash(
         options={"--windows"},
         others={"--status", "--time-lag", "--log-ends"},

@@ -23,6 +23,7 @@ from kgroup.group.membership import GroupKind
 from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
+from kgroup.log.partition import SegmentFile
 from kgroup.log.scan import Newest, Slice, merge, newest, split
 from kgroup.log.scan_history import read_history
 from kgroup.log.scan_last import last_commits
@@ -33,11 +34,13 @@ from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit import Column, Row
 
 if TYPE_CHECKING:
+    from kgroup.log.batch import Batch, Damage
     from kgroup.net.admin import Cluster
     from kgroup.spark.remote import RemoteLogs
 
 WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
+_FEW_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,15 @@ class OpenedLogs:
     cluster: "Cluster | None" = None
     remote: "RemoteLogs | None" = None
     """Where to fetch segments from that are not here; only Spark can."""
+
+    def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":
+        """A segment's batches, read from where it lies only as far as they are taken."""
+        from kgroup.log.segment import read_segment
+        from kgroup.spark.remote import is_uri, read_remote_segment
+
+        if is_uri(segment.path):
+            return read_remote_segment(segment.path)
+        return read_segment(segment.path, read_bytes=_FEW_BYTES)
 
     def message(self, text: str) -> str:
         """A message with the names that the user knows."""
