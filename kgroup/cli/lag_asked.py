@@ -84,7 +84,8 @@ class Asked:
         typer.Option(
             "--breakdown",
             help="What the lag is made of: records, aborted and undecided ones, markers of transactions,"
-            " offsets without a record, offsets deleted unread; and when the committed offset expires.",
+            " offsets without a record, offsets deleted unread; and when the committed offset expires. Of a"
+            " cluster up to 16 MB of each partition are fetched.",
             rich_help_panel=Section.SHOWN,
         ),
     ] = False

@@ -118,8 +118,13 @@ _RULES: Final = (
     ),
     _Clash(
         options={"--breakdown"},
-        others={"--windows", "--bootstrap-server"},
-        why="--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it",
+        others={"--windows", "--stream"},
+        why="--breakdown reads what is unread now: no --windows or --stream with it",
+    ),
+    _Clash(
+        options={"--breakdown"},
+        others={"--prometheus", "--serve-metrics"},
+        why="--breakdown adds columns, and there are no metrics of them",
     ),
     # Windows of time, and streams.
     _Needs(options={"--since"}, one_of={"--windows", "--html"}, why="--since is for --windows and --html"),

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kgroup.cli.lag_breakdown import Breakdown
+from kgroup.cli.lag_breakdown import Breakdown, parts_in_logs
 from kgroup.cli.lag_inputs import LagInputs, gather
 from kgroup.cli.lag_proof import ProofReader
 from kgroup.cli.lag_status import StatusJudge
@@ -170,6 +170,7 @@ class Look:
             yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
         if not inputs.ends.sources() and inputs.commits.num_rows:
             yield "no log ends found: give a broker's log directory, or --log-ends FILE"
+        yield from self.breakdown.remarks if self.breakdown is not None else ()
 
 
 def take_look(
@@ -222,8 +223,13 @@ def take_look(
 def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Breakdown | None:
     if not question.breakdown:
         return None
-    data_logs = DataLogs(logs.sources.log_dirs)
-    return Breakdown(inputs=inputs, data_logs=data_logs, retention_ms=question.retention_ms)
+    if logs.cluster is not None:
+        from kgroup.cli.lag_breakdown_live import live_breakdown
+
+        rows = _chosen(inputs, question)
+        return live_breakdown(logs.cluster, rows, inputs, question.retention_ms, quiet=question.quiet)
+    find = partial(parts_in_logs, DataLogs(logs.sources.log_dirs))
+    return Breakdown(inputs=inputs, retention_ms=question.retention_ms, find=find)
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
