@@ -50,6 +50,10 @@ EXAMPLES: Final = (
         "Since when records have waited, and whether the lag grows, as it was at the time of the files",
         "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
     ),
+    Example(
+        "How much of a group's lag is records that it will get, on a live cluster",
+        "kgroup lag-report -b localhost:9092 --group orders-app --breakdown",
+    ),
     Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
     Example(
         "How far a group was behind in each quarter of an hour that the log tells of",
