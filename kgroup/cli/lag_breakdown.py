@@ -25,7 +25,7 @@ _UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakdown:
-    """Fills the columns of `lag_columns.BREAKDOWN_COLUMNS`.
+    """Fills the columns of `lag_parts.BREAKDOWN_COLUMNS`.
 
     `find` says what is unread of a row, None if that is unknown, and raises SourceError if it cannot be read;
     `last_stable` has last stable offsets by topic and partition, for rows of which nothing else is known.

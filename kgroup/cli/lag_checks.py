@@ -65,7 +65,6 @@ _RULES: Final = (
         others={"--prometheus"},
         why="--watch does not go with --prometheus; see --serve-metrics",
     ),
-    _Clash(options={"--by"}, others={"--breakdown"}),
     _Clash(options={"--by"}, others=_NOT_ROWS),
     _Clash(options={"--prometheus"}, others=_NOT_ROWS | {"--save-as"}),
     _Clash(

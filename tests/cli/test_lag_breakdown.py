@@ -108,3 +108,13 @@ def test_a_table_has_it_beside_the_lag(kgroup: Kgroup, kafka: tuple[str, Path]) 
         ["close", "deals", "0", "3", "1", "0", "1", "1", "0"],
         ["slow", "deals", "0", "5", "1", "1", "1", "2", "0"],
     ]
+
+
+def test_sums_of_a_live_cluster(kgroup: Kgroup, kafka: tuple[str, Path]) -> None:
+    """Of slow, all four partitions: 3 + 1 + 2 records, and 2 that were deleted unread."""
+    ended = kgroup("lag-report", "-b", kafka[0], "--breakdown", "--by", "group", "-o", "jsonl")
+    assert (ended.status, ended.err) == (0, "")
+    sums = {row["group"]: row for row in map(json.loads, ended.out.splitlines())}
+    assert [sums["slow"][name] for name in PARTS] == [6, 1, 1, 2, 0, 1, 2]
+    assert [sums["close"][name] for name in PARTS] == [2, 0, 1, 1, 0, 1, 0]
+    assert {found["parts_unknown"] for found in sums.values()} == {0}
