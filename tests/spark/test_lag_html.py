@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from kgroup.cli.app import main
+from kgroup.testing import cluster
+from tests.cli.test_lag_time import commit, produce
 from tests.compat.captures import FIXTURES
 from tests.report.test_lag_page import data_of
 
@@ -47,3 +49,14 @@ def test_by_uri_with_what_the_offsets_topic_alone_tells(tmp_path: Path) -> None:
     local = page_of(tmp_path, str(tmp_path), *arguments)
     assert any("1" in group["total"]["least"] for group in data_of(tmp_path / "page.html")["groups"])
     assert page_of(tmp_path, tmp_path.as_uri(), *arguments, "--spark") == local
+
+
+def test_of_a_cluster_which_is_asked_from_here_how_long_its_logs_were(tmp_path: Path) -> None:
+    with cluster(topics={"orders": 1}) as kafka:
+        produce(kafka, 10, 1_700_000_000_000)
+        commit(kafka, 2)
+        arguments = ["-b", kafka.bootstrap, "--now", "2100-01-01"]
+        local = page_of(tmp_path, *arguments)
+        (group,) = data_of(tmp_path / "page.html")["groups"]
+        assert (group["now"], set(group["total"]["least"])) == (8, {"0"})
+        assert page_of(tmp_path, *arguments, "--spark") == local
