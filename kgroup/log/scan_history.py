@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from kgroup.log.scan import ScanBlock, Slice, scan
 from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.keys import group_of
 
@@ -32,6 +33,8 @@ _REACH_FIELDS: list["pa.Field[Any]"] = [
 REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 """The furthest commit of each period, sorted by topic, partition and time (epoch ms)."""
 
+# The same as it is gathered: names are few, and to compare them row by row is slow.
+_FOUND: Final = REACH_SCHEMA.set(0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False))
 PERIOD_MS: Final = 10_000
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
 _ROWS_AT_ONCE: Final = 200_000
@@ -73,7 +76,10 @@ def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambd
                 reach.add(block)
                 _add_rounds(rounds, partition, block)
             advance(part.end - part.start)
-    return History(reach=reach.table(), rounds={place: tuple(_bounded(run)) for place, run in rounds.items()})
+    return History(
+        reach=_with_names(reach.table()),
+        rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
+    )
 
 
 def merge_histories(parts: Iterable[History]) -> History:
@@ -84,7 +90,7 @@ def merge_histories(parts: Iterable[History]) -> History:
         for place, entries in part.rounds.items():
             rounds[place] += entries
     return History(
-        reach=_furthest([part.reach for part in parts]),
+        reach=_with_names(_furthest([_encoded(part.reach) for part in parts])),
         rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
     )
 
@@ -133,39 +139,48 @@ class _Reach:
             self._gathered = self._kept = self._tables[0].num_rows
 
     def table(self) -> pa.Table:
-        """REACH_SCHEMA."""
+        """As `_FOUND`."""
         return _furthest(self._tables)
 
 
 def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     topics = table["topic"].chunk(0)
     assert isinstance(topics, pa.DictionaryArray)
-    codes = values_of(table["topic"])[rows].astype(np.int64)
-    partitions = values_of(table["partition"])[rows].astype(np.int64)
-    times = values_of(table["commit_timestamp"])[rows]
-    chosen = _furthest_rows([codes, partitions], values_of(table["offset"])[rows], times)
+    codes, partitions, offsets, times = (
+        values_of(table[name])[rows] for name in ("topic", "partition", "offset", "commit_timestamp")
+    )
+    chosen = _furthest_rows([codes, partitions], offsets, times)
     return pa.Table.from_arrays(
         [
-            topics.dictionary.take(numbers(codes[chosen])),
-            numbers(partitions[chosen].astype(np.int32)),
-            numbers(values_of(table["offset"])[rows][chosen]),
-            numbers(times[chosen]),
+            pa.DictionaryArray.from_arrays(numbers(codes[chosen]), topics.dictionary, safe=False),
+            *(numbers(values[chosen]) for values in (partitions, offsets, times)),
         ],
-        schema=REACH_SCHEMA,
+        schema=_FOUND,
     )
+
+
+def _encoded(reach: pa.Table) -> pa.Table:
+    """From REACH_SCHEMA to `_FOUND`."""
+    return reach.set_column(0, _FOUND.field(0), reach["topic"].dictionary_encode())
+
+
+def _with_names(found: pa.Table) -> pa.Table:
+    """From `_FOUND`, in one chunk, to REACH_SCHEMA."""
+    if not found.num_rows:
+        return REACH_SCHEMA.empty_table()
+    topics = found["topic"].chunk(0)
+    assert isinstance(topics, pa.DictionaryArray)
+    return found.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
 
 
 def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
     """The furthest commit of each partition and period, the newest periods of each partition."""
-    rows = pa.concat_tables([REACH_SCHEMA.empty_table(), *tables]).combine_chunks()
+    rows = pa.concat_tables([_FOUND.empty_table(), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
         return rows
-    topics = [str(name) for name in rows["topic"].to_pylist()]
-    ranks = {name: rank for rank, name in enumerate(sorted(set(topics)))}
-    by_topic = np.fromiter((ranks[name] for name in topics), np.int64, len(topics))
-    keys = [by_topic, values_of(rows["partition"]).astype(np.int64)]
+    keys = [ranks(rows["topic"]), values_of(rows["partition"])]
     chosen = _furthest_rows(keys, values_of(rows["offset"]), values_of(rows["commit_timestamp"]))
-    begins = _begins([key[chosen] for key in keys])
+    begins = begins_of([key[chosen] for key in keys])
     starts = np.flatnonzero(begins)
     end = np.append(starts[1:], len(chosen))[np.cumsum(begins) - 1]
     newest = end - np.arange(len(chosen)) <= _PERIODS
@@ -176,14 +191,13 @@ def _furthest_rows(
     keys: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], times: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Per key and period the row of the highest offset, the earliest of these; sorted by key and period."""
-    periods = times // PERIOD_MS
-    order: NDArray[np.int64] = np.lexsort((-times, offsets, periods, *reversed(keys)))
-    last = np.append(_begins([key[order] for key in (*keys, periods)])[1:], True)
-    return np.asarray(order[last], np.int64)
-
-
-def _begins(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
-    """Where a row's keys differ from those of the row before it."""
-    begins = np.ones(len(keys[0]), np.bool_)
-    begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return begins
+    by_period = [*keys, times // PERIOD_MS]
+    order = ordered_by(*by_period)
+    starts = np.flatnonzero(begins_of([key[order] for key in by_period]))
+    sizes = np.diff(starts, append=len(order))
+    furthest = offsets[order] == np.repeat(np.maximum.reduceat(offsets[order], starts), sizes)
+    waited = np.where(furthest, times[order], np.iinfo(np.int64).max)
+    is_first = furthest & (waited == np.repeat(np.minimum.reduceat(waited, starts), sizes))
+    # Of equal ones the last is as good as any.
+    place = np.maximum.reduceat(np.where(is_first, np.arange(len(order)), -1), starts)
+    return order[place]

@@ -17,6 +17,7 @@ from kgroup.log.scan import FirstMarker, ScanBlock, Slice, scan
 from kgroup.log.scan_arrow import schema_of
 from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_newest import settle
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.protocol.consumer_values import ConsumerGroupMetadataValue
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker
 from kgroup.protocol.keys import ConsumerGroupMetadataKey, GroupMetadataKey
@@ -298,14 +299,13 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     )
     if not rows.num_rows:
         return rows
-    keys = [values_of(rows["producer_id"])] if per_producer else []
+    keys = [ranks(rows["group"]), ranks(rows["topic"])]
+    keys += [values_of(rows["partition"]), values_of(rows["offsets_partition"])]
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
-    keys += [values_of(rows["offsets_partition"]), values_of(rows["partition"])]
-    keys += [_ranks(rows, "topic"), _ranks(rows, "group")]
-    order = np.lexsort((values_of(rows["log_offset"]), *keys))
+    keys += [values_of(rows["producer_id"])] if per_producer else []
+    order = ordered_by(*keys, values_of(rows["log_offset"]))
     place = np.arange(len(order))
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
+    begins = begins_of([key[order] for key in keys])
     starts = np.flatnonzero(begins)
     number = np.cumsum(begins) - 1
     end = np.append(starts[1:], len(order))[number]
@@ -313,13 +313,3 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     tombstone = np.maximum.reduceat(np.where(is_tombstone, place, -1), starts)[number]
     kept = (place == tombstone) | ((place > tombstone) & (end - place <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()
-
-
-def _ranks(rows: pa.Table, column: str) -> NDArray[np.int64]:
-    """Each row's place in the order of all names: by code point, as Python sorts."""
-    array = rows[column].chunk(0)
-    assert isinstance(array, pa.DictionaryArray)
-    names = array.dictionary.to_pylist()
-    ranks = np.empty(len(names), np.int64)
-    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    return ranks[values_of(rows[column])]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
 from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
 from kgroup.log.scan_reduce import (
     FIRST_MARKER,
@@ -153,16 +153,14 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
     columns = [values_of(rows["producer_id"])] if per_producer else []
     columns += [
         values_of(rows["offsets_partition"]),
-        _ranks(rows["group"]),
-        _ranks(rows["topic"]),
+        ranks(rows["group"]),
+        ranks(rows["topic"]),
         values_of(rows["partition"]),
     ]
-    # A lexsort sorts by its last key first. It is stable, so the first of equal rows comes last here.
-    order = np.lexsort((values_of(rows["log_offset"])[::-1], *(column[::-1] for column in reversed(columns))))
+    # The first of equal rows comes last here.
+    order = ordered_by(*(column[::-1] for column in (*columns, values_of(rows["log_offset"]))))
     order = len(order) - 1 - order
-    last = np.ones(len(order), np.bool_)
-    if len(order):
-        last[:-1] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
+    last = np.roll(begins_of([column[order] for column in columns]), -1)
     return rows.take(numbers(order[last]))
 
 
@@ -306,19 +304,6 @@ def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
         if key not in kept or logged.offset > kept[key].offset:
             kept[key] = logged
     return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
-
-
-def _ranks(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
-    """Numbers that sort as the strings of a dictionary column, which has one dictionary."""
-    if not column.num_chunks:
-        return np.empty(0, np.int64)
-    first = column.chunk(0)
-    assert isinstance(first, pa.DictionaryArray)
-    strings: list[str] = first.dictionary.to_pylist()
-    ranks = np.empty(len(strings), np.int64)
-    ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
-    taken: NDArray[np.int64] = ranks.take(values_of(column))
-    return taken
 
 
 def _no_rows() -> pa.Table:
