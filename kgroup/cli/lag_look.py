@@ -189,7 +189,7 @@ def take_look(
     if question.rules is not None and windows is not None:
         data_logs = DataLogs(logs.sources.log_dirs)
         proofs = ProofReader(windows, scanned.history, data_logs, now_ms)
-        status = StatusJudge(partial(proofs.facts, inputs), rules_named(question.rules))
+        status = StatusJudge(partial(proofs.judged, inputs, rules_named(question.rules)))
     if question.time_lag is not None and windows is not None:
         rows = _chosen(inputs, question)
         times = time_columns(question.time_lag, logs.sources, logs.cluster, rows, windows, now_ms, looks)
