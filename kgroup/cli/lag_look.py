@@ -24,9 +24,8 @@ from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, Slice, merge, newest, split
-from kgroup.log.scan_history import read_history
 from kgroup.log.scan_last import last_commits
-from kgroup.log.scanned import Scanned
+from kgroup.log.scanned import Scanned, read_last_and_history
 from kgroup.log.sources import Sources
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.topic_id import topic_id_text
@@ -215,7 +214,7 @@ def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Br
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
-    """Read the logs in this process, again if last commits are needed, and once more for what was before."""
+    """Read the logs in this process, and again if last commits are needed, or what was before."""
     import pyarrow as pa
 
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
@@ -226,11 +225,9 @@ def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
     if question.window_commits is None:
         return Scanned(found)
     with byte_progress("reading windows", size, quiet=question.quiet) as advance:
-        last = last_commits(parts, question.window_commits, advance)
-    if not question.needs_history:
-        return Scanned(found, last)
-    with byte_progress("reading history", size, quiet=question.quiet) as advance:
-        return Scanned(found, last, read_history(parts, advance))
+        if question.needs_history:
+            return Scanned(found, *read_last_and_history(parts, question.window_commits, advance))
+        return Scanned(found, last_commits(parts, question.window_commits, advance))
 
 
 def _newest(parts: Sequence[Slice], size: int, *, quiet: bool) -> Newest:

@@ -30,6 +30,11 @@ def numbers(values: NDArray[np.generic]) -> Column:
     return pa.Array.from_buffers(arrow_type, len(values), [None, pa.py_buffer(values.data)])
 
 
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """A table without rows or chunks; `schema.empty_table()` imports pandas, too."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
     """The numbers of a column without nulls, or the indices of a dictionary column; the other way round."""
     parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]

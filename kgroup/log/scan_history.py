@@ -11,15 +11,15 @@ together.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan import ScanBlock, Slice, scan
-from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan import ScanBlock, Slice
+from kgroup.log.scan_gather import no_rows, numbers, values_of
+from kgroup.log.scan_last import blocks_of
 from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.keys import group_of
@@ -67,19 +67,30 @@ def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambd
 
     `advance` is told the size of each slice once it is read. Raises SourceError if a file cannot be read.
     """
-    reach = _Reach()
-    rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
-    ordered = sorted(slices, key=lambda part: part.offsets_partition)
-    for partition, parts in groupby(ordered, key=lambda part: part.offsets_partition):
-        for part in parts:
-            for block in scan([part], columns=_COLUMNS):
-                reach.add(block)
-                _add_rounds(rounds, partition, block)
-            advance(part.end - part.start)
-    return History(
-        reach=_with_names(reach.table()),
-        rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
-    )
+    reader = HistoryReader()
+    for partition, block in blocks_of(slices, _COLUMNS, advance):
+        reader.add(partition, block)
+    return reader.history()
+
+
+class HistoryReader:
+    """Takes the blocks of slices, those of an offsets partition in log order."""
+
+    def __init__(self) -> None:
+        self._reach = _Reach()
+        self._rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
+
+    def add(self, partition: int, block: ScanBlock) -> None:
+        """Keep what may count of a block of this offsets partition; it needs no more than `_COLUMNS`."""
+        self._reach.add(block)
+        _add_rounds(self._rounds, partition, block)
+
+    def history(self) -> History:
+        """What is left of them all."""
+        return History(
+            reach=_with_names(self._reach.table()),
+            rounds={place: tuple(_bounded(run)) for place, run in self._rounds.items()},
+        )
 
 
 def merge_histories(parts: Iterable[History]) -> History:
@@ -167,7 +178,7 @@ def _encoded(reach: pa.Table) -> pa.Table:
 def _with_names(found: pa.Table) -> pa.Table:
     """From `_FOUND`, in one chunk, to REACH_SCHEMA."""
     if not found.num_rows:
-        return REACH_SCHEMA.empty_table()
+        return no_rows(REACH_SCHEMA)
     topics = found["topic"].chunk(0)
     assert isinstance(topics, pa.DictionaryArray)
     return found.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
@@ -175,7 +186,7 @@ def _with_names(found: pa.Table) -> pa.Table:
 
 def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
     """The furthest commit of each partition and period, the newest periods of each partition."""
-    rows = pa.concat_tables([_FOUND.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+    rows = pa.concat_tables([no_rows(_FOUND), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
         return rows
     keys = [ranks(rows["topic"]), values_of(rows["partition"])]

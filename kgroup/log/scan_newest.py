@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
-from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_gather import no_rows, numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
 from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
@@ -140,7 +140,7 @@ def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
             return newest_rows(pa.concat_tables(tables))
         by_partition.setdefault(int(partitions[0]), []).append(table)
     if not by_partition:
-        return _no_rows()
+        return no_rows(COMMIT_SCHEMA)
     return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
 
 
@@ -289,7 +289,7 @@ def settle(
 
 def _newest_pending(pending: Sequence[pa.Table]) -> pa.Table:
     if not pending:
-        return _no_rows()
+        return no_rows(COMMIT_SCHEMA)
     rows = newest_rows(pa.concat_tables(pending), per_producer=True)
     return rows.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
 
@@ -304,7 +304,3 @@ def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
         if key not in kept or logged.offset > kept[key].offset:
             kept[key] = logged
     return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
-
-
-def _no_rows() -> pa.Table:
-    return COMMIT_SCHEMA.empty_table()
