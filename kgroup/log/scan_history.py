@@ -36,6 +36,7 @@ REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 # The same as it is gathered: names are few, and to compare them row by row is slow.
 _FOUND: Final = REACH_SCHEMA.set(0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False))
 PERIOD_MS: Final = 10_000
+_PARTITIONS_MAX: Final = 1 << 16  # of a topic; those beyond are gathered without looking at their age
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
 _ROWS_AT_ONCE: Final = 200_000
 _COLUMNS: Final = ("producer_id", "topic", "partition", "offset", "commit_timestamp", "value_version")
@@ -135,11 +136,13 @@ class _Reach:
         self._tables: list[pa.Table] = []
         self._gathered = 0
         self._kept = 0
+        self._floors = _Floors.of(no_rows(_FOUND))
 
     def add(self, block: ScanBlock) -> None:
         table = pa.Table.from_batches([block.commits])
         counts = (values_of(table["value_version"]) >= 0) & (values_of(table["producer_id"]) < 0)
         counts &= values_of(table["commit_timestamp"]) >= 0
+        counts &= self._floors.may_count(table)
         if not counts.any():
             return
         found = _of_block(table, np.flatnonzero(counts))
@@ -148,10 +151,59 @@ class _Reach:
         if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
             self._tables = [self.table()]
             self._gathered = self._kept = self._tables[0].num_rows
+            self._floors = _Floors.of(self._tables[0])
 
     def table(self) -> pa.Table:
         """As `_FOUND`."""
         return _furthest(self._tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Floors:
+    """Since when commits may count of partitions whose newest periods are all taken (epoch ms).
+
+    A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
+    all that is in them is too old. `floors` has those of a topic's partitions from 0 on, one topic after the
+    other.
+    """
+
+    topics: Mapping[str, int]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    floors: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, found: pa.Table) -> "_Floors":
+        """By what is there so far, in one chunk and as `_furthest` sorts it."""
+        if not found.num_rows:
+            return cls({}, *(np.zeros(1, np.int64) for _ in range(3)))
+        topics = found["topic"].chunk(0)
+        assert isinstance(topics, pa.DictionaryArray)
+        codes, partitions = values_of(found["topic"]), values_of(found["partition"])
+        first = np.flatnonzero(begins_of([codes, partitions]))
+        is_full = np.diff(first, append=len(codes)) >= _PERIODS
+        first = first[is_full & (partitions[first] >= 0) & (partitions[first] < _PARTITIONS_MAX)]
+        codes, partitions = codes[first], partitions[first]
+        sizes = np.zeros(len(topics.dictionary), np.int64)
+        np.maximum.at(sizes, codes, partitions + 1)
+        starts = np.cumsum(sizes) - sizes
+        floors = np.full(int(sizes.sum()) + 1, np.iinfo(np.int64).min)
+        floors[starts[codes] + partitions] = (
+            values_of(found["commit_timestamp"])[first] // PERIOD_MS * PERIOD_MS
+        )
+        names = topics.dictionary.to_pylist()
+        return cls({name: code for code, name in enumerate(names)}, starts, sizes, floors)
+
+    def may_count(self, block: pa.Table) -> NDArray[np.bool_]:
+        """Which commits of a block are not known to be too old."""
+        topics = block["topic"].chunk(0)
+        assert isinstance(topics, pa.DictionaryArray)
+        numbered = np.array([self.topics.get(name, -1) for name in topics.dictionary.to_pylist()], np.int64)
+        codes, partitions = numbered[values_of(block["topic"])], values_of(block["partition"])
+        is_known = (codes >= 0) & (partitions >= 0) & (partitions < self.sizes[codes])
+        place = np.where(is_known, self.starts[codes] + partitions, -1)
+        newer: NDArray[np.bool_] = values_of(block["commit_timestamp"]) >= self.floors[place]
+        return newer | ~is_known
 
 
 def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
