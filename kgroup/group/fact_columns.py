@@ -7,6 +7,7 @@ as fast. Only what a group as a whole proves, `proofs.py`, goes through its part
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from kgroup.group.status_columns import (
 from kgroup.group.verdict_numbers import PROVEN, ChangedBetween, Numbers, RuleNumbers, verdict_numbers
 
 NumbersByName = dict[str, int | float | bool | None]
+_REWOUND: Final = RULES.index(Rule.REWOUND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,15 +184,15 @@ class PartitionColumns:
 
     def _judged_alone(self, seen: SeenNumbers) -> tuple[list[PartitionStatus | None], list[Rewound | None]]:
         """The status of each row by itself, and the reason of those that went back."""
-        rows = np.flatnonzero(self.can_be_judged)
-        statuses: list[PartitionStatus | None] = [None] * len(self.rows)
-        rewound: list[Rewound | None] = [None] * len(self.rows)
-        rules = KgroupRules()
+        rows, rules = np.flatnonzero(self.can_be_judged), KgroupRules()
         windows = replace(self.windows, unread_by_ms=seen.unread_by_ms)
-        for row, judged in self._judged(windows, rows, rules, only=Rule.REWOUND):
-            statuses[row] = judged.status
-            if judged.rule is Rule.REWOUND:
-                rewound[row] = Rewound(**judged.numbers)  # type: ignore[arg-type]  # the rule's own fields
+        verdicts = judge_columns(windows.at(rows), self.ends[rows], self.now_ms, rules)
+        statuses: list[PartitionStatus | None] = [None] * len(self.rows)
+        for row, status in zip(rows.tolist(), verdicts.statuses.tolist(), strict=True):
+            statuses[row] = STATUSES[status]
+        rewound: list[Rewound | None] = [None] * len(self.rows)
+        for row, judged in self._judged(windows, rows[verdicts.rules == _REWOUND], rules):
+            rewound[row] = Rewound(**judged.numbers)  # type: ignore[arg-type]  # the rule's own fields
         return statuses, rewound
 
     def judged(
@@ -220,10 +222,8 @@ class PartitionColumns:
             found[row] = judged if proof is None else replace(judged, numbers=numbers_of(proof))
         return found
 
-    def _judged(
-        self, windows: WindowColumns, rows: Int64s, rules: LagRules, only: Rule | None = None
-    ) -> Iterator[tuple[int, Judged]]:
-        """Judge some of the rows, with the numbers of all rules or of one; those of proofs are left out."""
+    def _judged(self, windows: WindowColumns, rows: Int64s, rules: LagRules) -> Iterator[tuple[int, Judged]]:
+        """Judge some of the rows; the numbers of proofs are left out."""
         chosen, ends = windows.at(rows), self.ends[rows]
         verdicts = judge_columns(chosen, ends, self.now_ms, rules)
         numbers: list[NumbersByName] = [{}] * len(rows)
@@ -233,9 +233,8 @@ class PartitionColumns:
 
         times = np.full(len(rows), self.now_ms)
         for told in verdict_numbers(chosen, ends, times, rules, verdicts, changed_between):
-            if only is None or told.rule is only:
-                for place, named in zip(told.rows.tolist(), _by_name(told), strict=True):
-                    numbers[place] = named
+            for place, named in zip(told.rows.tolist(), _by_name(told), strict=True):
+                numbers[place] = named
         said = zip(rows.tolist(), verdicts.statuses.tolist(), verdicts.rules.tolist(), numbers, strict=True)
         for row, status, rule, named in said:
             yield row, Judged(STATUSES[status], RULES[rule], named)
