@@ -148,7 +148,7 @@ class _Reach:
         found = _of_block(table, np.flatnonzero(counts))
         self._tables.append(found)
         self._gathered += found.num_rows
-        if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
+        if self._gathered > self._kept + max(_ROWS_AT_ONCE, self._kept // 4):
             self._tables = [self.table()]
             self._gathered = self._kept = self._tables[0].num_rows
             self._floors = _Floors.of(self._tables[0])
