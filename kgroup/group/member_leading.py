@@ -83,8 +83,8 @@ def group_members(answer: JoinGroupResponse) -> list[GroupMember]:
                 topics=subscription.topics,
                 group_instance_id=member.group_instance_id,
                 owned_partitions=_flat(subscription.owned_partitions),
-                generation=subscription.generation_id,
-                rack_id=subscription.rack_id,
+                generation=subscription.generation,
+                rack_id=subscription.rack,
                 user_data=subscription.user_data,
             )
         )

@@ -31,8 +31,8 @@ class Subscription:
     """What a member sends to the leader.
 
     `owned_partitions` are since version 1, `generation_id` (of those partitions) since 2, `rack_id`
-    since 3 and can be empty: `rack` is what it means. `version` is the one in the bytes and `trailing`
-    what lies behind the last field; neither is encoded.
+    since 3; what the last two mean to an assignor say `generation` and `rack`. `version` is the one in
+    the bytes and `trailing` what lies behind the last field; neither is encoded.
     """
 
     topics: tuple[str, ...]
@@ -42,6 +42,11 @@ class Subscription:
     rack_id: str | None = None
     version: int = LATEST_VERSION
     trailing: bytes = b""
+
+    @property
+    def generation(self) -> int:
+        """The generation for an assignor: Kafka takes every negative one for none, which is -1."""
+        return max(self.generation_id, -1)
 
     @property
     def rack(self) -> str | None:

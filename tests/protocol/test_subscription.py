@@ -66,6 +66,11 @@ def test_random_bytes_are_read_or_refused_with_a_position_inside_them(data):
             assert 0 <= error.at <= len(data)
 
 
+def test_every_negative_generation_means_none():
+    subscription = decode_subscription(encode_subscription(Subscription(topics=("t",), generation_id=-5)))
+    assert (subscription.generation_id, subscription.generation) == (-5, -1)
+
+
 def test_an_empty_rack_is_kept_as_it_was_sent_and_means_none():
     subscription = decode_subscription(bytes.fromhex("00030000000100027430ffffffff00000000000000070000"))
     assert (subscription.rack_id, subscription.rack) == ("", None)
