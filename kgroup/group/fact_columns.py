@@ -17,7 +17,7 @@ from kgroup.group.finding_model import GroupFacts, PartitionFacts
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_rules import KgroupRules, LagRules
 from kgroup.group.partition_facts import RHYTHM_COMMITS, is_judged
-from kgroup.group.proofs import judged_end, proofs_of, read_places
+from kgroup.group.proofs import are_waited_for, judged_end, proofs_of
 from kgroup.group.seen_columns import SeenColumns, SeenNumbers, seen_numbers
 from kgroup.group.status import Judged, PartitionStatus, Proof, Rewound, Rule, numbers_of
 from kgroup.group.status_columns import (
@@ -201,18 +201,18 @@ class PartitionColumns:
         """The status of each row whose log end is known; `groups` have the facts of these rows."""
         found: list[Judged | None] = [None] * len(self.rows)
         proofs: list[Proof | None] = []
-        is_read: list[bool] = []
+        is_waited_for: list[bool] = []
         for facts in groups:
-            of_group, read = proofs_of(facts, rules), read_places(facts)
+            of_group = proofs_of(facts, rules)
             proofs += [of_group.get(partition.place) for partition in facts.partitions]
-            is_read += [partition.place in read for partition in facts.partitions]
+            is_waited_for += are_waited_for(facts)
         partitions = chain.from_iterable(facts.partitions for facts in groups)
         rows = np.flatnonzero(np.array([judged_end(one) is not None for one in partitions], np.bool_))
         windows = replace(
             self.windows,
             unread_by_ms=self.windows.unread_by_ms
             if seen is None
-            else np.where(np.array(is_read, np.bool_), seen.unread_by_ms, UNKNOWN),
+            else np.where(np.array(is_waited_for, np.bool_), seen.unread_by_ms, UNKNOWN),
             proofs=np.array(
                 [UNKNOWN if proof is None else RULES.index(proof.rule) for proof in proofs], np.int8
             ),

@@ -14,19 +14,17 @@ from kgroup.group.finding_pace import growths
 from kgroup.group.lag_rules import KgroupRules, LagRules
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
-from kgroup.group.standings import read_partitions, standings
+from kgroup.group.standings import are_read, read_partitions, standings
 from kgroup.group.standstill import has_unread, standstill
 from kgroup.group.status import Judged, LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn
 
 
 def judged_one_by_one(facts: GroupFacts, rules: LagRules) -> list[Judged | None]:
     """The status of each partition whose log end is known; each must have its window."""
-    proofs, read = proofs_of(facts, rules), read_places(facts)
+    proofs = proofs_of(facts, rules)
     return [
-        _judged(
-            partition, partition.window, proofs.get(partition.place), partition.place in read, facts, rules
-        )
-        for partition in facts.partitions
+        _judged(partition, partition.window, proofs.get(partition.place), is_waited_for, facts, rules)
+        for partition, is_waited_for in zip(facts.partitions, are_waited_for(facts), strict=True)
     ]
 
 
@@ -34,7 +32,7 @@ def _judged(
     partition: PartitionFacts,
     window: CommitWindow | None,
     proof: Proof | None,
-    is_read: bool,
+    is_waited_for: bool,
     facts: GroupFacts,
     rules: LagRules,
 ) -> Judged | None:
@@ -42,7 +40,7 @@ def _judged(
     if end is None:
         return None
     assert window is not None
-    window = replace(window, proof=proof, unread_by_ms=window.unread_by_ms if is_read else None)
+    window = replace(window, proof=proof, unread_by_ms=window.unread_by_ms if is_waited_for else None)
     verdict = rules.judge(window, end, facts.now_ms)
     return Judged(verdict.status, verdict.rule, verdict.numbers())
 
@@ -53,15 +51,13 @@ def judged_end(partition: PartitionFacts) -> int | None:
     return None if row.topic_state in (TopicState.DELETED, TopicState.RECREATED) else row.log_end_offset
 
 
-def read_places(facts: GroupFacts) -> set[Place]:
-    """Where records wait for somebody.
+def are_waited_for(facts: GroupFacts) -> list[bool]:
+    """Whether the records of each partition wait for somebody.
 
     What no member owns in a group that has some is judged by its own commits alone: who unsubscribes leaves
     offsets behind, and records wait for nobody there.
     """
-    return {
-        partition.place for partition in (facts.partitions if is_abandoned(facts) else read_partitions(facts))
-    }
+    return [True] * len(facts.partitions) if is_abandoned(facts) else are_read(facts)
 
 
 def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
@@ -73,7 +69,7 @@ def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
     found = standings(facts)
     proofs: dict[Place, Proof] = {}
     readers: dict[str | None, ReaderStandsStill] = {}
-    for partition in read_partitions(facts):
+    for partition in read_partitions(facts) if found.group or found.members else ():
         of_reader, member_id = found.of_reader(partition), partition.row.member_id
         if of_reader and has_unread(partition):
             if member_id not in readers:

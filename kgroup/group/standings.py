@@ -6,6 +6,7 @@ with another partition that is as far behind, or all of the group may stand stil
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from kgroup.group.finding_model import GroupFacts, PartitionFacts, Place
 from kgroup.group.membership import GroupKind, GroupState
@@ -64,13 +65,18 @@ def standings(facts: GroupFacts) -> Standings:
     return _members_and_partitions(facts, standing, step)
 
 
-def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
-    """Partitions that somebody reads as far as is known; nobody reads those that no member owns."""
+def are_read(facts: GroupFacts) -> list[bool]:
+    """Whether somebody reads each partition as far as is known; nobody reads those that no member owns."""
     if facts.group.kind is GroupKind.SIMPLE:
-        return list(facts.partitions)
+        return [True] * len(facts.partitions)
     if facts.group.state is GroupState.EMPTY:
-        return []
-    return [partition for partition in facts.partitions if partition.row.member_id is not None]
+        return [False] * len(facts.partitions)
+    return [partition.row.member_id is not None for partition in facts.partitions]
+
+
+def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
+    """Partitions that somebody reads."""
+    return list(compress(facts.partitions, are_read(facts)))
 
 
 def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[Standing]) -> bool:
