@@ -24,8 +24,7 @@ from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, Slice, merge, newest, split
-from kgroup.log.scan_last import last_commits
-from kgroup.log.scanned import Scanned, read_last_and_history
+from kgroup.log.scanned import Scanned, read_all
 from kgroup.log.sources import Sources
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.topic_id import topic_id_text
@@ -214,32 +213,28 @@ def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Br
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
-    """Read the logs in this process, and again if last commits are needed, or what was before."""
+    """Read the logs in this process, once for all that the question needs."""
     import pyarrow as pa
 
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
     pa.set_memory_pool(pa.system_memory_pool())
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     size = sum(part.end - part.start for part in parts)
-    found = _newest(parts, size, quiet=question.quiet)
-    if question.window_commits is None:
-        return Scanned(found)
-    with byte_progress("reading windows", size, quiet=question.quiet) as advance:
-        if question.needs_history:
-            return Scanned(found, *read_last_and_history(parts, question.window_commits, advance))
-        return Scanned(found, last_commits(parts, question.window_commits, advance))
+    with byte_progress("reading", size, quiet=question.quiet) as advance:
+        if question.window_commits is None:
+            return Scanned(_newest(parts, advance))
+        return read_all(parts, question.window_commits, history=question.needs_history, advance=advance)
 
 
-def _newest(parts: Sequence[Slice], size: int, *, quiet: bool) -> Newest:
+def _newest(parts: Sequence[Slice], advance: Callable[[int], None]) -> Newest:
     scanned: list[Newest] = []
-    with byte_progress("reading", size, quiet=quiet) as advance:
-        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-            so_far: Newest | None = None
-            for part in of_partition:
-                found = newest([part])
-                so_far = merge([so_far, found]) if so_far else found
-                advance(part.end - part.start)
-            scanned += [so_far] if so_far else []
+    for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
+        so_far: Newest | None = None
+        for part in of_partition:
+            found = newest([part])
+            so_far = merge([so_far, found]) if so_far else found
+            advance(part.end - part.start)
+        scanned += [so_far] if so_far else []
     return merge(scanned)
 
 

@@ -165,34 +165,52 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
 
 
 def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
-    reader = RowReader(check_crc=verify_crc)
-    state = new_reduction()
-    undecodable: dict[bytes | None, LoggedEntry] = {}
-    damage: list[Damage] = []
-    records = 0
-    for item in chain.from_iterable(reader.read(part) for part in slices):
+    rows = RowReader(check_crc=verify_crc)
+    reading = NewestReader(partition, rows)
+    for item in chain.from_iterable(rows.read(part) for part in slices):
+        reading.add(item)
+    return reading.newest(slices, verify_crc=verify_crc)
+
+
+class NewestReader:
+    """Takes what a reader of rows reads of one offsets partition, in log order."""
+
+    def __init__(self, partition: int, rows: RowReader) -> None:
+        self._partition = partition
+        self._rows = rows
+        self._state = new_reduction()
+        self._undecodable: dict[bytes | None, LoggedEntry] = {}
+        self._damage: list[Damage] = []
+        self._records = 0
+
+    def add(self, item: RowBlock | Damage) -> None:
+        """Keep what may count of a block."""
         if isinstance(item, Damage):
-            damage.append(item)
-            continue
-        records += item.count
+            self._damage.append(item)
+            return
+        self._records += item.count
         for row, entry in item.others:
             key = entry.key if isinstance(entry, Undecodable) else None
-            undecodable[key] = logged_entry(item, row, partition, entry)
-        state = reduce(state, item.rows, item.count, item.buffer, capacity(reader.keys))
-    others = _others(state, reader.keys, partition)
-    hidden = _hidden_by_undecodable(reader.keys, others)
-    if hidden:
-        others += _newest_decodable(slices, partition, hidden, verify_crc)
-    return Newest(
-        commits=_table(state, newest_cells(state), reader.keys, partition),
-        pending=_table(state, waiting_cells(state), reader.keys, partition),
-        first_markers=_first_markers(state, partition),
-        others=tuple(others) + tuple(undecodable.values()),
-        damage=tuple(damage),
-        records=records,
-        batches=reader.batches,
-        bytes=reader.bytes,
-    )
+            self._undecodable[key] = logged_entry(item, row, self._partition, entry)
+        self._state = reduce(self._state, item.rows, item.count, item.buffer, capacity(self._rows.keys))
+
+    def newest(self, slices: Sequence[Slice], *, verify_crc: bool = True) -> Newest:
+        """What counts of all that was read, which is that of these slices."""
+        state, keys, partition = self._state, self._rows.keys, self._partition
+        others = _others(state, keys, partition)
+        hidden = _hidden_by_undecodable(keys, others)
+        if hidden:
+            others += _newest_decodable(slices, partition, hidden, verify_crc)
+        return Newest(
+            commits=_table(state, newest_cells(state), keys, partition),
+            pending=_table(state, waiting_cells(state), keys, partition),
+            first_markers=_first_markers(state, partition),
+            others=tuple(others) + tuple(self._undecodable.values()),
+            damage=tuple(self._damage),
+            records=self._records,
+            batches=self._rows.batches,
+            bytes=self._rows.bytes,
+        )
 
 
 def logged_entry(block: RowBlock, row: int, partition: int, entry: Entry) -> LoggedEntry:
