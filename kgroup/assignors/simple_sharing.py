@@ -33,7 +33,6 @@ class Sharing:
         spreads: Callable[[Sequence[int]], list[int]],
     ) -> None:
         self._targets = targets
-        self._takers = takers
         self._held = held
         self._spreads = spreads
         self._per_target = -(-len(takers) // len(targets)) if targets else 0
