@@ -20,7 +20,7 @@ def conformance(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
-@pytest.mark.parametrize(("profile", "scenarios"), [("default", 168), ("delay", 3)])
+@pytest.mark.parametrize(("profile", "scenarios"), [("default", 307), ("delay", 3)])
 def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     profile: str, scenarios: int, kept: bool, tmp_path: Path
 ) -> None:
@@ -29,7 +29,7 @@ def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     result = tmp_path / "result.jsonl"
     with kgroup.testing.cluster(properties=properties, data_dir=tmp_path / "data" if kept else None) as kafka:
         where = ("--bootstrap", kafka.bootstrap, "--scenarios", CONFORMANCE / "scenarios")
-        played = conformance("run", "--profile", profile, "--jobs", 8, *where, "--out", result)
+        played = conformance("run", "--profile", profile, "--jobs", 16, *where, "--out", result)
         assert played.returncode == 0, played.stderr
     golden = CONFORMANCE / "golden" / "4.3.1.jsonl"
     compared = conformance("compare", golden, result, "--profile", profile, "--skip", SKIPPED)
