@@ -28,9 +28,9 @@ def open_missing_streams() -> None:
     if "stdin" in missing:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()))
     if "stdout" in missing:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # writing fails: it is open for reading
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)  # open for reading: writes fail
     if "stderr" in missing:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 class _ClosedInput(io.RawIOBase):

@@ -30,9 +30,7 @@ def test_results_that_go_into_a_file_need_no_standard_streams(tmp_path) -> None:
     assert file.read_text() == run_in_shell(f"{words} /dev/stdout").stdout
 
 
-@pytest.mark.parametrize(
-    "words", ["decode -", "replay - --group g", "find-coordinator -", "assign --input -"]
-)
+@pytest.mark.parametrize("words", ["decode -", "assign --input -"])
 def test_there_is_nothing_to_read(words: str) -> None:
     ended = run_in_shell(f"{words} <&-")
     why = "kgroup: standard input is closed: nothing can be read from it\n"
