@@ -124,7 +124,7 @@ def replay(
         emit(generation_rows(timelines, table=table), columns, output)
     for line in () if quiet else [*_remarks(timelines, events=events), *states]:
         say(line)
-    for line in replayed.problems:
+    for line in reader.told(replayed, quiet=quiet):
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
 
