@@ -20,7 +20,7 @@ OWN_WORDS = {
     "--group": "one group, where a pattern would make no sense",
     "--html": "what is on the page",
     "--explain": "a group, or a run",
-    "--log-dir": "assign reads it, simulate writes it",
+    "--log-dir": "assign takes it for PATH, and does not show it; simulate writes it",
     "--log-ends": "of assign only the numbers of partitions count",
     "--members": "names or a number, how many more, how many of this process",
     "--nodes": "what is the default",

@@ -128,7 +128,7 @@ def test_of_several_groups_the_misspelt_one_is_named_and_the_others_are_shown(kg
 
 
 def test_a_group_in_a_partition_of_another_count_is_found_beside_one_where_the_rule_says(kgroup, tmp_path):
-    """Of 50 partitions: that of orders-app is here, and that of ledger-static lies where another count has it."""
+    """Of 50 partitions orders-app has the 5th; ledger-static lies where another count would have it."""
     for there, here in ((5, 5), (20, 49)):
         shutil.copytree(f"{LIVES}/__consumer_offsets-{there}", tmp_path / f"__consumer_offsets-{here}")
     ended = kgroup(

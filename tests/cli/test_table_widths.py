@@ -11,7 +11,7 @@ from tests.cli.conftest import Kgroup
 LIVES = Path(__file__).parents[2] / "fixtures" / "4.3.1" / "lives"
 END = "2026-11-20T12:48:41Z"
 NARROW = (
-    "assign --log-dir {lives} --group orders-app --compare",
+    "assign {lives} --group orders-app --compare",
     "assign --members c1,c2,c3 --topic orders:60 --then 'leave c2'",
     "decode {lives} --group 'orders-*'",
     "decode {lives} --latest --group '*-app'",
