@@ -65,6 +65,7 @@ class GroupReader:
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
         problems: list[str] = []
         timelines: dict[str, Timeline] = {}
+        unmatched: list[str] = []
         for sources in self._places():
             problems = []
             entries = _without_damage(self._entries(sources, advance), problems)
