@@ -59,7 +59,8 @@ def test_a_draft_that_a_crash_left_is_no_reason_to_refuse_the_folder(tmp_path: P
 def test_a_folder_that_another_process_has_is_refused_until_that_lets_go(tmp_path: Path) -> None:
     """As a Kafka broker holds its log dirs: the lock goes with the process, and the file stays."""
     other = (
-        "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'a'), fcntl.LOCK_EX); print(flush=True); input()"
+        "import fcntl, sys; file = open(sys.argv[1], 'a'); fcntl.lockf(file, fcntl.LOCK_EX);"
+        " print(flush=True); input()"
     )
     storage(tmp_path)[0].save(SPEC)
     with subprocess.Popen(
