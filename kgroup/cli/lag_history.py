@@ -14,6 +14,7 @@ from kgroup.cli.lag_history_columns import COLUMNS, TABLE_COLUMNS
 from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import said_saved
+from kgroup.cli.names_asked import nothing_matches, without_match
 from kgroup.cli.progress import byte_progress
 from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
@@ -38,7 +39,10 @@ _WINDOWS_MAX: Final = 20_000  # 208 days of quarters of an hour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions:
-    """What was asked for. `since_ms` and `until_ms` are as far as the log goes if None."""
+    """What was asked for. `since_ms` and `until_ms` are as far as the log goes if None.
+
+    `groups` and `topics` are the names that were given, if any were.
+    """
 
     length_ms: int
     since_ms: int | None
@@ -49,6 +53,8 @@ class HistoryOptions:
     wanted_topic: Callable[[str], bool]
     only_lagging: bool
     quiet: bool
+    groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
     def is_wanted(self, group: str, topic: str) -> bool:
         """Whether rows of a group and topic are asked for."""
@@ -104,6 +110,8 @@ def history_asked(
         wanted_topic=matcher(question.topics),
         only_lagging=question.only_lagging,
         quiet=question.quiet,
+        groups=tuple(question.groups or ()),
+        topics=tuple(question.topics or ()),
     )
 
 
@@ -118,7 +126,12 @@ def report_history(
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
         here = history_here(logs.sources, options)
+        missing = here.missing(options)
+        if missing and not here.commits.commits.keys:
+            raise SourceError("; ".join(missing))
         emit_batches(batches_of(here.rows()), columns, destination)
+        for line in missing:
+            say(line)
         if not here.commits.commits.keys and not options.quiet:
             say("no commit here is what was asked for")
         _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
@@ -144,11 +157,21 @@ def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryHere:
-    """All that rows are made of."""
+    """All that rows are made of. `names` are the groups and topics of all commits, wanted or not."""
 
     history: History
     commits: KeyedCommits
     ends: AskedEnds
+    names: Set[tuple[str, str]]
+
+    def missing(self, options: HistoryOptions) -> list[str]:
+        """What of the names given nothing here has or matches, with the nearest that there are."""
+        groups, topics = {group for group, _ in self.names}, {topic for _, topic in self.names}
+        return [
+            nothing_matches(kind, unmatched, names)
+            for kind, asked, names in (("group", options.groups, groups), ("topic", options.topics, topics))
+            if (unmatched := without_match(asked, names))
+        ]
 
     def rows(self) -> Iterator[KeyedRows]:
         """The rows, by key and window; `ends` has all that is unknown when they have been made."""
@@ -168,6 +191,12 @@ def history_here(
     slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     slices.sort(key=attrgetter("offsets_partition"))
     extents, commits = [], []
+    names: set[tuple[str, str]] = set()
+
+    def is_wanted(group: str, topic: str) -> bool:
+        names.add((group, topic))
+        return options.is_wanted(group, topic)
+
     with byte_progress(
         "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
     ) as advance:
@@ -175,7 +204,7 @@ def history_here(
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
             part = last_part(of_partition, options.keep, advance)
             extents.append(extent_of(part))
-            commits.append(KeyedCommits.of(part, options.is_wanted))
+            commits.append(KeyedCommits.of(part, is_wanted))
     history = plan_history(extents, options)
     joined = KeyedCommits.joined(commits)
     times_ms = (history.windows.ends_ms() - 1).tolist()
@@ -183,7 +212,7 @@ def history_here(
         ends = AskedEnds(PastEndsInLogs(sources.log_dirs, times_ms))
     else:
         ends = open_ends(joined.commits.keys, times_ms)
-    return HistoryHere(history=history, commits=joined, ends=ends)
+    return HistoryHere(history=history, commits=joined, ends=ends, names=names)
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:
