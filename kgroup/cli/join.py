@@ -12,7 +12,7 @@ import typer
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
-from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet
+from kgroup.cli.options import ClientProperties, CommandConfig, Quiet
 from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
@@ -150,7 +150,16 @@ def join(
             rich_help_panel=Section.SHOWN,
         ),
     ] = False,
-    output_format: Format = OutputFormat.TABLE,
+    output_format: Annotated[
+        OutputFormat,
+        typer.Option(
+            "-o",
+            "--format",
+            metavar="FORMAT",
+            help="table, which is lines of text, or jsonl: what has no end has no other.",
+            rich_help_panel=Section.OUTPUT,
+        ),
+    ] = OutputFormat.TABLE,
     duration: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +176,7 @@ def join(
 
     Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
     reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
-    (session.timeout.ms, isolation.level, ...). -o is table (lines of text) or jsonl.
+    (session.timeout.ms, isolation.level, ...).
     """
     if bool(topics) == (pattern is not None):
         raise InputError("give --topic or --pattern, and not both")

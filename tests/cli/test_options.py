@@ -16,6 +16,7 @@ OWN_WORDS = {
     "--bootstrap-server": "join has no files to read instead, and a default",
     "--compare": "assignors, or whole designs",
     "--for": "a member leaves, a simulation stops its faults",
+    "--format": "join goes on and on",
     "--from": "find-coordinator: a path; join: earliest or latest, as kafka-console-consumer has it",
     "--group": "one group, where a pattern would make no sense",
     "--html": "what is on the page",
