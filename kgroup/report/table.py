@@ -84,7 +84,7 @@ def render_table(
         yield from _lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
     if left_out and show_headings:
-        yield from wrap(f"left out on {width_max} columns: {', '.join(left_out)}", width_max or 0)
+        yield from wrap(f"left out on {width_max} columns: {', '.join(left_out)}", max(width_max or 0, 20))
 
 
 def _with_room(
