@@ -13,6 +13,7 @@ from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
 from kgroup.cli.options import ClientProperties, CommandConfig, Quiet
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
@@ -43,6 +44,8 @@ EXAMPLES: Final = (
     ),
 )
 _POLL_S: Final = 0.2
+_LEAVING_S: Final = 1.0  # then it is worth a word that it takes so long
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def join(
@@ -219,8 +222,8 @@ async def _run(
     seconds: float | None,
 ) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _leave, stop, loop)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
     nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
@@ -241,6 +244,14 @@ async def _run(
     for end in ends:
         if end is not None:
             raise end
+
+
+def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
+    """Leave as a consumer does, which without a broker takes its time; the next signal ends it."""
+    stop.set()
+    for number in _SIGNALS:
+        loop.remove_signal_handler(number)
+    loop.call_later(_LEAVING_S, say, "no broker has let it leave yet; the next Ctrl-C ends it at once")
 
 
 async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) -> None:
