@@ -2,7 +2,7 @@
 
 Layers, each importing only those to its right (checked by import-linter):
 `cli | testing > spark | sim | net | report > broker > group | log > assignors > protocol > errors` (and
-`durations`).
+`durations` and `java_properties` beside it).
 Read `kgroup/protocol/entries.py` first: its dataclasses are what everything else handles.
 """
 

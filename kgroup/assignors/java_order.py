@@ -10,7 +10,7 @@ Not covered: nine or more keys in one place of a table of 64 or more. Java then 
 tree, whose order is another one; among keys with useful hashes that does not happen.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import eq
 from typing import Generic, TypeVar
@@ -85,25 +85,33 @@ def _grown_one_by_one(spreads: Sequence[int], table: int) -> int:
     return table
 
 
-def computed_table(keys: Sequence[K], spreads: Callable[[Sequence[K]], list[int]], table: int) -> int:
-    """The table of a map that `computeIfAbsent` has filled; a large one goes by the count of keys alone."""
-    if table < _TREE_TABLE:
-        return _computed_table(spreads(keys), table)
+def computed_table(puts: Sequence[K], spreads: Callable[[Sequence[K]], list[int]], table: int) -> int:
+    """The table of a map that `computeIfAbsent` has filled, called with each of `puts`, which may repeat.
+
+    It doubles only when the next key comes, be it one that is there.
+    """
+    if table >= _TREE_TABLE and 4 * len(puts) <= 3 * table:
+        return table
+    keys = list(dict.fromkeys(puts))
+    if table < _TREE_TABLE and _could_crowd(own := spreads(keys), table, _TREE_FROM - 1):
+        return _computed_one_by_one(puts, dict(zip(keys, own, strict=True)), table)
     while 4 * (len(keys) - 1) > 3 * table:
+        table *= 2
+    if 4 * len(keys) > 3 * table and puts[-1] in puts[:-1]:
         table *= 2
     return table
 
 
-def _computed_table(spreads: Sequence[int], table: int) -> int:
-    """The same for a map filled by `computeIfAbsent`: it doubles only when the next key comes."""
-    if _could_crowd(spreads, table, _TREE_FROM - 1):
-        for position, own in enumerate(spreads):
-            if 4 * position > 3 * table:
-                table *= 2
-            if _is_crowded(spreads[:position], own, table, _TREE_FROM - 1):
-                table *= 2
-    while 4 * (len(spreads) - 1) > 3 * table:
-        table *= 2
+def _computed_one_by_one(puts: Sequence[K], spreads: Mapping[K, int], table: int) -> int:
+    there: dict[K, int] = {}
+    for key in puts:
+        if 4 * len(there) > 3 * table:
+            table *= 2
+        if key in there:
+            continue
+        if _is_crowded(there.values(), spreads[key], table, _TREE_FROM - 1):
+            table *= 2
+        there[key] = spreads[key]
     return table
 
 
@@ -136,13 +144,15 @@ def spread_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT
     return [keys[position] for position in sorted(range(len(keys)), key=places.__getitem__)]
 
 
-def computed_order(keys: Sequence[K], spreads: Sequence[int], table: int = DEFAULT_TABLE) -> list[K]:
-    """As `spread_order`, for a map filled by `computeIfAbsent`, which is not the same.
+def computed_order(puts: Sequence[K], hash_code: Callable[[K], int], table: int = DEFAULT_TABLE) -> list[K]:
+    """As `hash_order`, for a map filled by `computeIfAbsent`, which is not the same.
 
-    A new key goes to the front of its place, the table doubles only when the next key comes, and
-    the eighth key in one place makes a small table double.
+    It is called with each of `puts`, which may repeat. A new key goes to the front of its place, the table
+    doubles only when the next key comes, and the eighth key in one place makes a small table double.
     """
-    return computed_order_in(keys, spreads, _computed_table(spreads, table))
+    keys = list(dict.fromkeys(puts))
+    table = computed_table(puts, lambda some: spread_all(map(hash_code, some)), table)
+    return computed_order_in(keys, spread_all(map(hash_code, keys)), table)
 
 
 def computed_order_in(keys: Sequence[K], spreads: Sequence[int], table: int) -> list[K]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kgroup.assignors.cooperative_sticky import changing_hands
-from kgroup.assignors.java_order import computed_order, hash_order, partition_hash, spread_all, string_hash
+from kgroup.assignors.java_order import computed_order, hash_order, partition_hash, string_hash
 from kgroup.assignors.leader_view import LeaderView, by_instance_then_id, leader_view
 from kgroup.assignors.model import (
     NO_GENERATION,
@@ -18,7 +18,7 @@ from kgroup.assignors.model import (
     Topic,
     TopicPartition,
 )
-from kgroup.assignors.sticky import StickyAssignor, sticky_claim
+from kgroup.assignors.sticky import StickyAssignor, map_by_topic, remember, sticky_claim
 from kgroup.assignors.sticky_claims import Claim, Ownership
 from kgroup.assignors.sticky_general import GeneralGroup, balance_general
 from kgroup.assignors.sticky_racks import sticky_racks
@@ -37,8 +37,8 @@ class RangeAssignor24:
             for name in member.topics:
                 takers.setdefault(name, []).append(member)
         assignment: Assignment = {member.member_id: [] for member in view.members}
-        names = list(takers)
-        for name in computed_order(names, spread_all(map(string_hash, names))):
+        named = [name for member in view.members for name in member.topics]
+        for name in computed_order(named, string_hash):
             if name in view.topics:
                 _cut(view.topics[name], by_instance_then_id(takers[name]), assignment)
         return assignment
@@ -58,12 +58,16 @@ def _cut(topic: Topic, takers: Sequence[GroupMember], assignment: Assignment) ->
 
 
 class StickyAssignor24(StickyAssignor):
-    """`sticky` of Kafka 2.4.1; its user data is today's."""
+    """`sticky` of Kafka 2.4.1."""
 
     def assign(self, members: Sequence[GroupMember], topics: Sequence[Topic]) -> Assignment:
         """See `ClientAssignor.assign`."""
         view = leader_view(members, _plain(topics))
         return _assign(view, {member.member_id: sticky_claim(member) for member in view.members})
+
+    def next_user_data(self, assigned: Sequence[TopicPartition], generation: int) -> bytes | None:
+        """User data of version 1. On the wire, too, topics stand in the order of a HashMap."""
+        return remember(map_by_topic(assigned), generation)
 
 
 class CooperativeStickyAssignor24:

@@ -33,7 +33,6 @@ class Sharing:
         spreads: Callable[[Sequence[int]], list[int]],
     ) -> None:
         self._targets = targets
-        self._takers = takers
         self._held = held
         self._spreads = spreads
         self._per_target = -(-len(takers) // len(targets)) if targets else 0
@@ -51,7 +50,7 @@ class Sharing:
                     self._sharers[partition] = alone
         self._lost: dict[int, list[int]] = {}
         self._revoked: dict[int, list[int]] = {}
-        self._given: dict[int, list[int]] = {}
+        self._given: dict[int, set[int]] = {}
 
     def share(self) -> dict[int, Collection[int]]:
         """Take from members with too much, then from partitions with too many members, and give.
@@ -64,9 +63,9 @@ class Sharing:
         shares: dict[int, Collection[int]] = {**self._held}
         for number, partitions in self._revoked.items():
             shares[number] = set(shares[number]).difference(partitions)
-        for number, partitions in self._given.items():
-            if partitions:
-                shares[number] = set(shares.get(number, ())).union(partitions)
+        for number, given in self._given.items():
+            if given:
+                shares[number] = given.union(shares.get(number, ()))
         return shares
 
     def _revoke(self, number: int, partition: int) -> None:
@@ -83,14 +82,14 @@ class Sharing:
                     self._revoke(number, partition)
 
     def _revoke_overshared(self) -> None:
-        held, lost = list(self._sharers), self._lost
+        lost = self._lost
         surplus = {
             partition: more
             for partition, sharers in self._sharers.items()
             if len(sharers) > self._per_target
             and (more := len(sharers) - len(lost.get(partition, ())) - self._per_target) > 0
         }
-        for partition in self._in_order(list(surplus), of=held):
+        for partition in self._in_order(list(surplus), unheld=False):
             sharers: JavaHashSet[int] = JavaHashSet(int)
             for number in self._sharers[partition]:
                 sharers.add(number)
@@ -104,10 +103,14 @@ class Sharing:
 
         Ends: a round in which no member could take anything is the last. Kafka then leaves the rest
         of the partitions with fewer members than they should have.
+
+        Who has been given a partition here may be given it again in the next round: that counts as one
+        more member for the partition, as in Kafka, and takes up none of the member's room. It happens only
+        where partitions that may not be assigned any more take up the room of others.
         """
         counts = self._counts
         room = {m: more for m, most in self._desired.items() if (more := most - counts.get(m, 0)) > 0}
-        given: dict[int, list[int]] = {number: [] for number in room}
+        given: dict[int, set[int]] = {number: set() for number in room}
         self._given = given
         per_target = self._per_target
         waiting = list(room)[::-1]
@@ -126,7 +129,7 @@ class Sharing:
                         raise _no_room()
                 number = waiting.pop()
                 if number not in sharers:
-                    given[number].append(partition)
+                    given[number].add(partition)
                     missing -= 1
                     someone_took = True
 
@@ -139,16 +142,19 @@ class Sharing:
             if len(sharers) < self._per_target or partition in lost
         }
         unheld = [target for target in self._targets if target not in self._sharers]
-        for partition in self._in_order([*held, *unheld], of=[*self._sharers, *unheld]):
+        for partition in self._in_order([*held, *unheld], unheld=True):
             yield partition, held.get(partition, ())
 
-    def _in_order(self, partitions: Sequence[int], *, of: Sequence[int]) -> list[int]:
-        """Some partitions in the order of Kafka's map, which has been filled with all `of` these."""
+    def _in_order(self, partitions: Sequence[int], *, unheld: bool) -> list[int]:
+        """Some partitions in the order of Kafka's map, filled with what is held, then perhaps all targets."""
         if not partitions:
             return []
+        puts = [partition for held in self._held.values() for partition in held]
+        if unheld:
+            puts.extend(self._targets)
         # Kafka makes the map for n entries with (n + 1) / 0.75 + 1 places asked for.
         table = table_for(int((len(self._targets) + 1) / 0.75 + 1))
-        table = computed_table(of, self._spreads, table)
+        table = computed_table(puts, self._spreads, table)
         return computed_order_in(partitions, self._spreads(partitions), table)
 
 

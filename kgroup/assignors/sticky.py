@@ -3,9 +3,9 @@
 Source: StickyAssignor of Kafka 4.3.1. Members remember their last assignment in their user data.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kgroup.assignors.java_order import computed_order, spread_all, string_hash
+from kgroup.assignors.java_order import computed_order, string_hash
 from kgroup.assignors.leader_view import LeaderView, leader_view
 from kgroup.assignors.model import (
     NO_GENERATION,
@@ -39,10 +39,19 @@ class StickyAssignor:
 
     def next_user_data(self, assigned: Sequence[TopicPartition], generation: int) -> bytes | None:
         """User data of version 1: topics in the order of a HashMap by topic."""
-        by_topic = group_by_topic(assigned)
-        names = list(by_topic)
-        topics = computed_order(names, spread_all(map(string_hash, names)))
-        return encode_sticky([(name, by_topic[name]) for name in topics], generation)
+        return remember(group_by_topic(assigned), generation)
+
+
+def remember(received: Mapping[str, Sequence[int]], generation: int) -> bytes:
+    """User data of version 1 of a member that has read partitions by topic, in this order, off the wire."""
+    partitions = [(topic, number) for topic, numbers in received.items() for number in numbers]
+    return encode_sticky(list(map_by_topic(partitions).items()), generation)
+
+
+def map_by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
+    """Partition ids by topic, in the order of the HashMap in which Kafka collects them one by one."""
+    by_topic = group_by_topic(partitions)
+    return {name: by_topic[name] for name in computed_order([name for name, _ in partitions], string_hash)}
 
 
 def sticky_claim(member: GroupMember) -> Claim:

@@ -1,6 +1,7 @@
 """A member's requests as values, for members in the same process: no frames, the same rules.
 
-What the wire would bring is what the newest versions say, as between `client_wire.py` and a node of today.
+What the wire would bring is what the newest versions say, as between `client_requests.py` and a node of
+today.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,6 @@
 """Where a log begins and ends, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.protocol.admin.topics import DeleteRecordsResponse
@@ -28,26 +29,23 @@ def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
     """ListOffsets v1 to v11."""
     version = call.version
     read_committed = version >= 2 and call.body.isolation_level == READ_COMMITTED
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, timestamp, offset, epoch = _find_offset(node, each.name, part, read_committed)
-            partitions.append(
-                ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                    version=version,
-                    partition_index=part.partition_index,
-                    error_code=error,
-                    timestamp=timestamp,
-                    offset=offset,
-                    leader_epoch=epoch,
-                )
-            )
-        topics.append(
-            ListOffsetsResponse.ListOffsetsTopicResponse(
-                version=version, name=each.name, partitions=partitions
-            )
+    topic_type = ListOffsetsResponse.ListOffsetsTopicResponse
+
+    def listed(topic: str, part: Any) -> Any:
+        error, timestamp, offset, epoch = _find_offset(node, topic, part, read_committed)
+        return topic_type.ListOffsetsPartitionResponse(
+            version=version,
+            partition_index=part.partition_index,
+            error_code=error,
+            timestamp=timestamp,
+            offset=offset,
+            leader_epoch=epoch,
         )
+
+    topics = [
+        topic_type(version=version, name=topic, partitions=partitions)
+        for topic, partitions in _by_partition(call, "name", listed)
+    ]
     node.answer(call, ListOffsetsResponse(version=version, topics=topics))
 
 
@@ -99,24 +97,21 @@ def _records(raw: bytes) -> Any:
 def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
     """DeleteRecords v0 to v2."""
     version = call.version
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, low_watermark = _delete_before(node, each.name, part.partition_index, part.offset)
-            partitions.append(
-                DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
-                    version=version,
-                    partition_index=part.partition_index,
-                    low_watermark=low_watermark,
-                    error_code=error,
-                )
-            )
-        topics.append(
-            DeleteRecordsResponse.DeleteRecordsTopicResult(
-                version=version, name=each.name, partitions=partitions
-            )
+    topic_type = DeleteRecordsResponse.DeleteRecordsTopicResult
+
+    def deleted(topic: str, part: Any) -> Any:
+        error, low_watermark = _delete_before(node, topic, part.partition_index, part.offset)
+        return topic_type.DeleteRecordsPartitionResult(
+            version=version,
+            partition_index=part.partition_index,
+            low_watermark=low_watermark,
+            error_code=error,
         )
+
+    topics = [
+        topic_type(version=version, name=topic, partitions=partitions)
+        for topic, partitions in _by_partition(call, "name", deleted)
+    ]
     node.answer(call, DeleteRecordsResponse(version=version, topics=topics))
 
 
@@ -136,25 +131,22 @@ def _delete_before(node: "BrokerNode", topic: str, index: int, offset: int) -> t
 def offset_for_leader_epoch(node: "BrokerNode", call: Call, now_ms: int) -> None:
     """OffsetForLeaderEpoch v2 to v4."""
     version = call.version
-    topics = []
-    for each in required(call.body.topics):
-        partitions = []
-        for part in required(each.partitions):
-            error, epoch, end = _end_of_epoch(node, each.topic, part)
-            partitions.append(
-                OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
-                    version=version,
-                    partition=part.partition,
-                    error_code=error,
-                    leader_epoch=epoch,
-                    end_offset=end,
-                )
-            )
-        topics.append(
-            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                version=version, topic=each.topic, partitions=partitions
-            )
+    topic_type = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+
+    def ended(topic: str, part: Any) -> Any:
+        error, epoch, end = _end_of_epoch(node, topic, part)
+        return topic_type.EpochEndOffset(
+            version=version,
+            partition=part.partition,
+            error_code=error,
+            leader_epoch=epoch,
+            end_offset=end,
         )
+
+    topics = [
+        topic_type(version=version, topic=topic, partitions=partitions)
+        for topic, partitions in _by_partition(call, "topic", ended)
+    ]
     node.answer(call, OffsetForLeaderEpochResponse(version=version, topics=topics))
 
 
@@ -167,6 +159,15 @@ def _end_of_epoch(node: "BrokerNode", topic: str, part: Any) -> tuple[ErrorCode,
         return error, -1, _NO_OFFSET
     epoch, end = partition.end_of_epoch(part.leader_epoch)
     return E.NONE, epoch, end
+
+
+def _by_partition(
+    call: Call, name_field: str, answer: Callable[[str, Any], Any]
+) -> Iterator[tuple[str, list[Any]]]:
+    """Each topic of a request with the answers for its partitions; the topic's name is in `name_field`."""
+    for each in required(call.body.topics):
+        topic = getattr(each, name_field)
+        yield topic, [answer(topic, part) for part in required(each.partitions)]
 
 
 def _led(node: "BrokerNode", topic: str, index: int) -> Partition | ErrorCode:

@@ -6,6 +6,7 @@ from typing import Final
 
 from kgroup.errors import InputError
 from kgroup.group.settings import MAX_INT, GroupSettings
+from kgroup.java_properties import assignments
 
 _MINUTE_MS: Final = 60_000
 
@@ -91,24 +92,18 @@ def unused(properties: Mapping[str, str]) -> list[str]:
     return sorted(name for name in properties if name not in PROPERTIES and name not in _FLAGS)
 
 
-def read_properties(lines: list[str], where: str) -> dict[str, str]:
-    """A Java properties file: `name=value` or `name: value`, `#` and `!` comments. Raises InputError."""
+def read_properties(text: str, where: str) -> dict[str, str]:
+    """What a server.properties file sets. Raises InputError, naming the line, for one without `=` or `:`.
+
+    Java would take that for a property with an empty value, which no broker setting that kgroup obeys can
+    have. Values are trimmed, as Kafka does before it reads a number or a flag.
+    """
     properties = {}
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text[0] in "#!":
-            continue
-        name, separator, value = _split(text)
-        if not separator:
-            raise InputError(f"{where}:{number}: {text!r} is not name=value")
-        properties[name.strip()] = value.strip()
+    for line in assignments(text):
+        if not line.separator:
+            raise InputError(f"{where}:{line.number}: {line.text.strip()!r} is not name=value")
+        properties[line.name] = line.value.strip()
     return properties
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    """At the first `=` or `:`, whichever comes first."""
-    first = next((letter for letter in text if letter in "=:"), "=")
-    return text.partition(first)
 
 
 def _number(name: str, text: str, rule: Property) -> int:

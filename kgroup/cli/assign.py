@@ -13,7 +13,8 @@ from kgroup.cli.options import Connection, Output, Paths, Quiet
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import FindingsError, InputError
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, printing_to
+from kgroup.report.destination import printing_to
+from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
     from kgroup.assignors.model import Topic

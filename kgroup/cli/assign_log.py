@@ -22,7 +22,7 @@ from kgroup.protocol.consumer_values import TopicPartitions
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, Undecodable
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.log_ends import LogListing
-from kgroup.protocol.subscription import NamedTopicPartitions, decode_assignment, decode_subscription
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription
 from kgroup.protocol.topic_id import topic_id_text
 
 
@@ -117,7 +117,7 @@ def _classic_group(value: values.GroupMetadataValue, group: str) -> LoggedGroup:
 def _classic_member(member: values.MemberMetadata, generation: int) -> PlanMember:
     try:
         subscription = decode_subscription(member.subscription)
-        owned = _flat(decode_assignment(member.assignment).assigned_partitions) if member.assignment else ()
+        owned = assigned_partitions(member.assignment)
     except DecodeError as error:
         raise SourceError(f"member '{member.member_id}': {error}") from error
     return PlanMember(
@@ -128,10 +128,6 @@ def _classic_member(member: values.MemberMetadata, generation: int) -> PlanMembe
         owned=owned,
         generation=generation if member.assignment else NO_GENERATION,
     )
-
-
-def _flat(assigned: Sequence[NamedTopicPartitions]) -> tuple[TopicPartition, ...]:
-    return tuple((topic.topic, number) for topic in assigned for number in topic.partitions)
 
 
 def _modern(entries: Sequence[OffsetsEntry], names: Mapping[UUID, str]) -> LoggedGroup | None:

@@ -18,6 +18,7 @@ from kgroup.cli.example import Example
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError, misspelt
+from kgroup.java_properties import decoded
 from kgroup.net.control import ControlServer, control_path
 from kgroup.net.running import TopicRequest, start_cluster
 from kgroup.net.server import ClusterServer
@@ -260,11 +261,16 @@ def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
     properties: dict[str, str] = {}
     if path is not None:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SourceError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-        properties = read_properties(lines, str(path))
-    return properties | read_properties(settings, "--property")
+            text = decoded(path.read_bytes())
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from error
+        properties = read_properties(text, str(path))
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--property {setting}: give NAME=VALUE, like --property num.partitions=3")
+        properties[name.strip()] = value.strip()
+    return properties
 
 
 def _topic(text: str) -> TopicRequest:

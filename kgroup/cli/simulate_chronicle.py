@@ -11,7 +11,7 @@ from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
 from kgroup.group.requests import SyncGroupResponse
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.subscription import decode_assignment
+from kgroup.protocol.subscription import assigned_partitions
 from kgroup.sim.scenario import Scenario
 from kgroup.sim.trace import (
     CoordinatorEvent,
@@ -163,8 +163,7 @@ class Chronicle:
         generation = group.generations[-1]
         if generation.generation != self._generation_of.get(member) or member in generation.shares:
             return
-        assigned = decode_assignment(body.assignment).assigned_partitions if body.assignment else ()
-        share = tuple(sorted((each.topic, number) for each in assigned for number in each.partitions))
+        share = tuple(sorted(assigned_partitions(body.assignment)))
         generation.shares[member] = share
         for partition in share:
             generation.moved += group.owners.get(partition, member) != member

@@ -8,7 +8,7 @@ from kgroup.cli.assign_report import runs_by_topic
 from kgroup.group import member_calls as calls
 from kgroup.group import requests as asked
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.subscription import decode_assignment
+from kgroup.protocol.subscription import assigned_partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,7 @@ def response_text(body: calls.MemberResponse) -> Sentence | None:
         case asked.JoinGroupResponse():
             return _joined(body)
         case asked.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=assignment):
-            assigned = decode_assignment(assignment).assigned_partitions if assignment else ()
-            share = [(each.topic, number) for each in assigned for number in each.partitions]
-            return Sentence(text=f"its share: {_runs(share)}", subject="synced")
+            return Sentence(text=f"its share: {_runs(assigned_partitions(assignment))}", subject="synced")
         case asked.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS):
             return Sentence(text="REBALANCE_IN_PROGRESS", subject="rebalance-in-progress")
         case asked.SyncGroupResponse(error_code=error) | asked.HeartbeatResponse(error_code=error):

@@ -22,14 +22,13 @@ from kgroup.cli.simulate_view import (
     violation_lines,
 )
 from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.report.destination import naming_the_file, printing_to
 from kgroup.report.emit import (
     OutputFormat,
     OutputOptions,
     Row,
     emit,
     emit_json,
-    naming_the_file,
-    printing_to,
     to_json,
 )
 from kgroup.sim.result import Run

@@ -2,6 +2,9 @@
 
 After linkedin/Burrow of October 2025, `core/internal/storage/inmemory.go`, for one cluster. Rings of slots
 are lists here that never grow beyond the number of slots; what is stored and what is dropped is the same.
+
+Commands judge the windows that a log gives them (`lag_rules`). This is here to be held against Burrow's own
+answers to streams of commits and log ends (`fixtures/vectors/lag_status.jsonl`).
 """
 
 from bisect import bisect_left

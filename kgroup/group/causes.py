@@ -187,7 +187,7 @@ def cooperative_follow_up(before: Roster | None, previous: Roster, current: Rost
     ]
 
 
-def unexplained(previous: Roster, current: Roster, unfinished: int) -> Cause:
+def unexplained(current: Roster, unfinished: int) -> Cause:
     """The same members with the same subscriptions, and yet a new generation."""
     evidence = "the members and what they subscribe to are the same as before"
     alternatives: tuple[CauseKind, ...] = (CauseKind.LEADER_REJOINED,)

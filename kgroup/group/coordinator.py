@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Final, assert_never
 
 from kgroup.group.classic import ClassicRules
-from kgroup.group.classic_answers import check_member, group_subscriptions
+from kgroup.group.classic_answers import group_subscriptions
 from kgroup.group.classic_group import ClassicGroup
 from kgroup.group.classic_rounds import JOIN, SYNC, ClassicRounds, TimerKey
+from kgroup.group.commit_rules import CommitRules
 from kgroup.group.events import GroupCreated, GroupDeleted, GroupEvent
-from kgroup.group.offsets import FetchTopic, Offsets, tombstone
+from kgroup.group.offsets import FetchTopic, Offsets
 from kgroup.group.requests import (
     UNKNOWN_MEMBER_ID,
     DeletableGroupResult,
@@ -28,15 +29,11 @@ from kgroup.group.requests import (
     ListedGroup,
     MemberResponse,
     OffsetCommit,
-    OffsetCommitResponse,
     OffsetDelete,
-    OffsetDeleteResponse,
-    PartitionResult,
     PartitionsDeleted,
     RequestBody,
     SyncGroup,
     SyncGroupResponse,
-    TopicResult,
     TxnOffsetCommit,
     refusal,
 )
@@ -90,6 +87,7 @@ class GroupCoordinator:
         self._turn = Turn()
         self._rounds = ClassicRounds(settings, self._timers, self._turn, self._log)
         self._rules = ClassicRules(settings, self._timers, self._turn, self._log, self._rounds, new_uuid)
+        self._commits = CommitRules(settings, self._turn, self._log, self._offsets, self._rules.keep_alive)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -105,7 +103,7 @@ class GroupCoordinator:
             case Heartbeat():
                 self._heartbeat(request, body)
             case OffsetCommit():
-                self._commit(request, body)
+                self._commits.commit(self._groups.get(body.group_id), request, body)
             case JoinGroup():
                 self._join(request, body)
             case SyncGroup():
@@ -113,15 +111,15 @@ class GroupCoordinator:
             case LeaveGroup():
                 self._leave(request, body)
             case TxnOffsetCommit():
-                self._commit_in_transaction(request, body)
+                self._commits.commit_in_transaction(self._groups.get(body.group_id), request, body)
             case OffsetDelete():
-                self._delete_offsets(request, body)
+                self._commits.delete(self._groups.get(body.group_id), request, body)
             case DeleteGroups():
                 self._delete_groups(request, body)
             case EndTransaction():
                 self._end_transaction(request, body)
             case PartitionsDeleted():
-                self._forget_topics(request, body)
+                self._commits.forget_topics(request, body)
             case _:
                 assert_never(body)
         return self._turn.finish()
@@ -170,83 +168,6 @@ class GroupCoordinator:
         ]
         self._turn.reply(request.id, LeaveGroupResponse(members=results))
 
-    # ---- offsets ------------------------------------------------------------------------------
-
-    def _commit(self, request: Request, body: OffsetCommit) -> None:
-        group = self._groups.get(body.group_id)
-        error = self._check_commit(group, body, transactional=False)
-        if error:
-            self._turn.reply(request.id, refusal(body, error))
-            return
-        if group is not None and body.member_id in group.members:
-            self._rules.keep_alive(group, body.member_id)
-        results = []
-        for topic in body.topics:
-            result, entries = self._offsets.plan_commit(
-                body.group_id, topic, self._turn.now_ms, body.retention_time_ms
-            )
-            results.append(result)
-            for entry in entries:
-                self._log(entry)
-        self._turn.reply(request.id, OffsetCommitResponse(topics=results))
-
-    def _commit_in_transaction(self, request: Request, body: TxnOffsetCommit) -> None:
-        error = self._check_commit(self._groups.get(body.group_id), body, transactional=True)
-        if error:
-            self._turn.reply(request.id, refusal(body, error))
-            return
-        results = []
-        for topic in body.topics:
-            result, entries = self._offsets.plan_commit(body.group_id, topic, self._turn.now_ms)
-            results.append(result)
-            for entry in entries:
-                self._log(entry, body.producer_id, body.producer_epoch)
-        self._turn.reply(request.id, OffsetCommitResponse(topics=results))
-
-    def _check_commit(
-        self, group: ClassicGroup | None, body: OffsetCommit | TxnOffsetCommit, *, transactional: bool
-    ) -> ErrorCode:
-        generation = body.generation_id
-        if group is None:
-            # Without a generation it is an admin client or a consumer with partitions of its own.
-            if generation < 0:
-                return E.NONE
-            told = isinstance(body, OffsetCommit) and body.knows_group_not_found
-            return E.GROUP_ID_NOT_FOUND if told else E.ILLEGAL_GENERATION
-        if generation < 0 and group.is_empty:
-            return E.NONE
-        if generation >= 0 or body.member_id or body.group_instance_id is not None:
-            error = check_member(group, body.member_id, body.group_instance_id)
-            if error:
-                return error
-            if generation != group.generation_id:
-                return E.ILLEGAL_GENERATION
-        elif not transactional:
-            return E.UNKNOWN_MEMBER_ID
-        if not transactional and group.state is GroupState.COMPLETING_REBALANCE:
-            return E.REBALANCE_IN_PROGRESS
-        return E.NONE
-
-    def _delete_offsets(self, request: Request, body: OffsetDelete) -> None:
-        group = self._groups.get(body.group_id)
-        error = E.NONE
-        if group is None:
-            error = E.GROUP_ID_NOT_FOUND
-        elif not group.is_empty and not group.uses_consumer_protocol:
-            error = E.NON_EMPTY_GROUP
-        if error or group is None:
-            self._turn.reply(request.id, OffsetDeleteResponse(error_code=error))
-            return
-        topics = []
-        for topic, partitions in body.topics:
-            error = E.GROUP_SUBSCRIBED_TO_TOPIC if group.subscribes(topic) else E.NONE
-            for partition in partitions:
-                if not error and self._offsets.has(body.group_id, topic, partition):
-                    self._log(tombstone(body.group_id, topic, partition))
-            results = [PartitionResult(partition_index=index, error_code=error) for index in partitions]
-            topics.append(TopicResult(name=topic, partitions=results))
-        self._turn.reply(request.id, OffsetDeleteResponse(topics=topics))
-
     def _delete_groups(self, request: Request, body: DeleteGroups) -> None:
         results = []
         for group_id in body.group_ids:
@@ -262,13 +183,6 @@ class GroupCoordinator:
                 self._log(_group_tombstone(group_id))
             results.append(DeletableGroupResult(group_id=group_id, error_code=error))
         self._turn.reply(request.id, DeleteGroupsResponse(results=results))
-
-    def _forget_topics(self, request: Request, body: PartitionsDeleted) -> None:
-        gone = frozenset(body.topics)
-        for group_id in self._offsets.groups_with_offsets():
-            for entry in self._offsets.tombstones(group_id, keep=lambda topic: topic not in gone):
-                self._log(entry)
-        self._turn.reply(request.id, Done())
 
     def _end_transaction(self, request: Request, body: EndTransaction) -> None:
         marker = TransactionMarker(
@@ -362,28 +276,12 @@ class GroupCoordinator:
         """Delete offsets past their retention, and empty groups that have none left (KIP-211)."""
         now_ms = self._turn.now_ms
         for group in list(self._groups.values()):
-            entries, none_left = self._expired_of(group, now_ms)
+            entries, none_left = self._commits.expired(group, now_ms)
             for entry in entries:
                 self._log(entry)
             if none_left and group.is_empty and not group.pending_joins:
                 self._log(_group_tombstone(group.group_id))
         self._timers.schedule(EXPIRY, now_ms + self._settings.offsets_retention_check_interval_ms)
-
-    def _expired_of(self, group: ClassicGroup, now_ms: int) -> tuple[list[OffsetsEntry], bool]:
-        """Retention runs from the commit for simple consumers, else from when the group turned Empty."""
-        since_empty = group.protocol_type is not None and group.is_empty
-        if group.protocol_type is not None and not since_empty:
-            reads_topics = group.uses_consumer_protocol and group.subscribed_topics is not None
-            if not reads_topics or group.state is not GroupState.STABLE:
-                return [], False
-
-        def is_expired(value: OffsetCommitValue) -> bool:
-            if value.expire_timestamp >= 0:
-                return now_ms >= value.expire_timestamp
-            start_ms = group.state_timestamp_ms if since_empty else value.commit_timestamp
-            return now_ms - start_ms >= self._settings.offsets_retention_ms
-
-        return self._offsets.expired(group.group_id, is_expired, group.subscribes)
 
     # ---- records ------------------------------------------------------------------------------
 

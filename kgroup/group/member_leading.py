@@ -1,20 +1,20 @@
 """The subscription that a member sends, and the assignment that the leader makes of everyone's."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from kgroup.assignors.model import Assignment as AssignedPartitions
-from kgroup.assignors.model import ClientAssignor, GroupMember, Topic, TopicPartition, group_by_topic
+from kgroup.assignors.model import ClientAssignor, GroupMember, Topic, TopicPartition
 from kgroup.assignors.registry import ASSIGNORS, CLIENT_ASSIGNORS, Protocol
 from kgroup.errors import InputError
 from kgroup.group.requests import JoinGroupResponse
 from kgroup.protocol.subscription import (
     Assignment,
-    NamedTopicPartitions,
     Subscription,
-    decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
+    named_partitions,
+    partitions_of,
 )
 
 
@@ -65,7 +65,7 @@ def subscription_of(
         Subscription(
             topics=tuple(topics),
             user_data=user_data,
-            owned_partitions=_named(owned),
+            owned_partitions=named_partitions(owned),
             generation_id=generation,
             rack_id=rack,
         )
@@ -82,9 +82,9 @@ def group_members(answer: JoinGroupResponse) -> list[GroupMember]:
                 member_id=member.member_id,
                 topics=subscription.topics,
                 group_instance_id=member.group_instance_id,
-                owned_partitions=_flat(subscription.owned_partitions),
-                generation=subscription.generation_id,
-                rack_id=subscription.rack_id,
+                owned_partitions=partitions_of(subscription.owned_partitions),
+                generation=subscription.generation,
+                rack_id=subscription.rack,
                 user_data=subscription.user_data,
             )
         )
@@ -97,22 +97,6 @@ def make_assignment(
     """What the leader sends in SyncGroup. Raises AssignorError where Kafka's assignor throws."""
     assigned: AssignedPartitions = CLIENT_ASSIGNORS[protocol].assign(members, topics)
     return tuple(
-        (member_id, encode_assignment(Assignment(assigned_partitions=_named(partitions))))
+        (member_id, encode_assignment(Assignment(assigned_partitions=named_partitions(partitions))))
         for member_id, partitions in assigned.items()
     )
-
-
-def assigned_partitions(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions in a SyncGroup answer; none in no bytes. Raises DecodeError."""
-    return _flat(decode_assignment(assignment).assigned_partitions) if assignment else ()
-
-
-def _named(partitions: Sequence[TopicPartition]) -> tuple[NamedTopicPartitions, ...]:
-    by_topic: Mapping[str, list[int]] = group_by_topic(partitions)
-    return tuple(
-        NamedTopicPartitions(topic=topic, partitions=tuple(numbers)) for topic, numbers in by_topic.items()
-    )
-
-
-def _flat(named: Iterable[NamedTopicPartitions]) -> tuple[TopicPartition, ...]:
-    return tuple((each.topic, number) for each in named for number in each.partitions)

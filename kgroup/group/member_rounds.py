@@ -10,10 +10,10 @@ from kgroup.group.member_cluster import ClusterView, CoordinatorLink
 from kgroup.group.member_commits import Committer
 from kgroup.group.member_errors import Reaction, reaction
 from kgroup.group.member_fetcher import Fetcher
+from kgroup.group.member_heartbeats import Heartbeats
 from kgroup.group.member_identity import Identity, MemberState
 from kgroup.group.member_leading import (
     Memory,
-    assigned_partitions,
     find_assignors,
     group_members,
     make_assignment,
@@ -24,7 +24,6 @@ from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import Subscriptions
 from kgroup.group.member_step import ASSIGNOR, CallbackKind, MemberError
 from kgroup.group.requests import (
-    Heartbeat,
     HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
@@ -34,6 +33,7 @@ from kgroup.group.requests import (
     SyncGroupResponse,
 )
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.subscription import assigned_partitions
 
 _PROTOCOL_TYPE = "consumer"
 _STABLE: Final = MemberState.STABLE  # asked for in every turn; before Python 3.12 naming them is slow
@@ -75,10 +75,7 @@ class Rounds:
         self._group_topics: frozenset[str] = frozenset()
         self._assignment: bytes | None = None
         self._chosen = ""
-        self._heartbeat: int | None = None
-        self._last_beat: Heartbeat | None = None
-        self._heartbeat_sent_ms = 0
-        self._heard_ms = 0
+        self._heartbeats = Heartbeats(outbox, identity)
         self._polled_ms: int | None = None
         self.is_leader = False
 
@@ -124,8 +121,7 @@ class Rounds:
             if not self._committer.is_idle and now_ms < self._prepare_until_ms:
                 return False
         self._prepare_until_ms = None
-        self._outbox.abandon(self._heartbeat)
-        self._heartbeat = None
+        self._heartbeats.stop()
         self._give_up()
         self._is_prepared = True
         return True
@@ -208,7 +204,7 @@ class Rounds:
         self._identity.member_id = answer.member_id
         self._identity.move(MemberState.COMPLETING_REBALANCE)
         self._chosen = chosen
-        self._heartbeat_sent_ms = self._heard_ms = now_ms
+        self._heartbeats.begin(now_ms)
         self._counts_at_assignment = None
         self.is_leader = answer.leader == answer.member_id
         if not self.is_leader:
@@ -227,25 +223,11 @@ class Rounds:
         """Lead once the metadata is there; heartbeat when it is due."""
         if self._leading is not None and self._view.knows(self._leading[2]):
             self._lead(*self._leading)
-        node, group = self._coordinator.node, self._settings.group_id
-        if node is None or group is None or not self._beats or self._heartbeat is not None:
+        node, group, heartbeats = self._coordinator.node, self._settings.group_id, self._heartbeats
+        if node is None or group is None or not self._beats or heartbeats.request is not None:
             return
-        if now_ms >= self._heartbeat_sent_ms + self._settings.heartbeat_interval_ms:
-            self._heartbeat_sent_ms = now_ms
-            self._heartbeat = self._outbox.send(self._beat(group), node, coordinator=True)
-
-    def _beat(self, group: str) -> Heartbeat:
-        """The same all through a generation."""
-        generation, member_id = self._identity.generation, self._identity.member_id
-        beat = self._last_beat
-        if beat is None or beat.generation_id != generation or beat.member_id != member_id:
-            beat = self._last_beat = Heartbeat(
-                group_id=group,
-                generation_id=generation,
-                member_id=member_id,
-                group_instance_id=self._settings.group_instance_id,
-            )
-        return beat
+        if now_ms >= heartbeats.due_ms:
+            heartbeats.send(group, node, now_ms)
 
     def _lead(self, answer: JoinGroupResponse, members: list[GroupMember], topics: frozenset[str]) -> None:
         self._leading = None
@@ -332,13 +314,13 @@ class Rounds:
 
     def take_heartbeat(self, answer: HeartbeatResponse, now_ms: int) -> None:
         """Alive, or a reason to join again."""
-        self._heartbeat = None
+        self._heartbeats.ended()
         what = reaction(member_errors.HEARTBEAT, answer.error_code)
         if what is Reaction.PROCEED or what is Reaction.RETRY:
-            self._heard_ms = now_ms
+            self._heartbeats.heard(now_ms)
             return
         if what is Reaction.REJOIN:
-            self._heard_ms = now_ms
+            self._heartbeats.heard(now_ms)
             if self._identity.state is MemberState.STABLE:  # a round under way ends by its own answers
                 self.request_rejoin("the group is rebalancing")
             return
@@ -372,8 +354,8 @@ class Rounds:
 
     def _thrown_out(self, *, keep_id: bool, why: str) -> None:
         self._outbox.abandon(self._request)
-        self._outbox.abandon(self._heartbeat)
-        self._request = self._heartbeat = None
+        self._heartbeats.stop()
+        self._request = None
         self._leading = self._assignment = None
         self._counts_at_assignment = None
         self.is_leader = False
@@ -392,7 +374,7 @@ class Rounds:
 
     def heartbeat_failed(self) -> None:
         """The coordinator is gone; the session runs on meanwhile."""
-        self._heartbeat = None
+        self._heartbeats.ended()
         self._coordinator.lost()
 
     def expire(self, now_ms: int) -> None:
@@ -401,13 +383,10 @@ class Rounds:
             return
         if now_ms >= self._polled_ms + self._settings.max_poll_interval_ms:
             self.leave("max.poll.interval.ms is over")
-        elif (
-            self._coordinator.node is not None
-            and now_ms >= self._heard_ms + self._settings.session_timeout_ms
-        ):
-            self._heard_ms = now_ms
-            self._outbox.abandon(self._heartbeat)
-            self.heartbeat_failed()
+        elif self._coordinator.node is not None and now_ms >= self._heartbeats.session_end_ms:
+            self._heartbeats.heard(now_ms)
+            self._heartbeats.stop()
+            self._coordinator.lost()
 
     def leave(self, reason: str) -> int | None:
         """Out of the group; returns the LeaveGroup's id. A static member stays until its session ends."""
@@ -456,12 +435,11 @@ class Rounds:
             due_ms = min(due_ms, self._prepare_until_ms)
         if not self._beats:
             return due_ms
-        settings = self._settings
         if self._polled_ms is not None:
-            due_ms = min(due_ms, self._polled_ms + settings.max_poll_interval_ms)
+            due_ms = min(due_ms, self._polled_ms + self._settings.max_poll_interval_ms)
         if self._coordinator.node is None:
             return due_ms
-        session_end_ms = self._heard_ms + settings.session_timeout_ms
-        if self._heartbeat is not None:
-            return min(due_ms, session_end_ms)
-        return min(due_ms, session_end_ms, self._heartbeat_sent_ms + settings.heartbeat_interval_ms)
+        heartbeats = self._heartbeats
+        if heartbeats.request is not None:
+            return min(due_ms, heartbeats.session_end_ms)
+        return min(due_ms, heartbeats.session_end_ms, heartbeats.due_ms)

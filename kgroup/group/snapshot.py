@@ -13,7 +13,7 @@ from kgroup.group.membership import Group, GroupKind, GroupState, Member, OwnedP
 from kgroup.group.snapshot_modern import consumer_group, share_group, streams_group
 from kgroup.protocol import keys, values
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
-from kgroup.protocol.subscription import decode_assignment, decode_subscription
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription
 
 _KINDS: Mapping[type, GroupKind] = {
     keys.GroupMetadataKey: GroupKind.CLASSIC,
@@ -179,7 +179,7 @@ def _classic_member(member: values.MemberMetadata, protocol_type: str) -> Member
         except DecodeError as error:
             notes += (f"subscription unreadable: {error}",)
         try:
-            owned = _assigned(member.assignment)
+            owned = tuple(sorted(OwnedPartition(*each) for each in assigned_partitions(member.assignment)))
         except DecodeError as error:
             notes += (f"assignment unreadable: {error}",)
     return Member(
@@ -190,17 +190,4 @@ def _classic_member(member: values.MemberMetadata, protocol_type: str) -> Member
         subscribed=subscribed,
         owned=owned,
         notes=notes,
-    )
-
-
-def _assigned(blob: bytes) -> tuple[OwnedPartition, ...]:
-    if not blob:
-        return ()  # what Kafka's own tools make of it: the leader left the member out
-    assignment = decode_assignment(blob)
-    return tuple(
-        sorted(
-            OwnedPartition(assigned.topic, partition)
-            for assigned in assignment.assigned_partitions
-            for partition in assigned.partitions
-        )
     )

@@ -12,7 +12,7 @@ from kgroup.protocol import keys, values
 from kgroup.protocol.consumer_values import TopicPartitions
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.streams_values import TaskIds
-from kgroup.protocol.subscription import decode_assignment, decode_subscription
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription
 from kgroup.protocol.topic_id import topic_id_text
 
 NO_EPOCH = -1
@@ -110,12 +110,7 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
     if is_consumer:
         try:
             subscribed = frozenset(decode_subscription(member.subscription).topics)
-            if member.assignment:
-                owned = frozenset(
-                    Partition(assigned.topic, partition)
-                    for assigned in decode_assignment(member.assignment).assigned_partitions
-                    for partition in assigned.partitions
-                )
+            owned = frozenset(Partition(*each) for each in assigned_partitions(member.assignment))
         except DecodeError as error:
             unreadable = str(error)
     return TimelineMember(

@@ -170,7 +170,7 @@ class _Player:
             self._absent_ms += unread_ms
             return
         if moment.place == 0 and self._begins_in_the_middle():
-            self._take(plan, self._recorded_assignment(0))
+            self._take(self._recorded_assignment(0))
             return
         known = self._known[moment.place]
         for asked in self._asked(moment.place, plan):
@@ -195,7 +195,7 @@ class _Player:
                     error=str(asked.error) if asked.error else None,
                 )
             )
-            self._take(asked.plan, assignment)
+            self._take(assignment)
             departed = unread_ms = 0
 
     def _pause_ms(self, known: Circumstances) -> int | None:
@@ -269,7 +269,7 @@ class _Player:
             instance = name if pattern.group_instance_id else None
             self._members[key] = replace(before, topics=pattern.topics, group_instance_id=instance)
 
-    def _take(self, plan: GroupPlan, assignment: Assignment) -> None:
+    def _take(self, assignment: Assignment) -> None:
         """Let the members have what they were assigned."""
         self._number += 1
         for key, member in self._members.items():

@@ -1,8 +1,8 @@
-"""The index files beside a segment: `.index`, `.timeindex`, `.txnindex`.
+"""The index files beside a segment: `.index` and `.timeindex`.
 
 They are hints: the log itself is the truth, and Kafka rebuilds an index that does not fit. So nothing
 here raises on damage; `problem()` says what is wrong, and lookups of a damaged index must be checked
-against the segment. Formats: Kafka's OffsetIndex, TimeIndex and TransactionIndex.
+against the segment. Formats: Kafka's OffsetIndex and TimeIndex.
 """
 
 import struct
@@ -15,7 +15,6 @@ from kgroup.errors import SourceError
 
 _OFFSET_ENTRY: Final = struct.Struct(">ii")
 _TIME_ENTRY: Final = struct.Struct(">qi")
-_ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
 
 
 class OffsetEntry(NamedTuple):
@@ -30,16 +29,6 @@ class TimeEntry(NamedTuple):
 
     timestamp_ms: int
     offset: int
-
-
-class AbortedTransaction(NamedTuple):
-    """A transaction of `producer_id` from `first_offset` to its abort marker at `last_offset`."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-    version: int = 0
 
 
 class OffsetIndex:
@@ -136,16 +125,6 @@ def read_time_index(path: Path, base_offset: int) -> TimeIndex:
     return TimeIndex(_read(path), base_offset)
 
 
-def read_aborted_transactions(path: Path) -> list[AbortedTransaction]:
-    """The whole entries of a `.txnindex`, in log order. Raises SourceError if it cannot be read."""
-    raw = _read(path)
-    whole = len(raw) - len(raw) % _ABORTED_ENTRY.size
-    return [
-        AbortedTransaction(producer_id, first, last, last_stable, version)
-        for version, producer_id, first, last, last_stable in _ABORTED_ENTRY.iter_unpack(raw[:whole])
-    ]
-
-
 def encode_offset_index(entries: Iterable[OffsetEntry], base_offset: int) -> bytes:
     """The bytes of a `.index`; offsets must lie within 2^31 of `base_offset`."""
     return b"".join(_OFFSET_ENTRY.pack(entry.offset - base_offset, entry.position) for entry in entries)
@@ -154,20 +133,6 @@ def encode_offset_index(entries: Iterable[OffsetEntry], base_offset: int) -> byt
 def encode_time_index(entries: Iterable[TimeEntry], base_offset: int) -> bytes:
     """The bytes of a `.timeindex`; offsets must lie within 2^31 of `base_offset`."""
     return b"".join(_TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries)
-
-
-def encode_aborted_transactions(transactions: Iterable[AbortedTransaction]) -> bytes:
-    """The bytes of a `.txnindex`."""
-    return b"".join(
-        _ABORTED_ENTRY.pack(
-            aborted.version,
-            aborted.producer_id,
-            aborted.first_offset,
-            aborted.last_offset,
-            aborted.last_stable_offset,
-        )
-        for aborted in transactions
-    )
 
 
 def _read(path: Path) -> bytes:

@@ -7,14 +7,14 @@ absolute offsets; in format 1 they are relative, and the wrapper's own offset is
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from kgroup.errors import DecodeError
 from kgroup.log.batch import NO_TIMESTAMP, Batch, Codec, LogRecord, TimestampType
-from kgroup.log.compression import compress, decompress
+from kgroup.log.compression import decompress
 from kgroup.log.record import MAX_RECORDS
 
 # Offset, size of what follows, CRC of what follows, magic, attributes. Then in format 1 a timestamp,
@@ -41,45 +41,6 @@ def decode_message(raw: bytes, position: int = 0) -> Batch:
         return replace(batch, records=lambda: [record])
     records = _decode_wrapped(batch, record)
     return replace(batch, base_offset=records[0].offset, records=lambda: list(records))
-
-
-def encode_message(
-    record: LogRecord,
-    *,
-    magic: int,
-    codec: Codec = Codec.NONE,
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-) -> bytes:
-    """The bytes of one message of format 0 or 1, with its offset in front."""
-    attributes = codec | (_LOG_APPEND_TIME_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
-    covered = bytearray(struct.pack(">bb", magic, attributes))
-    if magic == 1:
-        covered += record.timestamp_ms.to_bytes(8, "big", signed=True)
-    for sized in (record.key, record.value):
-        covered += (-1 if sized is None else len(sized)).to_bytes(4, "big", signed=True) + (sized or b"")
-    crc = zlib.crc32(covered)
-    return struct.pack(">qiI", record.offset, 4 + len(covered), crc) + covered
-
-
-def encode_wrapper(
-    records: Sequence[LogRecord],
-    *,
-    magic: int,
-    codec: Codec,
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-) -> bytes:
-    """The bytes of one compressed wrapper of `records` (at least one), whose offsets are absolute."""
-    base = records[0].offset if magic == 1 else 0
-    inner = b"".join(
-        encode_message(record._replace(offset=record.offset - base), magic=magic) for record in records
-    )
-    wrapper = LogRecord(
-        offset=records[-1].offset,
-        timestamp_ms=max(record.timestamp_ms for record in records),
-        key=None,
-        value=compress(codec, inner),
-    )
-    return encode_message(wrapper, magic=magic, codec=codec, timestamp_type=timestamp_type)
 
 
 def _decode_one(raw: bytes, at: int, position: int) -> tuple[Batch, LogRecord]:

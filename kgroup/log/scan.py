@@ -7,8 +7,8 @@ over for every batch that is out of the ordinary.
 
 How it is laid out: `scan_reader` drives the kernel over chunks of a file (`scan_window`) and fills blocks
 of rows (`scan_rows`); `scan_kernel` walks batches, `scan_keys` turns keys into integers, `scan_crc`
-checks. A consumer takes the blocks: `scan_arrow` makes columns of them, `scan_reduce` and `scan_newest`
-the newest row per key.
+checks. A consumer takes the blocks: `scan_arrow` makes columns of them, `scan_newest` the newest row per key
+(by the rules of `scan_reduce`, in the memory of `scan_cells`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

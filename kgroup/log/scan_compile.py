@@ -34,6 +34,7 @@ _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _SOURCES = (
     "scan_bytes.py",
+    "scan_cells.py",
     "scan_compile.py",
     "scan_crc.py",
     "scan_gather.py",

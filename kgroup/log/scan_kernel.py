@@ -44,10 +44,10 @@ from kgroup.log.scan_rows import (
     RECORD_TIMESTAMP,
     TEXT_POSITION,
     TEXT_SIZE,
-    TOMBSTONE,
     TOPIC_ID_POSITION,
     VALUE_VERSION,
     Rows,
+    write_tombstone,
 )
 
 HEADER_SIZE = 61
@@ -269,6 +269,9 @@ def _read_records(buffer: Bytes, batch: int, end: int, rows: Rows, row: int, key
     return _TAKEN if position == end else _ODD
 
 
+_write_tombstone = helper(write_tombstone)
+
+
 @helper
 def read_record(
     buffer: Bytes, key: int, key_size: int, value: int, value_size: int, rows: Rows, row: int, keys: Keys
@@ -284,13 +287,7 @@ def read_record(
     if found >= 0 and keys.strings[found, GROUP] < 0:
         rows[KIND, row] = OTHER if value_size >= 0 else OTHER_TOMBSTONE
     elif found >= 0 and value_size < 0:
-        rows[KIND, row] = TOMBSTONE
-        rows[OFFSET, row] = -1
-        rows[LEADER_EPOCH, row] = -1
-        rows[COMMIT_TIMESTAMP, row] = -1
-        rows[EXPIRE_TIMESTAMP, row] = -1
-        rows[VALUE_VERSION, row] = -1
-        rows[TEXT_SIZE, row] = 0
+        _write_tombstone(rows, row)
     elif found >= 0 and _read_commit(buffer, int16_at(buffer, key), value, value + value_size, rows, row):
         rows[KIND, row] = COMMIT
     else:

@@ -122,17 +122,12 @@ def last_part(
 
 def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
     """Put together the parts of a log. The parts of an offsets partition must come in log order."""
-    settled: list[pa.Table] = []
-    waiting: list[pa.Table] = []
-    first_markers: dict[tuple[int, int], FirstMarker] = {}
+    parts = list(parts)
+    settled, waiting, first_markers = settle(
+        (part.settled, part.waiting, part.first_markers) for part in parts
+    )
     memberships: dict[tuple[int, str], MembershipChanges] = {}
     for part in parts:
-        if part.first_markers:
-            committed, waiting = settle(waiting, part.first_markers)
-            settled += committed
-        settled.append(part.settled)
-        waiting.append(part.waiting)
-        first_markers = {**part.first_markers, **first_markers}
         for key, changes in part.memberships.items():
             memberships[key] = _followed(memberships[key], changes) if key in memberships else changes
     return LastPart(

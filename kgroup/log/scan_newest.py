@@ -11,20 +11,11 @@ from numpy.typing import NDArray
 
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
+from kgroup.log.scan_cells import FIRST_MARKER, FIRST_MARKER_OFFSET, ID, Reduction, new_reduction
 from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
-from kgroup.log.scan_reduce import (
-    FIRST_MARKER,
-    FIRST_MARKER_OFFSET,
-    ID,
-    Reduction,
-    first_markers,
-    new_reduction,
-    newest_cells,
-    reduce,
-    waiting_cells,
-)
+from kgroup.log.scan_reduce import first_markers, newest_cells, reduce, waiting_cells
 from kgroup.log.scan_rows import (
     BATCH_LEADER_EPOCH,
     COMMITTED,
@@ -52,6 +43,10 @@ class FirstMarker:
     log_offset: int
 
 
+FirstMarkers = Mapping[tuple[int, int], FirstMarker]
+"""By offsets partition and producer id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newest:
     """What counts of a part of a log, in a form that parts can be merged in (`merge`).
@@ -67,7 +62,7 @@ class Newest:
 
     commits: pa.Table
     pending: pa.Table
-    first_markers: Mapping[tuple[int, int], FirstMarker]
+    first_markers: FirstMarkers
     others: tuple[LoggedEntry, ...]
     damage: tuple[Damage, ...]
     records: int
@@ -95,16 +90,9 @@ def newest(slices: Iterable[Slice], *, verify_crc: bool = True) -> Newest:
 def merge(parts: Iterable[Newest]) -> Newest:
     """Put together the parts of a log. The parts of an offsets partition must come in log order."""
     parts = list(parts)
-    settled: list[pa.Table] = []
-    pending: list[pa.Table] = []
-    first_markers: dict[tuple[int, int], FirstMarker] = {}
-    for part in parts:
-        if part.first_markers:
-            committed, pending = settle(pending, part.first_markers)
-            settled += committed
-        settled.append(part.commits)
-        pending.append(part.pending)
-        first_markers = {**part.first_markers, **first_markers}
+    settled, pending, first_markers = settle(
+        (part.commits, part.pending, part.first_markers) for part in parts
+    )
     return Newest(
         commits=_newest_commits(settled),
         pending=_newest_pending(pending),
@@ -182,7 +170,7 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
             undecodable[key] = logged_entry(item, row, partition, entry)
         state = reduce(state, item.rows, item.count, item.buffer, capacity(reader.keys))
     others = _others(state, reader.keys, partition)
-    hidden = _hidden_by_undecodable(reader.keys, others)
+    hidden = _hidden_by_undecodable(others)
     if hidden:
         others += _newest_decodable(slices, partition, hidden, verify_crc)
     return Newest(
@@ -238,7 +226,7 @@ def _others(state: Reduction, keys: Keys, partition: int) -> list[LoggedEntry]:
     ]
 
 
-def _hidden_by_undecodable(keys: Keys, others: Iterable[LoggedEntry]) -> set[bytes]:
+def _hidden_by_undecodable(others: Iterable[LoggedEntry]) -> set[bytes]:
     """Keys that can be decoded while their newest value cannot: an older one may be good."""
     return {
         logged.entry.key
@@ -274,8 +262,26 @@ def value_bytes(block: RowBlock, row: int) -> bytes | None:
 
 
 def settle(
-    pending: Sequence[pa.Table], markers: Mapping[tuple[int, int], FirstMarker]
-) -> tuple[list[pa.Table], list[pa.Table]]:
+    parts: Iterable[tuple[pa.Table, pa.Table, FirstMarkers]],
+) -> tuple[list[pa.Table], list[pa.Table], dict[tuple[int, int], FirstMarker]]:
+    """Put together the parts of a log: each one's rows that count, its rows that wait, and its first markers.
+
+    They come in log order, so that a part's markers end what waits from the parts before it.
+    """
+    settled: list[pa.Table] = []
+    waiting: list[pa.Table] = []
+    first_markers: dict[tuple[int, int], FirstMarker] = {}
+    for counting, open_here, markers in parts:
+        if markers:
+            committed, waiting = _ended(waiting, markers)
+            settled += committed
+        settled.append(counting)
+        waiting.append(open_here)
+        first_markers = {**markers, **first_markers}
+    return settled, waiting, first_markers
+
+
+def _ended(pending: Sequence[pa.Table], markers: FirstMarkers) -> tuple[list[pa.Table], list[pa.Table]]:
     """Part pending rows into those that the markers, which come later, commit, and those still pending."""
     committed, still_pending = [], []
     for rows in pending:

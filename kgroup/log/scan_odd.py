@@ -26,10 +26,10 @@ from kgroup.log.scan_rows import (
     OFFSET,
     TEXT_POSITION,
     TEXT_SIZE,
-    TOMBSTONE,
     TOPIC_ID_POSITION,
     VALUE_VERSION,
     Rows,
+    write_tombstone,
 )
 from kgroup.protocol.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.keys import OffsetCommitKey
@@ -65,7 +65,7 @@ def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
             _write_commit(rows, row, entry.value, entry.value_version or 0, len(buffer) + len(text))
             text += _text(entry.value)
         else:
-            _write_tombstone(rows, row)
+            write_tombstone(rows, row)
     if text:
         buffer = np.concatenate([buffer, np.frombuffer(bytes(text) + bytes(BUFFER_SLACK), np.uint8)])
     return Judged(buffer, keys, tuple(others))
@@ -120,14 +120,3 @@ def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int,
 
 def _text(commit: OffsetCommitValue) -> bytes:
     return commit.metadata.encode() + (b"" if commit.topic_id is None else commit.topic_id.bytes)
-
-
-def _write_tombstone(rows: Rows, row: int) -> None:
-    rows[KIND, row] = TOMBSTONE
-    rows[OFFSET, row] = -1
-    rows[LEADER_EPOCH, row] = -1
-    rows[COMMIT_TIMESTAMP, row] = -1
-    rows[EXPIRE_TIMESTAMP, row] = -1
-    rows[VALUE_VERSION, row] = -1
-    rows[TEXT_SIZE, row] = 0
-    rows[TOPIC_ID_POSITION, row] = -1

@@ -49,3 +49,15 @@ def new_rows(capacity: int) -> Rows:
     """A block for `capacity` rows or a few more, with undefined content."""
     # Columns a power of two apart would fall on the same lines of the CPU's cache.
     return np.empty((_COLUMNS, (capacity | 0x1F) + 9), np.int64)
+
+
+def write_tombstone(rows: Rows, row: int) -> None:
+    """Make the row a commit's tombstone. Kernels compile it; the place of the text stays as it is."""
+    rows[KIND, row] = TOMBSTONE
+    rows[OFFSET, row] = -1
+    rows[LEADER_EPOCH, row] = -1
+    rows[COMMIT_TIMESTAMP, row] = -1
+    rows[EXPIRE_TIMESTAMP, row] = -1
+    rows[VALUE_VERSION, row] = -1
+    rows[TEXT_SIZE, row] = 0
+    rows[TOPIC_ID_POSITION, row] = -1

@@ -131,7 +131,7 @@ class SegmentLog:
         """Read the headers of a segment; the check of its last batches is `_cut_tail`'s."""
         segment = Segment(self._folder, base_offset)
         with segment.path.open("rb") as file:
-            for position, header in _headers(file.fileno(), segment.path):
+            for position, header in _headers(file.fileno()):
                 segment.add(header, position)
         segment.refresh_indexes()
         return segment
@@ -147,7 +147,7 @@ class SegmentLog:
                 )
         checked = Segment(self._folder, last.base_offset)
         with last.path.open("rb") as file:
-            for position, header in _headers(file.fileno(), last.path):
+            for position, header in _headers(file.fileno()):
                 try:
                     check_batch(os.pread(file.fileno(), header.size, position))
                 except DecodeError:
@@ -311,7 +311,7 @@ class SegmentLog:
         return None
 
 
-def _headers(file: int, path: Path) -> Iterator[tuple[int, BatchHeader]]:
+def _headers(file: int) -> Iterator[tuple[int, BatchHeader]]:
     """The batches of a file by their headers alone, up to the first that cannot be one."""
     size = os.fstat(file).st_size
     position = 0

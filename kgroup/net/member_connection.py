@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
-from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
+from kgroup.broker.client_requests import API_KEYS, api_of, choose_version, write_request
+from kgroup.broker.client_responses import read_response
 from kgroup.broker.wire import CODEC_ERRORS
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member_calls import MemberResponse

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean, misspelt
+from kgroup.java_properties import decoded, parse_properties
 from kgroup.net.consumer_properties import OF_MEMBERS
 from kgroup.net.error_reason import error_reason
 
@@ -140,46 +141,7 @@ def read_properties(path: Path) -> dict[str, str]:
         content = path.read_bytes()
     except OSError as error:
         raise SourceError(f"--command-config {path}: {error.strerror or error}") from error
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        text = content.decode("iso-8859-1")  # the encoding that java.util.Properties was made for
-    return parse_properties(text)
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values by the rules of `java.util.Properties.load`: comments, continued lines, escapes."""
-    parsed = {}
-    for line in _logical_lines(text):
-        match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
-        assert match is not None  # every part of the pattern may be empty
-        parsed[_unescaped(match[1])] = _unescaped(match[2])
-    return parsed
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    continued = ""
-    for natural in re.split(r"\r\n|\r|\n", text):
-        line = natural.lstrip(" \t\f")
-        if not continued and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            continued += line[:-1]
-            continue
-        yield continued + line
-        continued = ""
-    if continued:
-        yield continued
-
-
-def _unescaped(text: str) -> str:
-    def replace(match: re.Match[str]) -> str:
-        if match[1]:
-            return chr(int(match[1], 16))
-        return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(match[2], match[2])
-
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", replace, text, flags=re.DOTALL)
+    return parse_properties(decoded(content))
 
 
 def client_config(properties: Properties) -> dict[str, object]:

@@ -1,11 +1,9 @@
 """The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from errno import EADDRINUSE
 from typing import Final
 
 from kgroup.broker.cluster import Cluster
@@ -16,9 +14,8 @@ from kgroup.broker.partition import Partition
 from kgroup.broker.wire import BadRequestError, Call
 from kgroup.errors import KgroupError, SourceError
 from kgroup.log.cleaner import clean
+from kgroup.net.listener import Listener
 
-_ACCEPT_AGAIN_S: Final = 1.0
-_BACKLOG: Final = 2048
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
 _PAUSE_READING_BYTES: Final = 1 << 20
 _CHECKPOINT_S: Final = 5.0
@@ -136,63 +133,28 @@ class NodeServer:
     def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, host: str, port: int) -> None:
         self.cluster_server = cluster_server
         self.node = node
-        self.host = host
-        self.port = port
         self.connections: dict[int, ClientConnection] = {}
-        self._listener: socket.socket | None = None
-        self._accepting: set[asyncio.Task[None]] = set()
-
-    async def listen(self) -> None:
-        """Open the socket; a port of 0 becomes the one that the system chose."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        try:
-            self._listener = socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG)
-        except OSError as error:
-            why = _bind_problem(error)
-            raise SourceError(f"cannot listen on {self.host}:{self.port}: {why}") from error
-        self._listener.setblocking(False)
-        self.port = self._listener.getsockname()[1]
-        self._watch()
-
-    def _watch(self) -> None:
-        if self._listener is not None:
-            asyncio.get_running_loop().add_reader(self._listener, self._accept)
-
-    def _accept(self) -> None:
-        # Not asyncio's own server: closed at the wrong moment, it leaves a connection open and unattended.
-        loop = asyncio.get_running_loop()
-        while self._listener is not None:
-            try:
-                accepted, _ = self._listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                # No file descriptors left: those who wait may have better luck in a moment.
-                self.cluster_server.warn(f"cannot accept connections: {error.strerror}")
-                loop.remove_reader(self._listener)
-                loop.call_later(_ACCEPT_AGAIN_S, self._watch)
-                return
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._accepting.add(task := loop.create_task(self._welcome(accepted)))
-            task.add_done_callback(self._accepting.discard)
-
-    async def _welcome(self, accepted: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.connect_accepted_socket(
-            lambda: ClientConnection(self, self.cluster_server.new_token()), accepted
+        self._listener = Listener(
+            host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
         )
+
+    def listen(self) -> None:
+        """Take connections. Raises SourceError if the address cannot be had."""
+        self._listener.open()
 
     @property
     def is_listening(self) -> bool:
         """The node is there for clients."""
-        return self._listener is not None
+        return self._listener.is_open
+
+    @property
+    def port(self) -> int:
+        """Where clients find it; once it listens, never 0."""
+        return self._listener.port
 
     def hang_up(self) -> None:
         """Close the socket and every connection, as the death of the process would."""
-        if self._listener is not None:
-            asyncio.get_running_loop().remove_reader(self._listener)
-            self._listener.close()
-            self._listener = None
+        self._listener.close()
         for connection in list(self.connections.values()):
             connection.close()
 
@@ -251,7 +213,7 @@ class ClusterServer:
         """Listen on every node's address. Raises SourceError if one cannot be had."""
         self.cluster.on_append = self._appended
         for node_id, server in self.nodes.items():
-            await server.listen()
+            server.listen()
             self.cluster.members[node_id].port = server.port
         self._housekeeping = asyncio.create_task(self._keep_house())
         self.schedule_flush()
@@ -282,7 +244,7 @@ class ClusterServer:
 
     async def start_node(self, node_id: int) -> None:
         """The node comes back at its old address. Raises SourceError if that is taken."""
-        await self.nodes[node_id].listen()
+        self.nodes[node_id].listen()
         self.cluster.start(node_id, self.clock.now_ms())
         self._leaders_changed()
 
@@ -415,9 +377,3 @@ class ClusterServer:
     def _connections(self) -> Iterable[ClientConnection]:
         for server in self.nodes.values():
             yield from list(server.connections.values())
-
-
-def _bind_problem(error: OSError) -> str:
-    """Why there is no listening, without the address that create_server adds."""
-    why = (error.strerror or str(error)).partition(" (while ")[0].lower()
-    return f"{why}; does a serve run already? --listen takes another" if error.errno == EADDRINUSE else why

@@ -31,8 +31,8 @@ class Subscription:
     """What a member sends to the leader.
 
     `owned_partitions` are since version 1, `generation_id` (of those partitions) since 2, `rack_id`
-    since 3 and can be empty: `rack` is what it means. `version` is the one in the bytes and `trailing`
-    what lies behind the last field; neither is encoded.
+    since 3; what the last two mean to an assignor say `generation` and `rack`. `version` is the one in
+    the bytes and `trailing` what lies behind the last field; neither is encoded.
     """
 
     topics: tuple[str, ...]
@@ -42,6 +42,11 @@ class Subscription:
     rack_id: str | None = None
     version: int = LATEST_VERSION
     trailing: bytes = b""
+
+    @property
+    def generation(self) -> int:
+        """The generation for an assignor: Kafka takes every negative one for none, which is -1."""
+        return max(self.generation_id, -1)
 
     @property
     def rack(self) -> str | None:
@@ -84,18 +89,27 @@ def decode_assignment(data: bytes) -> Assignment:
     return replace(decoded.value, version=version, trailing=data[decoded.end :])
 
 
+def assigned_partitions(data: bytes) -> tuple[tuple[str, int], ...]:
+    """The partitions, as topic and number, of an assignment in the order of its bytes. Raises DecodeError.
+
+    No bytes are none, which is what Kafka's own tools make of them: the leader left the member out.
+    """
+    return partitions_of(decode_assignment(data).assigned_partitions) if data else ()
+
+
+def partitions_of(named: Iterable[NamedTopicPartitions]) -> tuple[tuple[str, int], ...]:
+    """Partitions, as topic and number, in their order."""
+    return tuple((each.topic, number) for each in named for number in each.partitions)
+
+
 def encode_subscription(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
     """As Kafka's consumers write it: topics sorted, owned partitions merged by topic and sorted."""
     canonical = replace(
         subscription,
         topics=tuple(sorted(subscription.topics, key=_java_order)),
-        owned_partitions=_merged(
+        owned_partitions=named_partitions(
             sorted(
-                (
-                    (owned.topic, partition)
-                    for owned in subscription.owned_partitions
-                    for partition in owned.partitions
-                ),
+                partitions_of(subscription.owned_partitions),
                 key=lambda owned: (_java_order(owned[0]), owned[1]),
             )
         ),
@@ -105,11 +119,7 @@ def encode_subscription(subscription: Subscription, version: int = LATEST_VERSIO
 
 def encode_assignment(assignment: Assignment, version: int = LATEST_VERSION) -> bytes:
     """As Kafka's leaders write it: partitions merged by topic, topics in the order of first appearance."""
-    merged = _merged(
-        (assigned.topic, partition)
-        for assigned in assignment.assigned_partitions
-        for partition in assigned.partitions
-    )
+    merged = named_partitions(partitions_of(assignment.assigned_partitions))
     return _with_version(_ASSIGNMENT, replace(assignment, assigned_partitions=merged), version)
 
 
@@ -127,7 +137,8 @@ def _version(data: bytes, field: str) -> int:
     return version
 
 
-def _merged(partitions: Iterable[tuple[str, int]]) -> tuple[NamedTopicPartitions, ...]:
+def named_partitions(partitions: Iterable[tuple[str, int]]) -> tuple[NamedTopicPartitions, ...]:
+    """Partitions, as topic and number, by topic: topics and numbers in the order of first appearance."""
     by_topic: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in partitions:
         by_topic[topic].append(partition)

@@ -6,19 +6,18 @@ streams: a row is written when it comes (tables: in chunks), whatever the number
 """
 
 import json
-import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError
+from kgroup.report.destination import SURROGATES_ESCAPED, naming_the_file, opened, terminal_width
 from kgroup.report.table import TableColumn, printable, render_table
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ Row = Mapping[str, object]
 _TABLE_ROWS_AT_ONCE = 1024
 _PARQUET_ROWS_AT_ONCE = 65_536
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SURROGATES_ESCAPED = "backslashreplace"  # a lone surrogate, as in a Java string, has no UTF-8
 
 
 class OutputFormat(Enum):
@@ -101,7 +99,7 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
     if output.format is OutputFormat.PARQUET:
         emit_parquet(arrow_batches(rows, columns), columns, output)
         return
-    with _opened(output) as stream:
+    with opened(output.path) as stream:
         if output.format is OutputFormat.CSV:
             _write_csv(rows, columns, output, stream)
             return
@@ -110,13 +108,13 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
 
 def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:
     """Write lines that are done already, whatever the format."""
-    with _opened(output) as stream:
+    with opened(output.path) as stream:
         _write_lines(lines, output, stream)
 
 
 def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
-    with _opened(output) as stream:
+    with opened(output.path) as stream:
         is_array = output.format is OutputFormat.JSON
         lines = (to_json(JsonText(text)) for text in texts)
         _write_lines(_json_array_lines(lines) if is_array else lines, output, stream)
@@ -124,8 +122,8 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
 
 def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
     """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
-    with _opened(output) as stream:
-        _write_lines(page(_terminal_width(stream)), output, stream)
+    with opened(output.path) as stream:
+        _write_lines(page(terminal_width(stream)), output, stream)
 
 
 def _write_lines(lines: Iterable[str], output: OutputOptions, stream: IO[str]) -> None:
@@ -147,7 +145,7 @@ def _lines(
             return table_lines(
                 rows,
                 columns,
-                width_max=_terminal_width(stream),
+                width_max=terminal_width(stream),
                 show_headings=output.headers,
                 rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
             )
@@ -379,7 +377,7 @@ def _parquet_converter(kind: Kind) -> Callable[[object], object]:
             return None
         plain = value.value if isinstance(value, Enum) else value
         as_text = plain.hex() if isinstance(plain, bytes) else str(plain)
-        return as_text.encode("utf-8", _SURROGATES_ESCAPED).decode()
+        return as_text.encode("utf-8", SURROGATES_ESCAPED).decode()
 
     def nested(value: object) -> object:
         return None if value is None else text(to_json(value))
@@ -391,52 +389,3 @@ def _parquet_converter(kind: Kind) -> Callable[[object], object]:
             return nested
         case _:
             return lambda value: value
-
-
-def _opened(output: OutputOptions) -> AbstractContextManager[IO[str]]:
-    if output.path is not None:
-        return _opened_file(output.path)
-    # Output is UTF-8 whatever the locale says: it is read by programs, and elsewhere.
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8", errors=_SURROGATES_ESCAPED)
-    return nullcontext(sys.stdout)
-
-
-@contextmanager
-def printing_to(path: Path | None) -> Iterator[None]:
-    """Have what is printed go into a file, for reports of several tables; None is standard output."""
-    if path is None:
-        yield
-        return
-    with _opened_file(path) as stream, redirect_stdout(stream):
-        yield
-
-
-@contextmanager
-def naming_the_file(path: Path) -> Iterator[None]:
-    """Raise what fails while `path` is opened or written as a SourceError that names it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # One that names another file is of somebody who reads; a write that fails names none.
-        if error.filename not in (None, str(path)):
-            raise
-        raise SourceError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _opened_file(path: Path) -> Iterator[IO[str]]:
-    with (
-        naming_the_file(path),
-        path.open("w", encoding="utf-8", errors=_SURROGATES_ESCAPED, newline="") as stream,
-    ):
-        yield stream
-
-
-def _terminal_width(stream: IO[str]) -> int | None:
-    """Columns to fit into: the terminal's, or what `COLUMNS` asks for; None for a pipe or file."""
-    if os.environ.get("COLUMNS", "").isdigit() or stream.isatty():
-        return shutil.get_terminal_size().columns
-    return None

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from kgroup.report.emit import naming_the_file
+from kgroup.report.destination import naming_the_file
 from kgroup.report.table import printable
 
 _DATA_MARK: Final = "/*DATA*/null"

@@ -32,21 +32,14 @@ from kgroup.group.member_step import (
 from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.member_connections import Connections
+from kgroup.sim.member_trace import MemberTrace
 from kgroup.sim.network import Network
 from kgroup.sim.node_host import NodeHost
 from kgroup.sim.process import Process
 from kgroup.sim.scenario import CommitMode, SimMember
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.tallies import Measures
-from kgroup.sim.trace import (
-    CommitEnded,
-    MemberMoved,
-    MemberStarted,
-    MemberStopped,
-    PartitionsChanged,
-    RecordsProcessed,
-    TraceEvent,
-)
+from kgroup.sim.trace import TraceEvent
 from kgroup.sim.work import Work
 
 Batch = tuple[tuple[TopicPartition, int, int], ...]
@@ -91,7 +84,7 @@ class MemberHost(Process):
         self._random = random
         self._checkers = checkers
         self._measures = measures
-        self._tell = tell
+        self._trace = None if tell is None else MemberTrace(self, spec.group, tell)
         self._connections = Connections(
             self,
             address=f"/10.0.{number // 250}.{number % 250 + 1}",
@@ -111,7 +104,6 @@ class MemberHost(Process):
         self._commit_id = 0
         self._wants_close = False
         self._starts_again = False
-        self._told: tuple[MemberState, int, str, bool] | None = None
 
     # ---- life -------------------------------------------------------------------------------------
 
@@ -121,10 +113,11 @@ class MemberHost(Process):
             return
         self.number += 1
         self.is_running = True
-        self._doing, self._wants_close, self._told = Doing.POLLING, False, None
+        self._doing, self._wants_close = Doing.POLLING, False
         self._timer_ms = None
         self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
-        self._say_started()
+        if self._trace is not None:
+            self._trace.started()
         self._measures.stop(self.name, self.schedule.now_ms)
         self._handle(Subscribe(topics=self.spec.topics))
         self._poll()
@@ -201,12 +194,8 @@ class MemberHost(Process):
         self._measures.go_on(self.name, now_ms)
         self._connections.close()
         self.machine = None
-        if self._tell is not None:
-            self._tell(
-                MemberStopped(
-                    at_ms=now_ms, member=self.name, group=self.spec.group, process=self.number, why=why
-                )
-            )
+        if self._trace is not None:
+            self._trace.stopped(why)
         if self._starts_again:
             self._starts_again = False
             self.schedule.at(now_ms, self.start)
@@ -248,17 +237,8 @@ class MemberHost(Process):
     def _processed(self, batch: Batch) -> None:
         for partition, first, last in batch:
             self._measures.process((self.spec.group, partition), first, last)
-            if self._tell is not None:
-                self._tell(
-                    RecordsProcessed(
-                        at_ms=self.schedule.now_ms,
-                        member=self.name,
-                        group=self.spec.group,
-                        partition=partition,
-                        first=first,
-                        last=last,
-                    )
-                )
+            if self._trace is not None:
+                self._trace.processed(partition, first, last)
         if self.spec.commit_mode is CommitMode.AFTER_PROCESSING:
             self._commit_id += 1
             self._doing = Doing.COMMITTING
@@ -280,23 +260,15 @@ class MemberHost(Process):
         for callback in step.callbacks:
             self._callback(callback, machine)
         for outcome in step.commits:
-            if self._tell is not None:
-                self._tell(
-                    CommitEnded(
-                        at_ms=self.schedule.now_ms,
-                        member=self.name,
-                        group=self.spec.group,
-                        error_code=outcome.error_code,
-                        offsets=outcome.offsets,
-                    )
-                )
+            if self._trace is not None:
+                self._trace.commit_ended(outcome)
             if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
                 self._doing = Doing.POLLING
         for send in step.requests:
             self._measures.requests += 1
             self._connections.send(send)
-        if self._tell is not None:
-            self._say_moved(machine)
+        if self._trace is not None:
+            self._trace.moved(machine)
         if step.error is not None:
             self._checkers.member_failed(self.name, step.error)
             self._end(str(step.error))
@@ -321,17 +293,8 @@ class MemberHost(Process):
             self.owned.difference_update(callback.partitions)
             if not self.owned:
                 self._measures.stop(self.name, now_ms)
-        if self._tell is not None:
-            self._tell(
-                PartitionsChanged(
-                    at_ms=now_ms,
-                    member=self.name,
-                    group=group,
-                    kind=callback.kind,
-                    generation=machine.generation,
-                    partitions=callback.partitions,
-                )
-            )
+        if self._trace is not None:
+            self._trace.changed(callback, machine.generation)
 
     def _arm_timer(self) -> None:
         assert self.machine is not None
@@ -386,33 +349,3 @@ class MemberHost(Process):
                 self._handle(Failed(request_id=request_id, why=why))
         if self.is_running and self._doing is _POLLING:
             self._poll()
-
-    # ---- the trace --------------------------------------------------------------------------------
-
-    def _say_started(self) -> None:
-        if self._tell is not None:
-            self._tell(
-                MemberStarted(
-                    at_ms=self.schedule.now_ms,
-                    member=self.name,
-                    group=self.spec.group,
-                    process=self.number,
-                )
-            )
-
-    def _say_moved(self, machine: ClassicMember) -> None:
-        assert self._tell is not None
-        now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
-        if now != self._told:
-            self._told = now
-            self._tell(
-                MemberMoved(
-                    at_ms=self.schedule.now_ms,
-                    member=self.name,
-                    group=self.spec.group,
-                    state=now[0],
-                    generation=now[1],
-                    member_id=now[2],
-                    is_leader=now[3],
-                )
-            )

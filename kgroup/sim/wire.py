@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kgroup.broker.api_table import APIS
-from kgroup.broker.client_wire import API_KEYS, api_of, choose_version, read_response, write_request
+from kgroup.broker.client_requests import API_KEYS, api_of, choose_version, write_request
+from kgroup.broker.client_responses import read_response
 from kgroup.broker.direct import DirectAnswer, DirectRequest
 from kgroup.broker.wire import Call
 from kgroup.group.member_calls import MemberRequest, MemberResponse, Metadata

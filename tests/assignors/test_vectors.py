@@ -10,8 +10,10 @@ VECTORS = Path(__file__).parents[2] / "fixtures" / "vectors" / "assignors"
 FILES = [
     "client_named.jsonl",
     "client_random.jsonl.gz",
+    "client_churn.jsonl.gz",
     "server_named.jsonl",
     "server_random.jsonl.gz",
+    "server_churn.jsonl.gz",
     "perf_client.jsonl.gz",
     "perf_server.jsonl.gz",
 ]

@@ -58,21 +58,22 @@ def test_session_timeouts_need_room() -> None:
 
 
 def test_a_file_may_have_comments_and_either_separator() -> None:
-    lines = [
-        "# a comment",
-        "! another",
-        "",
-        " num.partitions = 3 ",
-        "listeners:PLAINTEXT://:9092",
-        "log.dirs=",
-    ]
-    assert read_properties(lines, "server.properties") == {
+    text = "# a comment\n! another\n\n num.partitions = 3 \nlisteners:PLAINTEXT://:9092\nlog.dirs="
+    assert read_properties(text, "server.properties") == {
         "num.partitions": "3",
         "listeners": "PLAINTEXT://:9092",
         "log.dirs": "",
     }
 
 
+def test_a_line_may_go_on_in_the_next_as_java_reads_it() -> None:
+    text = "listeners=PLAINTEXT://:9092,\\\n  SSL://:9093\r\nlog.dirs=C:\\\\kafka"
+    assert read_properties(text, "server.properties") == {
+        "listeners": "PLAINTEXT://:9092,SSL://:9093",
+        "log.dirs": "C:\\kafka",
+    }
+
+
 def test_a_line_of_a_file_that_sets_nothing_is_named() -> None:
     with pytest.raises(InputError, match=r"^server\.properties:2: 'oops' is not name=value$"):
-        read_properties(["a=1", "oops"], "server.properties")
+        read_properties("a=1\noops", "server.properties")

@@ -174,8 +174,8 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_properties_are_read_as_java_writes_them() -> None:
-    lines = ["# a comment", "", " group.max.size = 7 ", "num.partitions: 3", "listeners=PLAINTEXT://:9092"]
-    properties = read_properties(lines, "server.properties")
+    text = "# a comment\n\n group.max.size = 7 \nnum.partitions: 3\nlisteners=PLAINTEXT://:9092\n"
+    properties = read_properties(text, "server.properties")
     settings = from_properties(properties)
     assert (settings.group.max_size, settings.num_partitions) == (7, 3)
     assert unused(properties) == ["listeners"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kgroup.broker.client_wire import api_of, write_request
+from kgroup.broker.client_requests import api_of, write_request
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import (
     CommittedOffset,

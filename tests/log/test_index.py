@@ -9,23 +9,19 @@ from hypothesis import strategies as st
 from kgroup.errors import SourceError
 from kgroup.log.batch import Batch
 from kgroup.log.index import (
-    AbortedTransaction,
     OffsetEntry,
     OffsetIndex,
     TimeEntry,
     TimeIndex,
-    encode_aborted_transactions,
     encode_offset_index,
     encode_time_index,
-    read_aborted_transactions,
     read_offset_index,
     read_time_index,
 )
 from kgroup.log.partition import parse_segment_name
 from kgroup.log.segment import read_segment
-from tests.log.truth import CAPTURES, FIXTURES, SEGMENTS, name_of
+from tests.log.truth import SEGMENTS, name_of
 
-TRANSACTION_INDEXES = sorted(path for capture in CAPTURES for path in capture.glob("*/*.txnindex"))
 INDEX = OffsetIndex(encode_offset_index([OffsetEntry(110, 4100), OffsetEntry(140, 8300)], 100), 100)
 TIMES = TimeIndex(encode_time_index([TimeEntry(1_000, 110), TimeEntry(2_000, 140)], 100), 100)
 
@@ -73,28 +69,6 @@ def test_indexes_encode_to_what_they_were(segment: Path) -> None:
     offsets, times = segment.with_suffix(".index"), segment.with_suffix(".timeindex")
     assert encode_offset_index(read_offset_index(offsets, base_offset), base_offset) == offsets.read_bytes()
     assert encode_time_index(read_time_index(times, base_offset), base_offset) == times.read_bytes()
-
-
-@pytest.mark.parametrize("path", TRANSACTION_INDEXES, ids=name_of)
-def test_a_transaction_index_lists_the_aborted_ones(path: Path) -> None:
-    aborted = read_aborted_transactions(path)
-    markers = {
-        (batch.producer_id, record.offset)
-        for batch in batches_of(path.with_suffix(".log"))
-        for record in batch.records()
-        if batch.control and record.key is not None and record.key[2:4] == b"\0\0"
-    }
-    assert {(entry.producer_id, entry.last_offset) for entry in aborted} == markers
-    assert encode_aborted_transactions(aborted) == path.read_bytes()
-
-
-def test_there_are_transaction_indexes_with_an_aborted_transaction() -> None:
-    (aborted,) = read_aborted_transactions(
-        FIXTURES / "3.9.1/lives/__consumer_offsets-48/00000000000000000000.txnindex"
-    )
-    assert aborted == AbortedTransaction(
-        producer_id=0, first_offset=5, last_offset=7, last_stable_offset=aborted.last_stable_offset
-    )
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from kgroup.errors import DecodeError
 from kgroup.log.batch import Batch, Codec, LogRecord, TimestampType
 from kgroup.log.compression import compress
-from kgroup.log.legacy import decode_message, encode_message, encode_wrapper
+from kgroup.log.legacy import decode_message
 from kgroup.log.segment import read_segment
+from tests.log.legacy_writer import encode_message, encode_wrapper
 from tests.log.truth import SEGMENTS, name_of
 
 OLD_SEGMENTS = [path for path in SEGMENTS if "0.10.1.1" in path.parts or "format-0" in str(path)]

@@ -25,7 +25,7 @@ def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     profile: str, scenarios: int, kept: bool, tmp_path: Path
 ) -> None:
     properties_file = CONFORMANCE / "profiles" / f"{profile}.properties"
-    properties = read_properties(properties_file.read_text().splitlines(), properties_file.name)
+    properties = read_properties(properties_file.read_text(), properties_file.name)
     result = tmp_path / "result.jsonl"
     with kgroup.testing.cluster(properties=properties, data_dir=tmp_path / "data" if kept else None) as kafka:
         where = ("--bootstrap", kafka.bootstrap, "--scenarios", CONFORMANCE / "scenarios")

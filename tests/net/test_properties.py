@@ -1,53 +1,14 @@
 import ssl
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgroup.errors import InputError, KgroupError, SourceError
 from kgroup.net.properties import (
     ConnectionOptions,
     client_config,
     jaas_options,
-    parse_properties,
     tls_context,
 )
-
-# What java.util.Properties.load reads from these lines, by its documentation.
-JAVA_FILE = """\
-# a comment
-! another
-  security.protocol = SASL_SSL
-sasl.mechanism: PLAIN
-client.id kgroup
-empty=
-bare
-sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
-    username="alice" \\
-    password="a=b\\\\"c";
-path=C:\\\\keys
-with\\ space\\=and\\:signs=caf\\u00e9
-last=no line end"""
-
-
-def test_a_file_is_read_as_java_reads_it():
-    assert parse_properties(JAVA_FILE) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "client.id": "kgroup",
-        "empty": "",
-        "bare": "",
-        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        'username="alice" password="a=b\\"c";',
-        "path": "C:\\keys",
-        "with space=and:signs": "café",
-        "last": "no line end",
-    }
-
-
-@given(st.text())
-def test_any_text_is_some_properties(text):
-    assert isinstance(parse_properties(text), dict)
 
 
 def test_single_properties_stand_over_those_of_the_file(tmp_path):

@@ -9,6 +9,7 @@ from kgroup.protocol.subscription import (
     Assignment,
     NamedTopicPartitions,
     Subscription,
+    assigned_partitions,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -66,6 +67,11 @@ def test_random_bytes_are_read_or_refused_with_a_position_inside_them(data):
             assert 0 <= error.at <= len(data)
 
 
+def test_every_negative_generation_means_none():
+    subscription = decode_subscription(encode_subscription(Subscription(topics=("t",), generation_id=-5)))
+    assert (subscription.generation_id, subscription.generation) == (-5, -1)
+
+
 def test_an_empty_rack_is_kept_as_it_was_sent_and_means_none():
     subscription = decode_subscription(bytes.fromhex("00030000000100027430ffffffff00000000000000070000"))
     assert (subscription.rack_id, subscription.rack) == ("", None)
@@ -81,6 +87,19 @@ def test_topics_are_sorted_as_java_sorts_strings():
     # U+1F600 is a surrogate pair, which comes before U+FF5E.
     encoded = encode_subscription(Subscription(topics=("\uff5e", "\U0001f600")), version=0)
     assert decode_subscription(encoded).topics == ("\U0001f600", "\uff5e")
+
+
+def test_the_partitions_of_an_assignment_come_in_the_order_of_its_bytes():
+    # Version 0: t1 with partitions 2 and 0, t0 with 1, t1 again with 3; no user data.
+    data = bytes.fromhex(
+        "0000 00000003 0002 7431 00000002 00000002 00000000 0002 7430 00000001 00000001"
+        "0002 7431 00000001 00000003 ffffffff"
+    )
+    assert assigned_partitions(data) == (("t1", 2), ("t1", 0), ("t0", 1), ("t1", 3))
+
+
+def test_a_member_that_the_leader_left_out_has_no_bytes_and_no_partitions():
+    assert assigned_partitions(b"") == ()
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00"])

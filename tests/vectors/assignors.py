@@ -74,13 +74,19 @@ def is_server_side(question: Question) -> bool:
 def older_failure_of(assignor: str, question: Question, version: str, expected: Question) -> str | None:
     """The same against the answer of an older version."""
     topics, members = client_question(question)
+    older = OLDER_CLIENT_ASSIGNORS[version][assignor]
     try:
-        assignment = OLDER_CLIENT_ASSIGNORS[version][assignor].assign(members, topics)
+        assignment = older.assign(members, topics)
     except KgroupError as error:
         return _error_failure(error, expected)
     if "error" in expected:
         return f"should throw {expected['error']}, answered {assignment}"
-    return _differing_member({m: runs(p) for m, p in assignment.items()}, expected["assignment"])
+    differing = _differing_member({m: runs(p) for m, p in assignment.items()}, expected["assignment"])
+    if differing or "next_user_data" not in expected:
+        return differing
+    remembered = {m: older.next_user_data(p, question["generation"]) for m, p in assignment.items()}
+    user_data = {m: data and data.hex() for m, data in remembered.items()}
+    return _differing_member(user_data, expected["next_user_data"])
 
 
 def _client_failure(name: str, question: Question) -> str | None:

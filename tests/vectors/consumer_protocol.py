@@ -2,7 +2,8 @@
 
 A line with `value` was encoded by Kafka as `hex`; every line was read back as `decoded`, or refused
 with `error`. Kafka gives a subscription's partitions as one list, so a topic that stands twice in the
-bytes is compared as one. Wordings of errors are our own and are not compared.
+bytes is compared as one, and one without partitions does not show. Wordings of errors are our own and
+are not compared.
 """
 
 import json
@@ -53,7 +54,7 @@ def _decode(kind: str, data: bytes) -> dict[str, Any]:
             "topics": list(subscription.topics),
             "user_data": _hex(subscription.user_data),
             "owned": _by_topic(subscription.owned_partitions),
-            "generation": subscription.generation_id,
+            "generation": subscription.generation,
             "rack": subscription.rack,
         }
     if kind == "assignment":
@@ -97,7 +98,7 @@ def _by_topic(partitions: Iterable[NamedTopicPartitions]) -> list[list[Any]]:
     merged: dict[str, list[int]] = {}
     for each in partitions:
         merged.setdefault(each.topic, []).extend(each.partitions)
-    return [[topic, numbers] for topic, numbers in merged.items()]
+    return [[topic, numbers] for topic, numbers in merged.items() if numbers]
 
 
 def _hex(data: bytes | None) -> str | None:

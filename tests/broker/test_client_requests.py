@@ -1,14 +1,14 @@
 """A member's requests in every version it speaks, to a node: whatever the version, it learns the same."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kgroup.broker.client_wire import API_KEYS, SPOKEN, api_of, choose_version, read_response, write_request
+from kgroup.broker.client_requests import API_KEYS, SPOKEN, api_of, choose_version, write_request
+from kgroup.broker.client_responses import read_response
 from kgroup.broker.partition import Partition
-from kgroup.errors import DecodeError, SourceError
+from kgroup.errors import SourceError
 from kgroup.group.member_calls import (
     CommittedOffset,
     Fetch,
@@ -395,64 +395,3 @@ def test_the_end_for_a_reader_of_committed_records_is_the_last_stable_offset(
     found = ask(world, asked, version)
     assert isinstance(found, ListOffsetsResponse)
     assert [each.offset for each in found.offsets] == [end]
-
-
-# ---- what a broker may send that is odd -----------------------------------------------------------
-
-
-def fetched_bytes(records: bytes | None) -> Any:
-    part = SimpleNamespace(
-        partition_index=0,
-        error_code=0,
-        high_watermark=9,
-        log_start_offset=None,
-        aborted_transactions=None,
-        records=records,
-    )
-    topic = SimpleNamespace(topic="orders", partitions=[part])
-    return SimpleNamespace(error_code=0, session_id=None, responses=[topic])
-
-
-def read_fetched(records: bytes | None) -> Any:
-    answer = read_response(fetch(0), 4, fetched_bytes(records))
-    assert isinstance(answer, FetchResponse)
-    return answer.partitions[0]
-
-
-def test_a_last_batch_that_the_size_limit_cut_is_left_for_the_next_fetch() -> None:
-    whole, second = batch(b"a"), batch(b"b")
-    for cut in (1, 20, len(second) - 1):
-        fetched = read_fetched(whole + second[:cut])
-        assert [each.value for each in fetched.records] == [b"a"]
-        assert fetched.next_offset == 1
-
-
-def test_a_first_batch_that_is_damaged_is_an_error_with_its_place() -> None:
-    damaged = bytearray(batch(b"a"))
-    damaged[-1] ^= 1
-    with pytest.raises(DecodeError, match="records of orders-0 from offset 0"):
-        read_fetched(bytes(damaged))
-    with pytest.raises(DecodeError):
-        read_fetched(bytes(damaged) + batch(b"b"))
-
-
-def test_damage_between_batches_is_no_cut() -> None:
-    damaged = bytearray(batch(b"b"))
-    damaged[-1] ^= 1
-    with pytest.raises(DecodeError):
-        read_fetched(batch(b"a") + bytes(damaged) + batch(b"c"))
-
-
-def test_no_records_are_none() -> None:
-    for nothing in (None, b""):
-        fetched = read_fetched(nothing)
-        assert (fetched.records, fetched.next_offset, fetched.log_start_offset) == ((), None, -1)
-
-
-def test_an_error_that_nobody_here_knows_is_the_servers_own() -> None:
-    answer = read_response(
-        Heartbeat(group_id="g", generation_id=1, member_id="m", group_instance_id=None),
-        4,
-        SimpleNamespace(error_code=31_999),
-    )
-    assert answer == HeartbeatResponse(error_code=E.UNKNOWN_SERVER_ERROR)
