@@ -153,7 +153,10 @@ def test_a_port_in_use_is_one_line_of_error() -> None:
         (["--listen", "9092"], "is not HOST:PORT"),
         (["--property", "group.max.size=many"], "group.max.size: 'many' is not a whole number"),
         (["--property", "group.max.size=0"], "0 is not between 1 and 2147483647"),
-        (["--property", "nonsense"], "--property:1: 'nonsense' is not name=value"),
+        (
+            ["--property", "nonsense"],
+            "--property nonsense: give NAME=VALUE, like --property num.partitions=3",
+        ),
         (["--topic", "orders:none"], "is not NAME or NAME:PARTITIONS"),
         (["--topic", "a/b", "--listen", "127.0.0.1:0"], "topic 'a/b': a name has 1 to 249 letters"),
     ],
