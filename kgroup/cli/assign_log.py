@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kgroup.assignors.model import NO_GENERATION, Topic, TopicPartition
 from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
+from kgroup.cli.names_asked import is_pattern
 from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.newest import NewestEntries
@@ -68,6 +69,8 @@ def read_logged_group(
         here = "in this log" if live is None else "here"
         others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
         hint = did_you_mean(group, others) or (f", but it is damaged: {damage[0]}" if damage else "")
+        if is_pattern(group):
+            hint = "; it takes one name, and no pattern"
         raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
     topics = _topics(found.plan, listings, given)
     plan = replace(found.plan, topics=tuple(topics))

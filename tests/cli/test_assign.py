@@ -327,6 +327,7 @@ def test_a_file_that_is_not_utf_8_or_not_there(kgroup):
     ("group", "said"),
     [
         ("no-such-group", "no group 'no-such-group' with members is in this log"),
+        ("orders-*", "no group 'orders-*' with members is in this log; it takes one name, and no pattern"),
         ("connect-sink", "protocol type 'connect', whose members get no partitions"),
         ("flow-tally-classic", "uses the assignor 'stream'"),
     ],

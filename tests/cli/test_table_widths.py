@@ -26,6 +26,8 @@ COMMANDS = (
     "simulate --for 20s",
     "simulate --for 5s --explain",
     "what-if {lives} --group orders-app --static -q",
+    "what-if {lives} --group '*-app' --group 'assign-*' --assignor sticky --static -q",
+    "what-if {lives} --group '*-app' --group 'assign-*' --assignor sticky --static -q --rounds",
     f"lag-report {{lives}} -q --status --now {END}",
     f"lag-report {{lives}} -q --time-lag exact --now {END}",
     "lag-report {lives} -q --breakdown",
