@@ -40,8 +40,9 @@ class Asked:
         typer.Option(
             "--now",
             metavar="TIME",
-            help="As of when to judge, and the end of --windows. By default the clock's time; for --windows,"
-            " and for --status and --stuck of files not written to for 5 minutes, the log's end.",
+            help="As of when to judge, and the end of --windows and --html. By default the clock's time; for"
+            " --windows, and for --status, --stuck and --html of files not written to for 5 minutes, the"
+            " log's end.",
             show_default=False,
             rich_help_panel=Section.SHOWN,
         ),
@@ -83,7 +84,8 @@ class Asked:
         typer.Option(
             "--breakdown",
             help="What the lag is made of: records, aborted and undecided ones, markers of transactions,"
-            " offsets without a record, offsets deleted unread; and when the committed offset expires.",
+            " offsets without a record, offsets deleted unread; and when the committed offset expires. Of a"
+            " cluster up to 16 MB of each partition are fetched.",
             rich_help_panel=Section.SHOWN,
         ),
     ] = False
@@ -113,7 +115,7 @@ class Asked:
         typer.Option(
             "--since",
             metavar="TIME",
-            help="The first of --windows; by default the log's first commit.",
+            help="The beginning of --windows and --html; by default the log's.",
             show_default=False,
             rich_help_panel=Section.SHOWN,
         ),

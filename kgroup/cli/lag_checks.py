@@ -24,21 +24,27 @@ class _Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clash:
-    """None of `options` goes with any of `others`; without a reason their names say enough."""
+    """None of `options` goes with any of `others`.
+
+    `reason` is put behind the two names that clash; `why` is said instead of naming them.
+    """
 
     options: Set[str]
     others: Set[str]
+    reason: str | None = None
     why: str | None = None
 
     def problem(self, given: Set[str]) -> str | None:
         options, others = sorted(given & self.options), sorted(given & self.others)
         if not options or not others:
             return None
-        return self.why or f"{options[0]} does not go with {others[0]}"
+        reason = f": {self.reason}" if self.reason else ""
+        return self.why or f"{options[0]} does not go with {others[0]}{reason}"
 
 
 _NOT_ROWS: Final = {"--stuck", "--explain", "--windows", "--stream"}
 _REPEATED: Final = {"--watch", "--serve-metrics"}
+_METRICS: Final = "metrics have sums and a format of their own"
 
 _RULES: Final = (
     _Needs(
@@ -52,26 +58,40 @@ _RULES: Final = (
         why="--save-as is instead of --format and --output",
     ),
     # Views of the rows.
-    _Clash(options={"--watch"}, others={"--serve-metrics"}),
-    _Clash(options={"--prometheus"}, others={"--by", FORMAT}),
+    _Clash(options={"--watch"}, others={"--serve-metrics"}, reason="both stay until Ctrl-C"),
+    _Clash(options={"--prometheus"}, others={"--by", FORMAT}, reason=_METRICS),
     _Clash(
         options={"--serve-metrics"},
         others={"--prometheus"},
         why="--serve-metrics serves what --prometheus prints",
     ),
-    _Clash(options={"--serve-metrics"}, others={"--by", FORMAT}),
+    _Clash(options={"--serve-metrics"}, others={"--by", FORMAT}, reason=_METRICS),
     _Clash(
         options={"--watch"},
         others={"--prometheus"},
         why="--watch does not go with --prometheus; see --serve-metrics",
     ),
-    _Clash(options={"--by"}, others={"--breakdown"}),
-    _Clash(options={"--by"}, others=_NOT_ROWS),
-    _Clash(options={"--prometheus"}, others=_NOT_ROWS | {"--save-as"}),
-    _Clash(options={"--html"}, others=_NOT_ROWS | {"--spark"}),
+    _Clash(options={"--by"}, others=_NOT_ROWS, reason="it sums up rows of the present"),
+    _Clash(
+        options={"--prometheus"},
+        others=_NOT_ROWS | {"--save-as"},
+        reason="metrics are of rows of the present",
+    ),
+    _Clash(
+        options={"--html"},
+        others={"--windows"},
+        why="--html chooses windows by itself: --since and --now say from when and until when",
+    ),
+    _Clash(options={"--html"}, others={"--stream"}, reason="a page is written at the end"),
+    _Clash(options=_REPEATED, others=_NOT_ROWS, reason="it shows rows of the present"),
+    _Clash(options=_REPEATED, others={"--now"}, reason="the present is what it looks at"),
     _Clash(
         options=_REPEATED,
-        others=_NOT_ROWS | {"--html", "--output", "--spark", "--now", "--strict", "--fail-on", "--save-as"},
+        others={"--html", "--output", "--strict", "--fail-on", "--save-as"},
+        reason="it has no end",
+    ),
+    _Clash(
+        options=_REPEATED, others={"--spark"}, reason="it reads on from the last look; on Spark --stream does"
     ),
     # Findings in place of rows.
     _Clash(
@@ -103,8 +123,8 @@ _RULES: Final = (
     ),
     _Needs(
         options={"--now"},
-        one_of={"--status", "--stuck", "--explain", "--fail-on", "--time-lag", "--windows"},
-        why="--now is for --status, --stuck, --explain, --fail-on, --time-lag and --windows",
+        one_of={"--status", "--stuck", "--explain", "--fail-on", "--time-lag", "--windows", "--html"},
+        why="--now is for --status, --stuck, --explain, --fail-on, --time-lag, --windows and --html",
     ),
     _Needs(
         options={"--offsets-retention"},
@@ -113,11 +133,16 @@ _RULES: Final = (
     ),
     _Clash(
         options={"--breakdown"},
-        others={"--windows", "--bootstrap-server"},
-        why="--breakdown reads the topics' own logs: no --windows or --bootstrap-server with it",
+        others={"--windows", "--stream"},
+        why="--breakdown reads what is unread now: no --windows or --stream with it",
+    ),
+    _Clash(
+        options={"--breakdown"},
+        others={"--prometheus", "--serve-metrics"},
+        why="--breakdown adds columns, and there are no metrics of them",
     ),
     # Windows of time, and streams.
-    _Needs(options={"--since"}, one_of={"--windows"}, why="--since is for --windows"),
+    _Needs(options={"--since"}, one_of={"--windows", "--html"}, why="--since is for --windows and --html"),
     _Clash(
         options={"--windows"},
         others={"--status", "--time-lag", "--log-ends"},

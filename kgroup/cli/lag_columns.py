@@ -3,6 +3,7 @@
 from typing import Final
 
 from kgroup.report.emit import Column, Kind
+from kgroup.report.lag_parts import BREAKDOWN_COLUMNS
 
 ROW_COLUMNS: Final = (
     Column(name="group"),
@@ -35,16 +36,6 @@ RATE_COLUMNS: Final = (
     Column(name="read_per_s", kind=Kind.FLOAT),
     Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT, spare=1),
     Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
-)
-BREAKDOWN_COLUMNS: Final = (
-    Column(name="unread_records", header="RECORDS", kind=Kind.INTEGER),
-    Column(name="aborted_records", header="ABORTED", kind=Kind.INTEGER),
-    Column(name="undecided_records", header="UNDECIDED", kind=Kind.INTEGER),
-    Column(name="transaction_markers", header="MARKERS", kind=Kind.INTEGER),
-    Column(name="missing_offsets", header="MISSING", kind=Kind.INTEGER),
-    Column(name="beyond_last_stable", kind=Kind.INTEGER),
-    Column(name="lost_offsets", header="LOST", kind=Kind.INTEGER),
-    Column(name="expires", kind=Kind.TIME_MS, spare=1),
 )
 STATUS_COLUMNS: Final = (
     Column(name="status"),

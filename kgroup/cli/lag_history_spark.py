@@ -21,6 +21,7 @@ from kgroup.cli.lag_history_columns import COLUMNS
 from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
 from kgroup.cli.lag_look import OpenedLogs
 from kgroup.cli.lag_spark import job_of, job_progress
+from kgroup.group.lag_history import WindowsOfTime
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.partition import OFFSETS_TOPIC, LogDir, PartitionFolder
 from kgroup.log.past_ends import PastEndsInLogs
@@ -42,9 +43,10 @@ _SAMPLE_MAX: Final = 512  # keys that a part names
 
 @dataclass(frozen=True, slots=True)
 class HistoryThere:
-    """Rows that executors keep. `unknown` is of log ends."""
+    """Rows that executors keep, one for each key and window. `unknown` is of log ends."""
 
     session: "SparkSession"
+    windows: WindowsOfTime
     kept: "KeptBatches"
     unknown: UnknownEnds | None
 
@@ -84,7 +86,7 @@ def history_on_spark(
         with job_progress(session, "Spark is judging", quiet=options.quiet):
             kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
         try:
-            yield HistoryThere(session, kept, _all_unknown(kept.notes))
+            yield HistoryThere(session, history.windows, kept, _all_unknown(kept.notes))
         finally:
             kept.forget()
 

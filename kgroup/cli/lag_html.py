@@ -1,7 +1,11 @@
 """`lag-report --html`: from a look and the whole log to the page of lag over time."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,20 +15,24 @@ from kgroup.cli.lag_columns import ROW_COLUMNS
 from kgroup.cli.lag_history import HistoryOptions, history_here
 from kgroup.cli.lag_history_rows import AskedEnds, with_keys
 from kgroup.cli.lag_look import Look, OpenedLogs, matcher
-from kgroup.errors import SourceError
+from kgroup.errors import InputError, SourceError
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_over_time import PastOffset, lag_over_time
 from kgroup.group.lag_rules import RuleSet, rules_named
 from kgroup.group.log_ends import TopicState
-from kgroup.log.keyed_rows import CommitKey, KeyedRows
-from kgroup.log.log_end_history import log_end_history
-from kgroup.log.partition import PartitionFolder, SegmentFile
+from kgroup.log.batch import Batch
+from kgroup.log.keyed_rows import CommitKey
 from kgroup.log.past_ends import UNKNOWN, PastEnds
+from kgroup.report.emit import iso_time
 from kgroup.report.lag_by import By
 from kgroup.report.lag_page import LagNow, TimeAxis, write_lag_page
 from kgroup.report.lag_sums import sum_rows
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import SparkSession
+
+    from kgroup.group.lag_history import WindowsOfTime
     from kgroup.net.admin import Cluster
 
 _STEPS_MS: Final = tuple(
@@ -42,21 +50,40 @@ _WINDOWS_MIN: Final = 24
 _ROWS_MAX: Final = 500_000  # windows of all groups' partitions that are held at once
 
 
-def write_html(look: Look, logs: OpenedLogs, path: Path) -> None:
-    """Read the log for its past and write the page; a cluster is asked where its logs ended.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Where to write, and the time to show (epoch ms): from the log's beginning if `since_ms` is None.
 
-    Raises SourceError if there is no commit in the log, or the file cannot be written.
+    If the log goes on behind `until_ms`, a look at it does not say how groups were then.
     """
-    span = _span(logs.sources.segments)
-    if span is None:
+
+    path: Path
+    since_ms: int | None
+    until_ms: int
+    log_goes_on: bool = False
+
+
+def write_html(session: "SparkSession | None", look: Look, logs: OpenedLogs, page: Page) -> None:
+    """Read the log for its past, here or on Spark, and write the page; a cluster is asked for past log ends.
+
+    Raises SourceError if there is no commit in the log, or the file cannot be written; InputError if the page
+    would end before it begins.
+    """
+    oldest_ms = _oldest_ms(logs)
+    if oldest_ms is None:
         raise SourceError("--html: the log holds no record with a timestamp, so it has no past to show")
+    since_ms = oldest_ms if page.since_ms is None else max(page.since_ms, oldest_ms)
+    if since_ms > page.until_ms:
+        raise InputError(
+            f"--html: the page would begin at {iso_time(since_ms)} and end at {iso_time(page.until_ms)}"
+        )
     rows = list(look.inputs.rows())
     windows_max = max(_WINDOWS_MIN, min(_WINDOWS_MAX, _ROWS_MAX // max(len(rows), 1)))
-    step_ms = step_of(span[1] - span[0], windows_max)
+    step_ms = step_of(page.until_ms - since_ms, windows_max)
     options = HistoryOptions(
         length_ms=step_ms,
-        since_ms=span[0],
-        until_ms=span[1],
+        since_ms=since_ms,
+        until_ms=page.until_ms,
         slots=1,
         rules=rules_named(RuleSet.KGROUP),
         wanted_group=matcher(None),  # how far others got says how long a log was
@@ -64,11 +91,9 @@ def write_html(look: Look, logs: OpenedLogs, path: Path) -> None:
         only_lagging=False,
         quiet=look.question.quiet,
     )
-    open_ends = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
-    past = history_here(logs.sources, options, open_ends)
-    windows = past.history.windows
     ends_now = {(row.topic, row.partition): row.log_end_offset for row in rows}
-    groups = lag_over_time(_offsets(past.rows(), windows.first, step_ms), len(windows), ends_now)
+    with _past(session, logs, options, rows) as (windows, batches):
+        groups = lag_over_time(_offsets(batches, windows.first, step_ms), len(windows), ends_now)
     wanted = matcher(look.question.groups)
     axis = TimeAxis(
         start_ms=windows.start_ms(windows.first),
@@ -76,7 +101,25 @@ def write_html(look: Look, logs: OpenedLogs, path: Path) -> None:
         count=len(windows),
         end_ms=windows.end_ms(windows.last),
     )
-    write_lag_page([group for group in groups if wanted(group.group)], _now(look), axis, path)
+    now = {} if page.log_goes_on else _now(look)
+    write_lag_page([group for group in groups if wanted(group.group)], now, axis, page.path)
+
+
+@contextmanager
+def _past(
+    session: "SparkSession | None", logs: OpenedLogs, options: HistoryOptions, rows: Sequence[LagRow]
+) -> "Iterator[tuple[WindowsOfTime, Iterable[RecordBatch]]]":
+    """The history in columns, and its windows."""
+    # A cluster's log was copied to this machine, and from here alone the cluster is asked for past log ends.
+    if session is None or logs.cluster is not None:
+        open_ends = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
+        here = history_here(logs.sources, options, open_ends)
+        yield here.history.windows, map(with_keys, here.rows())
+        return
+    from kgroup.cli.lag_history_spark import history_on_spark
+
+    with history_on_spark(session, logs, options) as there:
+        yield there.windows, there.batches()
 
 
 def step_of(span_ms: int, windows_max: int) -> int:
@@ -87,27 +130,17 @@ def step_of(span_ms: int, windows_max: int) -> int:
     return -(-span_ms // (windows_max - 1) // _STEPS_MS[-1]) * _STEPS_MS[-1]
 
 
-def _span(segments: Sequence[SegmentFile]) -> tuple[int, int] | None:
-    """When the oldest and the newest record of the offsets topic were written; None if nothing says."""
-    by_folder: dict[Path, list[SegmentFile]] = {}
-    for segment in segments:
-        by_folder.setdefault(segment.folder, []).append(segment)
-    times = [
-        end.timestamp_ms
-        for folder, files in by_folder.items()
-        for end in log_end_history(_folder_of(folder, files), 3)
-    ]
-    return (min(times), max(times)) if times else None
+def _oldest_ms(logs: OpenedLogs) -> int | None:
+    """When the offsets topic begins, by the first batch of each of its partitions; None if nothing says."""
+    times: list[int] = []
+    for _, segments in groupby(logs.sources, key=attrgetter("folder")):
+        batches = (item for segment in segments for item in logs.batches(segment) if isinstance(item, Batch))
+        times += islice((one.max_timestamp_ms for one in batches if one.max_timestamp_ms >= 0), 1)
+    return min(times, default=None)
 
 
-def _folder_of(path: Path, files: Sequence[SegmentFile]) -> PartitionFolder:
-    return PartitionFolder(
-        path=path, topic=files[0].topic, partition=files[0].partition, segments=tuple(files)
-    )
-
-
-def _offsets(rows: Iterable[KeyedRows], first: int, step_ms: int) -> Iterator[PastOffset]:
-    for batch in map(with_keys, rows):
+def _offsets(batches: "Iterable[RecordBatch]", first: int, step_ms: int) -> Iterator[PastOffset]:
+    for batch in batches:
         names = ("group", "topic", "partition", "window_start", "current_offset", "lag")
         fields = [batch[name].to_pylist() for name in names]
         for group, topic, partition, start_ms, offset, lag in zip(*fields, strict=True):

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kgroup.cli.lag_breakdown import Breakdown
+from kgroup.cli.lag_breakdown import Breakdown, parts_in_logs
 from kgroup.cli.lag_inputs import LagInputs, gather
 from kgroup.cli.lag_proof import ProofReader
 from kgroup.cli.lag_status import StatusJudge
@@ -23,6 +23,7 @@ from kgroup.group.membership import GroupKind
 from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
+from kgroup.log.partition import SegmentFile
 from kgroup.log.scan import Newest, Slice, merge, newest, split
 from kgroup.log.scan_history import read_history
 from kgroup.log.scan_last import last_commits
@@ -33,11 +34,13 @@ from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit import Column, Row
 
 if TYPE_CHECKING:
+    from kgroup.log.batch import Batch, Damage
     from kgroup.net.admin import Cluster
     from kgroup.spark.remote import RemoteLogs
 
 WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
+_FEW_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,15 @@ class OpenedLogs:
     cluster: "Cluster | None" = None
     remote: "RemoteLogs | None" = None
     """Where to fetch segments from that are not here; only Spark can."""
+
+    def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":
+        """A segment's batches, read from where it lies only as far as they are taken."""
+        from kgroup.log.segment import read_segment
+        from kgroup.spark.remote import is_uri, read_remote_segment
+
+        if is_uri(segment.path):
+            return read_remote_segment(segment.path)
+        return read_segment(segment.path, read_bytes=_FEW_BYTES)
 
     def message(self, text: str) -> str:
         """A message with the names that the user knows."""
@@ -158,6 +170,7 @@ class Look:
             yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
         if not inputs.ends.sources() and inputs.commits.num_rows:
             yield "no log ends found: give a broker's log directory, or --log-ends FILE"
+        yield from self.breakdown.remarks if self.breakdown is not None else ()
 
 
 def take_look(
@@ -210,8 +223,13 @@ def take_look(
 def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Breakdown | None:
     if not question.breakdown:
         return None
-    data_logs = DataLogs(logs.sources.log_dirs)
-    return Breakdown(inputs=inputs, data_logs=data_logs, retention_ms=question.retention_ms)
+    if logs.cluster is not None:
+        from kgroup.cli.lag_breakdown_live import live_breakdown
+
+        rows = _chosen(inputs, question)
+        return live_breakdown(logs.cluster, rows, inputs, question.retention_ms, quiet=question.quiet)
+    find = partial(parts_in_logs, DataLogs(logs.sources.log_dirs))
+    return Breakdown(inputs=inputs, retention_ms=question.retention_ms, find=find)
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:

@@ -13,6 +13,7 @@ from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
 from kgroup.cli.lag_view_options import Views
 from kgroup.cli.lag_views import RowView, metrics
 from kgroup.cli.say import say
+from kgroup.log.scan import newest_time
 from kgroup.log.scanned import Scanned
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What to look at, and how to show it. `began_s` is when the command began, on the monotonic clock."""
+    """What to look at, and how to show it.
+
+    `since_ms` is where the page of --html begins, the log's beginning if None. `began_s` is when the command
+    began, on the monotonic clock.
+    """
 
     question: LagQuestion
     asked: Asked
@@ -30,6 +35,7 @@ class Present:
     failing: FailOn
     output: OutputOptions
     save_as: str | None
+    since_ms: int | None
     began_s: float
 
     def report(self, session: "SparkSession | None", logs: OpenedLogs, now_ms: int | None) -> tuple[str, ...]:
@@ -38,19 +44,24 @@ class Present:
         Without `now_ms` the clock counts, or, for files, their end.
         """
         scanned = self._scanned(session, logs)
-        remarks: list[str] = []
-        if now_ms is None:
-            now_ms = int(time.time() * 1000)
-            if logs.cluster is None and (self.question.rules is not None or self.question.findings):
-                now_ms, remarks = judged_at(scanned.newest, now_ms)
-        look = take_look(self.question, logs, scanned, now_ms)
+        clock_ms = int(time.time() * 1000)
+        look_ms = clock_ms if now_ms is None else now_ms
+        as_of_ms, remarks = look_ms, list[str]()
+        if now_ms is None and logs.cluster is None:
+            as_of_ms, told = judged_at(scanned.newest, clock_ms)
+            if self.question.rules is not None or self.question.findings:
+                look_ms, remarks = as_of_ms, told
+        look = take_look(self.question, logs, scanned, look_ms)
         if self.question.findings:
             remarks += self._show_findings(session, look, scanned)
         self._show(session, look)
         if self.views.html is not None:
-            from kgroup.cli.lag_html import write_html
+            from kgroup.cli.lag_html import Page, write_html
 
-            write_html(look, logs, self.views.html)
+            newest_ms = newest_time(scanned.newest)
+            goes_on = now_ms is not None and newest_ms is not None and newest_ms > now_ms
+            page = Page(path=self.views.html, since_ms=self.since_ms, until_ms=as_of_ms, log_goes_on=goes_on)
+            write_html(session, look, logs, page)
         problems = look.problems()
         for line in [*([] if self.question.quiet else [*look.remarks(), *remarks]), *problems]:
             say(logs.message(line))

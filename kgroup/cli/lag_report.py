@@ -50,6 +50,10 @@ EXAMPLES: Final = (
         "Since when records have waited, and whether the lag grows, as it was at the time of the files",
         "kgroup lag-report fixtures/4.3.1/lives --topic payments --time-lag exact --now 2026-11-20T12:48:41Z",
     ),
+    Example(
+        "How much of a group's lag is records that it will get, on a live cluster",
+        "kgroup lag-report -b localhost:9092 --group orders-app --breakdown",
+    ),
     Example("Sums of each group", "kgroup lag-report fixtures/4.3.1/lives --by group --only-lagging"),
     Example(
         "How far a group was behind in each quarter of an hour that the log tells of",
@@ -70,6 +74,11 @@ EXAMPLES: Final = (
         "kgroup lag-report -b localhost:9092 --time-lag exact --serve-metrics 9308",
     ),
     Example("A page of lag over time", "kgroup lag-report -b localhost:9092 --html lag.html"),
+    Example(
+        "The page of an incident, the same whenever it is made, beside what was wrong",
+        "kgroup lag-report /var/lib/kafka/data --stuck --html lag.html --since 2026-11-20T12:44Z"
+        " --now 2026-11-20T12:47Z",
+    ),
 )
 
 
@@ -170,6 +179,7 @@ def lag_report(
     failing = FailOn.parse(fail_on or [])
     clock_ms = int(time.time() * 1000)
     now_ms = asked.now_ms(clock_ms)
+    since_ms = asked.since_ms(clock_ms if now_ms is None else now_ms)
     save_as = spark.save_as if spark is not None else None
     judged = asked.status or bool(failing.statuses) or (asked.stuck and save_as is not None)
     question = LagQuestion(
@@ -203,8 +213,7 @@ def lag_report(
     began_s = time.monotonic()
     with _opened(source) as logs, spark_session(spark, quiet=quiet) as session:
         if asked.windows is not None:
-            span = (asked.since_ms(clock_ms if now_ms is None else now_ms), now_ms)
-            history = history_asked(question, asked.windows, span, asked.rule_set)
+            history = history_asked(question, asked.windows, (since_ms, now_ms), asked.rule_set)
             report_history(session, logs, history, save_as, output)
             return
         present = Present(
@@ -214,6 +223,7 @@ def lag_report(
             failing=failing,
             output=output,
             save_as=save_as,
+            since_ms=since_ms,
             began_s=began_s,
         )
         problems = present.report(session, logs, now_ms)

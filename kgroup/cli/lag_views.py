@@ -32,6 +32,7 @@ class RowView:
             times=question.time_lag is not None,
             rates=rates or question.time_lag is not None,
             status=question.rules is not None,
+            breakdown=question.breakdown,
         )
 
     def rows(self, look: Look, watched: Watched = iter) -> Iterator[Row]:

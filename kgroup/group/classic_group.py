@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from kgroup.assignors.java_order import computed_order, hash_order, string_hash
 from kgroup.group.states import GroupState, may_move
 from kgroup.protocol.entries import OffsetsEntry, RecordType
 from kgroup.protocol.keys import GroupMetadataKey
@@ -206,11 +207,18 @@ class ClassicGroup:
     def choose_protocol(self) -> str:
         """Every member votes for its first protocol that all support; most votes win.
 
-        A tie goes to the protocol that was voted for first, in the order the members joined.
+        A tie goes to whichever Kafka 4.3.1 meets first in its HashMap of votes, cast in the order of its
+        HashMap of members.
         """
         candidates = frozenset(name for name, n in self._supporters.items() if n == len(self.members))
         votes = Counter(member.vote(candidates) for member in self.members.values())
-        return max(votes, key=lambda name: votes[name])
+        most = max(votes.values())
+        winners = [name for name, count in votes.items() if count == most]
+        if len(winners) == 1:
+            return winners[0]
+        voters = hash_order(self.members, string_hash)
+        cast = [self.members[member_id].vote(candidates) for member_id in voters]
+        return next(name for name in computed_order(cast, string_hash) if name in winners)
 
     # ---- the logged part ----------------------------------------------------------------------
 

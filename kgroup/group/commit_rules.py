@@ -63,12 +63,12 @@ class CommitRules:
         self._offsets = offsets
         self._keep_alive = keep_alive
 
-    def commit(self, group: ClassicGroup | None, request: Request, body: OffsetCommit) -> None:
-        """Log what a member or a simple consumer commits, or tell it why not."""
+    def commit(self, group: ClassicGroup | None, request: Request, body: OffsetCommit) -> bool:
+        """Log what a member or a simple consumer commits; False if it may not, and has been told why."""
         error = _check_commit(group, body, transactional=False)
         if error:
             self._turn.reply(request.id, refusal(body, error))
-            return
+            return False
         if group is not None and body.member_id in group.members:
             self._keep_alive(group, body.member_id)
         results = []
@@ -80,15 +80,16 @@ class CommitRules:
             for entry in entries:
                 self._log(entry)
         self._turn.reply(request.id, OffsetCommitResponse(topics=results))
+        return True
 
     def commit_in_transaction(
         self, group: ClassicGroup | None, request: Request, body: TxnOffsetCommit
-    ) -> None:
-        """Log what a producer commits within its transaction (KIP-98, KIP-447)."""
+    ) -> bool:
+        """The same of what a producer commits within its transaction (KIP-98, KIP-447)."""
         error = _check_commit(group, body, transactional=True)
         if error:
             self._turn.reply(request.id, refusal(body, error))
-            return
+            return False
         results = []
         for topic in body.topics:
             result, entries = self._offsets.plan_commit(body.group_id, topic, self._turn.now_ms)
@@ -96,6 +97,7 @@ class CommitRules:
             for entry in entries:
                 self._log(entry, body.producer_id, body.producer_epoch)
         self._turn.reply(request.id, OffsetCommitResponse(topics=results))
+        return True
 
     def delete(self, group: ClassicGroup | None, request: Request, body: OffsetDelete) -> None:
         """Delete offsets, except of topics that members read (KIP-496)."""

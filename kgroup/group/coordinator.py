@@ -82,6 +82,7 @@ class GroupCoordinator:
         self.end_offset = 0
         self._settings = settings
         self._groups: dict[str, ClassicGroup] = {}
+        self._unlogged: set[str] = set()
         self._offsets = Offsets(settings.offset_metadata_max_bytes)
         self._timers: Timers[TimerKey] = Timers()
         self._turn = Turn()
@@ -103,7 +104,8 @@ class GroupCoordinator:
             case Heartbeat():
                 self._heartbeat(request, body)
             case OffsetCommit():
-                self._commits.commit(self._groups.get(body.group_id), request, body)
+                if self._commits.commit(self._groups.get(body.group_id), request, body):
+                    self._found_unlogged(body.group_id)
             case JoinGroup():
                 self._join(request, body)
             case SyncGroup():
@@ -111,7 +113,8 @@ class GroupCoordinator:
             case LeaveGroup():
                 self._leave(request, body)
             case TxnOffsetCommit():
-                self._commits.commit_in_transaction(self._groups.get(body.group_id), request, body)
+                if self._commits.commit_in_transaction(self._groups.get(body.group_id), request, body):
+                    self._found_unlogged(body.group_id)
             case OffsetDelete():
                 self._commits.delete(self._groups.get(body.group_id), request, body)
             case DeleteGroups():
@@ -207,7 +210,7 @@ class GroupCoordinator:
     def describe(self, group_id: str) -> DescribedGroup:
         """The group; GROUP_ID_NOT_FOUND and Dead if there is none. Metadata shows in Stable only."""
         group = self._groups.get(group_id)
-        if group is None:
+        if group is None or group_id in self._unlogged:
             return DescribedGroup(
                 group_id=group_id,
                 group_state=GroupState.DEAD,
@@ -242,7 +245,7 @@ class GroupCoordinator:
         return [
             ListedGroup(group_id=group_id, protocol_type=group.protocol_type or "", group_state=group.state)
             for group_id, group in self._groups.items()
-            if not states or group.state.lower() in states
+            if group_id not in self._unlogged and (not states or group.state.lower() in states)
         ]
 
     # ---- time ---------------------------------------------------------------------------------
@@ -300,6 +303,7 @@ class GroupCoordinator:
         transactional = None if producer_id == NO_PRODUCER_ID else producer_id
         self._turn.events.extend(self._apply(entry, transactional, self.end_offset, now_ms))
         self.end_offset += 1
+        self._unlogged.clear()
 
     def apply(self, record: LoggedEntry) -> tuple[GroupEvent, ...]:
         """Take over one record of the log, in log order: when loading, and in replay."""
@@ -341,6 +345,16 @@ class GroupCoordinator:
             return ()
         self._groups[group_id] = ClassicGroup(group_id, now_ms)
         return (GroupCreated(group_id=group_id),)
+
+    def _found_unlogged(self, group_id: str) -> None:
+        """Kafka has the group of a commit also where it refuses every partition of it, and logs nothing.
+
+        Whoever describes or lists groups sees the state as of the last record of the log, so it shows up
+        with the next one, whatever group that is of. Seen with brokers of 4.3.1.
+        """
+        if group_id not in self._groups:
+            self._turn.events.extend(self._found(group_id, self._turn.now_ms))
+            self._unlogged.add(group_id)
 
     # ---- leadership ---------------------------------------------------------------------------
 

@@ -32,13 +32,14 @@ class UnreadParts:
     last_stable_offset: int
 
 
-def unread_parts(folder: PartitionFolder, offset: int) -> UnreadParts | None:
+def unread_parts(folder: PartitionFolder, offset: int, end: int | None = None) -> UnreadParts | None:
     """Tell apart what a group with this committed offset has not read; None if there is no log here.
 
-    Transactions that began before the offset and are open count only by what they wrote after it. Raises
-    SourceError, with the place, if a file cannot be read or is damaged there.
+    `end` is where the log ends if that is not where the folder's segments do, as of a copy. Transactions that
+    began before the offset and are open count only by what they wrote after it. Raises SourceError, with the
+    place, if a file cannot be read or is damaged there.
     """
-    start, end = folder.log_start_offset(), folder.log_end_offset()
+    start, end = folder.log_start_offset(), folder.log_end_offset() if end is None else end
     if start is None or end is None:
         return None
     offset = max(offset, start)

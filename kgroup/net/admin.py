@@ -200,7 +200,19 @@ class Cluster:
         """Send a request of kafka-python's to one broker, and return its answer; for `consumer.py`."""
         return self._ask(request, node_id)
 
-    def _list_offsets(self, topics: Iterable[Topic], timestamp: int) -> dict[tuple[str, int], int]:
+    def last_stable_offsets(self, names: Collection[str]) -> dict[tuple[str, int], int]:
+        """How far readers of committed data get in each partition of these topics (KIP-98).
+
+        None of those that have no leader; none at all of brokers before 0.11, which have no transactions.
+        """
+        try:
+            return self._list_offsets(self.topics(names).values(), _LATEST, read_committed=True)
+        except _UnsupportedError:
+            return {}
+
+    def _list_offsets(
+        self, topics: Iterable[Topic], timestamp: int, *, read_committed: bool = False
+    ) -> dict[tuple[str, int], int]:
         by_leader: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             for partition, leader in topic.leaders.items():
@@ -208,7 +220,8 @@ class Cluster:
                     by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
         found = {}
         for leader, partitions in sorted(by_leader.items()):
-            for topic in self._ask(_list_offsets_request(partitions, timestamp), leader).topics:
+            request = _list_offsets_request(partitions, timestamp, read_committed=read_committed)
+            for topic in self._ask(request, leader).topics:
                 for answer in topic.partitions:
                     if answer.error_code == 0:
                         found[topic.name, answer.partition_index] = answer.offset
@@ -313,7 +326,9 @@ def _metadata_request(names: Collection[str] | None) -> Any:
     return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
 
-def _list_offsets_request(partitions: Mapping[str, Sequence[int]], timestamp: int) -> Any:
+def _list_offsets_request(
+    partitions: Mapping[str, Sequence[int]], timestamp: int, *, read_committed: bool
+) -> Any:
     listed = ListOffsetsRequest.ListOffsetsTopic
     topics = [
         listed(
@@ -324,7 +339,10 @@ def _list_offsets_request(partitions: Mapping[str, Sequence[int]], timestamp: in
         )
         for topic, indexes in sorted(partitions.items())
     ]
-    return ListOffsetsRequest(isolation_level=0, topics=topics, min_version=1)
+    # Version 1 brought one offset for each partition, version 2 the isolation level.
+    return ListOffsetsRequest(
+        isolation_level=int(read_committed), topics=topics, min_version=2 if read_committed else 1
+    )
 
 
 def _topic(answer: Any) -> Topic:

@@ -1,4 +1,4 @@
-"""The offsets topic of a live cluster, batch by batch as it lies in the log, for the log's own readers.
+"""Logs of a live cluster, above all the offsets topic's: batch by batch as they lie there, for logs' readers.
 
 A consumer of kafka-python's hands out records without their batch, and never a transaction's marker; raw
 fetches keep both.
@@ -69,22 +69,30 @@ def grow_copy(
         place.mkdir(parents=True, exist_ok=True)
         segment = next(place.glob("*.log"), place / f"{begin:020}.log")
         with segment.open("ab") as file:
-            grown[partition] = _copy(cluster, partition, begin, end, file)
+            grown[partition] = _copy(cluster, (OFFSETS_TOPIC, partition), (begin, end), file)
         segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
     return grown
 
 
-def copy_span(cluster: Cluster, partition: int, span: tuple[int, int], folder: Path) -> tuple[Path, int]:
+def copy_span(
+    cluster: Cluster,
+    partition: int,
+    span: tuple[int, int],
+    folder: Path,
+    *,
+    topic: str = OFFSETS_TOPIC,
+    bytes_max: int | None = None,
+) -> tuple[Path, int]:
     """Write the batches of one partition from the first offset of `span` on, those before its second.
 
-    Returns the segment and where the copy ends. The second offset should be where a batch begins, as a high
-    watermark or `batch_boundary` is; a batch that holds it is left out. Raises like `copy_offsets_topic`.
+    Returns the segment and where the copy ends, which is before the end of the span if there are more than
+    `bytes_max`. The second offset should be where a batch begins, as a high watermark or `batch_boundary` is;
+    a batch that holds it is left out. Raises like `copy_offsets_topic`.
     """
-    start, end = span
-    segment = folder / f"{OFFSETS_TOPIC}-{partition}" / f"{start:020}.log"
+    segment = folder / f"{topic}-{partition}" / f"{span[0]:020}.log"
     segment.parent.mkdir(parents=True)
     with segment.open("wb") as file:
-        position = _copy(cluster, partition, start, end, file)
+        position = _copy(cluster, (topic, partition), span, file, bytes_max)
     segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
     return segment, position
 
@@ -94,34 +102,43 @@ def batch_boundary(cluster: Cluster, partition: int, offset: int, end: int) -> i
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE_S)
-        sent = _fetch(cluster, {partition: offset}, _ONE_BATCH_BYTES).get(partition)
+        sent = _fetch(cluster, OFFSETS_TOPIC, {partition: offset}, _ONE_BATCH_BYTES).get(partition)
         if sent is not None:
             return min(_first_boundary(sent) or end, end)
-    raise _silent_leader(cluster, partition)
+    raise _silent_leader(cluster, (OFFSETS_TOPIC, partition))
 
 
-def _copy(cluster: Cluster, partition: int, start: int, end: int, file: BinaryIO) -> int:
-    position, tries = start, _TRIES
+def _copy(
+    cluster: Cluster,
+    place: tuple[str, int],
+    span: tuple[int, int],
+    file: BinaryIO,
+    bytes_max: int | None = None,
+) -> int:
+    (topic, partition), (position, end) = place, span
+    tries = _TRIES
     while position < end:
-        sent = _fetch(cluster, {partition: position}).get(partition)
+        sent = _fetch(cluster, topic, {partition: position}).get(partition)
         if sent == b"":
             return end  # the cleaner took the last records; the high watermark stays
         size, behind = whole_batches(sent or b"", end)
         if sent is not None and behind > position:
+            if bytes_max is not None and file.tell() + size > bytes_max:
+                return position
             file.write(memoryview(sent)[:size])
             position, tries = behind, _TRIES
             continue
         if sent is not None and (_first_boundary(sent) or 0) > end:
             return end  # the cleaner took all between
         if tries == 0:
-            raise _silent_leader(cluster, partition)
+            raise _silent_leader(cluster, place)
         tries -= 1
         time.sleep(_PAUSE_S)
     return position
 
 
-def _silent_leader(cluster: Cluster, partition: int) -> SourceError:
-    return SourceError(f"{cluster.name}: {OFFSETS_TOPIC} partition {partition}: its leader sends nothing")
+def _silent_leader(cluster: Cluster, place: tuple[str, int]) -> SourceError:
+    return SourceError(f"{cluster.name}: {place[0]} partition {place[1]}: its leader sends nothing")
 
 
 def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
@@ -132,7 +149,7 @@ def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecor
     """
     following = dict(positions)
     while True:
-        for partition, sent in sorted(_fetch(cluster, following).items()):
+        for partition, sent in sorted(_fetch(cluster, OFFSETS_TOPIC, following).items()):
             size, behind = whole_batches(sent)
             yield from _records(cluster, partition, sent[:size], following[partition])
             following[partition] = max(following[partition], behind)
@@ -156,34 +173,37 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
     return spans
 
 
-def _fetch(cluster: Cluster, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES) -> dict[int, bytes]:
+def _fetch(
+    cluster: Cluster, topic: str, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES
+) -> dict[int, bytes]:
     """What the leaders have from `positions` on; a partition whose leader is moving is left out.
 
     Who leads is asked anew each time, so that following survives a move.
     """
     by_leader: dict[int, list[int]] = {}
-    for partition, leader in cluster.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders.items():
-        if partition in positions and leader is not None:
-            by_leader.setdefault(leader, []).append(partition)
+    for there in cluster.topics([topic]).values():
+        for partition, leader in there.leaders.items():
+            if partition in positions and leader is not None:
+                by_leader.setdefault(leader, []).append(partition)
     fetched = {}
     for leader, partitions in sorted(by_leader.items()):
         asked = {partition: positions[partition] for partition in sorted(partitions)}
-        request = _fetch_request(asked, max_bytes)
-        for topic in cluster.ask(request, leader).responses:
-            for answer in topic.partitions:
+        request = _fetch_request(topic, asked, max_bytes)
+        for answers in cluster.ask(request, leader).responses:
+            for answer in answers.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None
                 if error in ("OFFSET_OUT_OF_RANGE", "TOPIC_AUTHORIZATION_FAILED"):
-                    where = f"{OFFSETS_TOPIC} partition {answer.partition_index}"
+                    where = f"{topic} partition {answer.partition_index}"
                     raise SourceError(f"{cluster.name}: {where}: {error}")
                 if error is None:
                     fetched[answer.partition_index] = bytes(answer.records or b"")
     return fetched
 
 
-def _fetch_request(positions: Mapping[int, int], max_bytes: int) -> Any:
-    topic = FetchRequest.FetchTopic
+def _fetch_request(topic: str, positions: Mapping[int, int], max_bytes: int) -> Any:
+    fetched = FetchRequest.FetchTopic
     partitions = [
-        topic.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+        fetched.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
         for partition, offset in positions.items()
     ]
     return FetchRequest(
@@ -191,7 +211,7 @@ def _fetch_request(positions: Mapping[int, int], max_bytes: int) -> Any:
         min_bytes=1,
         max_bytes=max_bytes,
         isolation_level=0,
-        topics=[topic(topic=OFFSETS_TOPIC, partitions=partitions)],
+        topics=[fetched(topic=topic, partitions=partitions)],
         max_version=12,  # from 13 on topics go by id
     )
 

@@ -12,6 +12,7 @@ from typing import Final
 from kgroup.group.status import PartitionStatus, group_status
 from kgroup.report.emit import Column, Kind, Row
 from kgroup.report.lag_by import By
+from kgroup.report.lag_parts import EXPIRES, PART_COLUMNS
 
 _KEYS: Final[Mapping[By, tuple[str, ...]]] = {
     By.GROUP: ("group",),
@@ -40,6 +41,7 @@ _TIME_COLUMNS: Final = (
     Column(name="time_lag_unknown", header="NO-TIME", kind=Kind.INTEGER),
     Column(name="time_lag_method", header="METHOD"),
 )
+_PARTS_UNKNOWN: Final = Column(name="parts_unknown", header="NOT-TOLD", kind=Kind.INTEGER)
 _RATE_COLUMNS: Final = (
     Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
     Column(name="growth_unknown", header="NO-RATE", kind=Kind.INTEGER),
@@ -48,9 +50,13 @@ _STATUS_COLUMNS: Final = (
     Column(name="status"),
     Column(name="statuses", kind=Kind.NESTED),
 )
+_NOT_IN_TABLES: Final = ("statuses", "beyond_last_stable")
+_PARTS: Final = tuple(column.name for column in PART_COLUMNS)
 
 
-def sum_columns(by: By, *, is_table: bool, times: bool, rates: bool, status: bool) -> tuple[Column, ...]:
+def sum_columns(
+    by: By, *, is_table: bool, times: bool, rates: bool, status: bool, breakdown: bool = False
+) -> tuple[Column, ...]:
     """The columns of sums."""
     names = _NAMES_IN_TABLES[by] if is_table else _NAMES[by]
     groups = [Column(name="groups", kind=Kind.INTEGER)] if by is By.TOPIC else []
@@ -58,18 +64,20 @@ def sum_columns(by: By, *, is_table: bool, times: bool, rates: bool, status: boo
         *(Column(name=name) for name in names),
         *groups,
         *_SUM_COLUMNS,
+        *((*PART_COLUMNS, _PARTS_UNKNOWN, EXPIRES) if breakdown else ()),
         *(_TIME_COLUMNS if times else ()),
         *(_RATE_COLUMNS if rates else ()),
         *(_STATUS_COLUMNS if status else ()),
     ]
-    return tuple(column for column in columns if not (is_table and column.name == "statuses"))
+    return tuple(column for column in columns if not (is_table and column.name in _NOT_IN_TABLES))
 
 
 def sum_rows(rows: Iterable[Row], by: By) -> Iterator[Row]:
     """A row for each group, topic, or member of a group, sorted by that; partitions without an owner last.
 
-    `rows` have the fields of a report for programs. A lag, or a time lag, is None where it is unknown for
-    every partition.
+    `rows` have the fields of a report for programs. A lag, a part of it, or a time lag, is None where it is
+    unknown for every partition; `parts_unknown` are partitions that some part is unknown of. `expires` is the
+    first to come.
     """
     sums: dict[tuple[str | None, ...], _Sum] = {}
     for row in rows:
@@ -94,6 +102,9 @@ class _Sum:
     time_lags: list[int] = field(default_factory=list)
     growths: list[float] = field(default_factory=list)
     statuses: Counter[PartitionStatus] = field(default_factory=Counter)
+    parts: Counter[str] = field(default_factory=Counter)
+    parts_unknown: int = 0
+    expiries: list[int] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         self.partitions += 1
@@ -110,6 +121,15 @@ class _Sum:
             self.growths.append(growth)
         if isinstance(status, str):
             self.statuses[PartitionStatus(status)] += 1
+        if EXPIRES.name in row:
+            self._add_parts(row)
+
+    def _add_parts(self, row: Row) -> None:
+        known = {name: part for name in _PARTS if isinstance(part := row[name], int)}
+        self.parts.update(known)
+        self.parts_unknown += len(known) < len(_PARTS)
+        if isinstance(expires := row[EXPIRES.name], int):
+            self.expiries.append(expires)
 
     def fields(self, *, groups: bool) -> dict[str, object]:
         fields: dict[str, object] = {"groups": len(self.groups)} if groups else {}
@@ -120,6 +140,10 @@ class _Sum:
             "lag_max": max(self.lags, default=None),
             "lag_unknown": self.partitions - len(self.lags),
         }
+        if EXPIRES.name in self.first:
+            fields |= {name: self.parts.get(name) for name in _PARTS}
+            fields["parts_unknown"] = self.parts_unknown
+            fields[EXPIRES.name] = min(self.expiries, default=None)
         if "time_lag_ms" in self.first:
             fields["time_lag_ms"] = max(self.time_lags, default=None)
             fields["time_lag_unknown"] = self.partitions - len(self.time_lags)

@@ -17,6 +17,9 @@ _PYTHON_CAUSE: Final = re.compile(
 
 _GONE: Final = "Spark's driver process has ended; short of memory? Try --spark-conf spark.driver.memory=4g"
 
+_NOT_THERE: Final = "No module named 'kgroup'"
+_SHIP: Final = "; --ship sends it to executors"
+
 _NOT_STARTED: Final = (
     "its Java ended at once, as it says above; is spark.driver.memory more than this machine has?"
 )
@@ -39,8 +42,11 @@ def _cause(error: PySparkException | Py4JError) -> str:
         return _NOT_STARTED
     python = _PYTHON_CAUSE.findall(text)
     if python:
-        kind, why = python[-1]
-        return why if kind.startswith("kgroup.errors.") else f"{kind.rpartition('.')[2]}: {why}"
+        kind, why = map(str, python[-1])
+        if kind.startswith("kgroup.errors."):
+            return why
+        hint = _SHIP if why == _NOT_THERE else ""
+        return f"{kind.rpartition('.')[2]}: {why}{hint}"
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Generic, cast
 
 from kgroup.errors import SourceError
 from kgroup.log.checkpoints import (
@@ -30,6 +30,7 @@ from kgroup.spark.reductions import Part, Reduction
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
+    from kgroup.log.batch import Batch, Damage
     from kgroup.log.scan import Slice
 
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -128,6 +129,16 @@ class Fetching(Generic[Part]):
             _fetch(system, remote, path)
         path.with_suffix(".index").touch()  # tells an empty log from an emptied one
         return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
+
+
+def read_remote_segment(uri: str) -> "Iterator[Batch | Damage]":
+    """As `read_segment`, from where it is. Raises SourceError, naming the URI, if it cannot be read."""
+    from kgroup.log.segment import read_stream
+
+    with _raised_as_source_error(uri):
+        system, remote = _file_system(uri)
+        with system.open_input_stream(remote, compression=None) as stream:
+            yield from read_stream(cast(BinaryIO, stream), uri)
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
         from kgroup.spark.failure import raised_as_kgroup_error
     except ImportError as error:
         raise KgroupError(
-            f"Spark Connect is not installed ({error}): pip install 'kgroup[spark]' 'pyspark[connect]'"
+            f"Spark Connect is not installed ({error}): pip install 'kgroup[connect]'"
         ) from error
     _check_that_one_listens("--remote", remote, _CONNECT_PORT)
     with raised_as_kgroup_error(f"Spark ({remote}) cannot be reached"):

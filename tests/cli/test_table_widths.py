@@ -31,6 +31,7 @@ COMMANDS = (
     f"lag-report {{lives}} -q --status --now {END}",
     f"lag-report {{lives}} -q --time-lag exact --now {END}",
     "lag-report {lives} -q --breakdown",
+    "lag-report {lives} -q --breakdown --by group",
     "lag-report {lives} -q --windows 1m",
 )
 

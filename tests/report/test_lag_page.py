@@ -106,6 +106,18 @@ def test_a_time_says_whether_its_number_is_all_or_a_bound(tmp_path: Path) -> Non
 
 
 @needs_browser
+def test_of_a_time_in_the_past_it_says_the_lag_at_the_end_and_how_sure_that_is(tmp_path: Path) -> None:
+    """No state and no lag of now: the log goes on behind the page."""
+    page = tmp_path / "page.html"
+    offsets = [PastOffset("slow", "orders", 0, 0, 10, 30), PastOffset("slow", "orders", 0, 1, 10, None)]
+    offsets += [PastOffset("fast", "orders", 0, 1, 90, None)]
+    write_lag_page(lag_over_time(offsets, 2, {("orders", 0): 140}), {}, axis(2), page)
+    document = in_browser(page, "#group=slow")
+    assert '<p class="soft" id="about">lag at the end at least 80, highest seen 80</p>' in document
+    assert "The dot on the right" not in document.partition("</section>")[0]
+
+
+@needs_browser
 def test_a_log_without_groups_has_a_page_too(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     write_lag_page([], {}, axis(1), page)

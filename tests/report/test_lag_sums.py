@@ -26,6 +26,15 @@ def row(
     }
 
 
+PARTS = (
+    "unread_records",
+    "aborted_records",
+    "undecided_records",
+    "transaction_markers",
+    "missing_offsets",
+    "beyond_last_stable",
+    "lost_offsets",
+)
 ROWS = [
     row("b", "orders", 0, 5, "m1"),
     row("b", "orders", 1, None, "m2"),
@@ -93,6 +102,27 @@ def test_a_group_without_any_status_has_none() -> None:
     assert (only["status"], only["statuses"]) == (None, {})
 
 
+def parts(*counts: int | None, expires: int | None) -> dict[str, int | None]:
+    return dict(zip(PARTS, counts, strict=True)) | {"expires": expires}
+
+
+def test_parts_of_lags_are_added_up_and_partitions_that_lack_one_are_counted() -> None:
+    """Of the second partition only what was lost is known, of the third nothing."""
+    rows = [
+        row("a", "t", 0, 9, **parts(4, 1, 1, 2, 1, 3, 0, expires=9000)),
+        row("a", "t", 1, 5, **parts(None, None, None, None, None, None, 7, expires=8000)),
+        row("a", "t", 2, None, **dict.fromkeys([*PARTS, "expires"])),
+        row("a", "t", 3, 6, **parts(2, 2, 0, 2, 0, 0, 0, expires=9500)),
+    ]
+    (only,) = sum_rows(rows, By.GROUP)
+    assert [only[name] for name in PARTS] == [6, 3, 1, 4, 1, 3, 7]
+    assert (only["parts_unknown"], only["expires"]) == (2, 8000)
+    (nothing,) = sum_rows(rows[2:3], By.GROUP)
+    assert {nothing[name] for name in (*PARTS, "expires")} == {None}
+    (none_lost,) = sum_rows(rows[3:], By.GROUP)
+    assert (none_lost["lost_offsets"], none_lost["parts_unknown"]) == (0, 0)
+
+
 def test_no_rows_have_no_sums() -> None:
     assert list(sum_rows([], By.GROUP)) == []
 
@@ -100,9 +130,12 @@ def test_no_rows_have_no_sums() -> None:
 @pytest.mark.parametrize("by", By)
 @pytest.mark.parametrize("has", [False, True])
 def test_columns_are_the_fields(by: By, has: bool) -> None:
-    extra = {"time_lag_ms": 0, "time_lag_method": "bisect", "growth_per_s": 0, "status": "OK"} if has else {}
+    extra: dict[str, Any] = {}
+    if has:
+        extra = {"time_lag_ms": 0, "time_lag_method": "bisect", "growth_per_s": 0, "status": "OK"}
+        extra |= parts(*range(7), expires=0)
     (summed,) = sum_rows([row("a", "t", 0, 1, **extra)], by)
-    columns = sum_columns(by, is_table=False, times=has, rates=has, status=has)
+    columns = sum_columns(by, is_table=False, times=has, rates=has, status=has, breakdown=has)
     assert [column.name for column in columns] == list(summed)
-    shown = sum_columns(by, is_table=True, times=has, rates=has, status=has)
+    shown = sum_columns(by, is_table=True, times=has, rates=has, status=has, breakdown=has)
     assert {column.name for column in shown} <= set(summed)

@@ -14,7 +14,7 @@ import pyspark
 from kgroup.spark.java import find_java, launcher_home
 
 LOOPBACK = "127.0.0.1"
-_PATIENCE_S = 60
+PATIENCE_S = 60
 # Finds kgroup in shipped zips only, so that executors are like machines where it is not installed.
 _SITE = """
 import sys
@@ -38,9 +38,7 @@ sys.meta_path.insert(0, OnlyShipped)
 def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
     """Yield the master's address when all workers have registered. `folder` gets logs and work folders."""
     spark_home = Path(pyspark.__file__).parent
-    site = folder / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(_SITE)
+    site = write_site(folder)
     processes: list[subprocess.Popen[bytes]] = []
     with launcher_home(find_java(os.environ)) as java_home:
         environment = {
@@ -60,24 +58,32 @@ def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
                     subprocess.Popen([*command, *arguments], env=environment, cwd=folder, stderr=stream)
                 )
 
-        address = f"spark://{LOOPBACK}:{_free_port()}"
+        address = f"spark://{LOOPBACK}:{free_port()}"
         master_log = folder / "master.log"
         try:
             start(master_log, "master.Master", "--port", address.rpartition(":")[2])
             for number in range(workers):
                 work = ("--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"))
                 start(folder / f"worker-{number}.log", "worker.Worker", *work, address)
-            _wait_for(master_log, "Registering worker", workers)
+            wait_for(master_log, "Registering worker", workers)
             yield address
         finally:
             for process in processes:
                 process.terminate()
             for process in processes:
-                process.wait(_PATIENCE_S)
+                process.wait(PATIENCE_S)
 
 
-def _wait_for(log: Path, told: str, times: int) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
+def write_site(folder: Path) -> Path:
+    """A folder below this one for PYTHONPATH: what runs with it finds no kgroup but a shipped one."""
+    site = folder / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(_SITE)
+    return site
+
+
+def wait_for(log: Path, told: str, times: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
     while log.read_text(errors="replace").count(told) < times:
         assert time.monotonic() < deadline, log.read_text(errors="replace")
         time.sleep(0.1)
@@ -90,7 +96,7 @@ def _scala_version(spark_home: Path) -> str:
     return found[1]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

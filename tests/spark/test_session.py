@@ -108,7 +108,7 @@ def test_without_the_client_of_spark_connect_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     with (
-        pytest.raises(KgroupError, match=r"Spark Connect is not installed .*'pyspark\[connect\]'$"),
+        pytest.raises(KgroupError, match=r"Spark Connect is not installed .*'kgroup\[connect\]'$"),
         open_session("sc://127.0.0.1"),
     ):
         pass

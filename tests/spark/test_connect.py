@@ -1,0 +1,60 @@
+"""Through Spark Connect, of a server whose Python has no kgroup: the rows and the page of the local scan."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("grpc", reason="needs kgroup's extra [connect]")
+
+from tests.compat.captures import FIXTURES
+from tests.spark.connect_server import connect_server
+
+ROOT = FIXTURES.parent
+CAPTURE = FIXTURES / "4.3.1/lives"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
+def report(*arguments: str) -> tuple[int, str, str]:
+    """The exit status and what is written; of a process for each, as that of the tests has another Spark."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "kgroup", "lag-report", str(CAPTURE), *arguments, "-o", "jsonl", "-q"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.returncode, answer.stdout, answer.stderr
+
+
+def test_rows_statuses_and_the_page_are_the_same(remote: str, tmp_path: Path) -> None:
+    here, there = tmp_path / "here.html", tmp_path / "there.html"
+    asked = ("--status", "--now", "2026-11-20T13:00Z")
+    local = report(*asked, "--html", str(here))
+    assert (local[0], local[2]) == (0, "")
+    assert local[1].count("\n") > 100
+    assert report(*asked, "--html", str(there), "--spark", "--remote", remote, "--ship") == local
+    assert there.read_bytes() == here.read_bytes()
+
+
+def test_the_history_is_the_same(remote: str) -> None:
+    local = report("--windows", "20s")
+    assert local[1].count("\n") > 500
+    assert report("--windows", "20s", "--spark", "--remote", remote, "--ship") == local
+
+
+def test_a_server_without_kgroup_is_told_apart_in_one_line(remote: str) -> None:
+    status, out, err = report("--spark", "--remote", remote)
+    assert (status, out) == (1, "")
+    why = "ModuleNotFoundError: No module named 'kgroup'; --ship sends it to executors"
+    assert err == f"kgroup: the Spark job failed: {why}\n"

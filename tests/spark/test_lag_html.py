@@ -1,0 +1,62 @@
+"""`kgroup lag-report --html --spark` writes the page that it writes without Spark, byte for byte."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kgroup.cli.app import main
+from kgroup.testing import cluster
+from tests.cli.test_lag_time import commit, produce
+from tests.compat.captures import FIXTURES
+from tests.report.test_lag_page import data_of
+
+LIVES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/lives/truth.jsonl"))
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("shared_session")]
+
+
+def page_of(folder: Path, *arguments: str) -> bytes:
+    page = folder / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["lag-report", *arguments, "-q", "--html", str(page)])
+    assert ended.value.code == 0
+    return page.read_bytes()
+
+
+@pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
+def test_of_captures(capture: Path, tmp_path: Path) -> None:
+    local = page_of(tmp_path, str(capture))
+    assert len(data_of(tmp_path / "page.html")["groups"]) > 5
+    assert page_of(tmp_path, str(capture), "--spark") == local
+
+
+def test_of_a_part_of_the_time_and_of_the_groups(tmp_path: Path) -> None:
+    arguments = [str(LIVES[-1]), "--since", "2026-11-20T12:46Z", "--now", "2026-11-20T12:48Z"]
+    arguments += ["--group", "warehouse*", "--status"]
+    local = page_of(tmp_path, *arguments)
+    assert page_of(tmp_path, *arguments, "--spark") == local
+
+
+def test_by_uri_with_what_the_offsets_topic_alone_tells(tmp_path: Path) -> None:
+    """Where the topics' own logs are not at hand, how far others had read says how long they were."""
+    for child in LIVES[-1].iterdir():
+        if child.is_file():
+            shutil.copy(child, tmp_path)
+        elif child.name.startswith("__consumer_offsets-"):
+            shutil.copytree(child, tmp_path / child.name)
+    arguments = ["--log-ends", str(tmp_path / "topics.json"), "--now", "2026-11-20T12:48:44Z"]
+    local = page_of(tmp_path, str(tmp_path), *arguments)
+    assert any("1" in group["total"]["least"] for group in data_of(tmp_path / "page.html")["groups"])
+    assert page_of(tmp_path, tmp_path.as_uri(), *arguments, "--spark") == local
+
+
+def test_of_a_cluster_which_is_asked_from_here_how_long_its_logs_were(tmp_path: Path) -> None:
+    with cluster(topics={"orders": 1}) as kafka:
+        produce(kafka, 10, 1_700_000_000_000)
+        commit(kafka, 2)
+        arguments = ["-b", kafka.bootstrap, "--now", "2100-01-01"]
+        local = page_of(tmp_path, *arguments)
+        (group,) = data_of(tmp_path / "page.html")["groups"]
+        assert (group["now"], set(group["total"]["least"])) == (8, {"0"})
+        assert page_of(tmp_path, *arguments, "--spark") == local
