@@ -31,9 +31,9 @@ _NAMES_IN_TABLES: Final[Mapping[By, tuple[str, ...]]] = {
 }
 _SUM_COLUMNS: Final = (
     Column(name="partitions", kind=Kind.INTEGER),
-    Column(name="lagging", kind=Kind.INTEGER),
+    Column(name="lagging", kind=Kind.INTEGER, spare=4),
     Column(name="lag", kind=Kind.INTEGER),
-    Column(name="lag_max", kind=Kind.INTEGER),
+    Column(name="lag_max", kind=Kind.INTEGER, spare=3),
     Column(name="lag_unknown", header="UNKNOWN", kind=Kind.INTEGER),
 )
 _TIME_COLUMNS: Final = (
