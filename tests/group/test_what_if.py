@@ -161,6 +161,17 @@ def test_every_change_can_be_played_with_every_group_of_a_capture(folder):
             assert compared.supposed.rebalances == len(compared.supposed.rounds)
 
 
+@pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
+def test_replay_counts_as_many_moves_as_the_recorded_side(folder):
+    """Also of cooperative groups, where a partition goes from one member to another in two generations."""
+    for timeline in recorded_groups(folder, "*").values():
+        try:
+            recorded = what_if(timeline, Changes(static=True)).recorded
+        except InputError:
+            continue  # it has no members, or none that get partitions
+        assert sum(generation.moved.moved for generation in timeline.generations) == recorded.moved
+
+
 def test_a_longer_session_timeout_finds_the_dead_later_and_waits_longer_for_a_static_one():
     timeline = restart(100.5, 108, commits_until=90)
     compared = what_if(timeline, Changes(session_timeout_ms=30_000, pause_ms=1_000))
