@@ -152,7 +152,8 @@ class _CommitTopics:
             )
             if topic is None or name is None:
                 error = E.UNKNOWN_TOPIC_ID if self.by_id else E.UNKNOWN_TOPIC_OR_PARTITION
-                absent = CommitTopic(name=name or "", topic_id=each.topic_id, partitions=partitions)
+                topic_id = each.topic_id if self.by_id else None
+                absent = CommitTopic(name=name or "", topic_id=topic_id, partitions=partitions)
                 self.unknown.append(refused_topic(absent, error))
                 continue
             count = len(topic.partitions)

@@ -46,7 +46,7 @@ def init_producer_id(node: "BrokerNode", call: Call, now_ms: int) -> None:
         version=version,
         error_code=_for_version(identity.error, 4, version),
         producer_id=identity.producer_id,
-        producer_epoch=identity.producer_epoch if not identity.error else 0,
+        producer_epoch=identity.producer_epoch,
     )
     node.answer(call, response)
 

@@ -129,7 +129,7 @@ class Transactions:
         transaction.partitions = {}
         transaction.start_ms = -1
         self._save(transaction, now_ms)
-        return ProducerIdentity(E.NONE, transaction.producer_id, transaction.producer_epoch)
+        return _identity(transaction)
 
     def add_partitions(
         self, transactional_id: str, producer: tuple[int, int], partitions: list[TopicPartition], now_ms: int
@@ -184,22 +184,26 @@ class Transactions:
     ) -> ProducerIdentity:
         """Commit or abort; with `bump_epoch` the producer goes on under a new epoch (KIP-890, part 2)."""
         transaction = self._transactions.get(transactional_id)
-        if transaction is not None and bump_epoch and self._is_retry(transaction, producer, committed):
-            return ProducerIdentity(E.NONE, transaction.producer_id, transaction.producer_epoch)
+        done = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
+        if transaction is not None and bump_epoch and _is_retry(transaction, producer):
+            error = E.NONE if transaction.status is done else E.INVALID_TXN_STATE
+            return ProducerIdentity(error) if error else _identity(transaction)
         error = _check(transaction, producer)
         if error or transaction is None:
             return ProducerIdentity(error)
         if transaction.status is not T.ONGOING:
-            done = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
-            # An abort of nothing is fine for clients that bump epochs; the others must not ask for it.
-            if transaction.status is done or (bump_epoch and not committed):
-                return ProducerIdentity(E.NONE, transaction.producer_id, transaction.producer_epoch)
-            return ProducerIdentity(E.INVALID_TXN_STATE)
-        self._decide(transaction, committed=committed, now_ms=now_ms)
+            if not bump_epoch and transaction.status is done:
+                return _identity(transaction)
+            # An abort of nothing is fine for clients that bump epochs, and a new epoch like any other.
+            if committed or not bump_epoch:
+                return ProducerIdentity(E.INVALID_TXN_STATE)
         if bump_epoch:
+            transaction.producer_epoch += 1  # that of the markers, too
+        self._decide(transaction, committed=committed, now_ms=now_ms)
+        if transaction.producer_epoch > _LAST_EPOCH:
             self._next_epoch(transaction)
             self._save(transaction, now_ms)
-        return ProducerIdentity(E.NONE, transaction.producer_id, transaction.producer_epoch)
+        return _identity(transaction)
 
     # ---- time ---------------------------------------------------------------------------------
 
@@ -256,11 +260,6 @@ class Transactions:
         else:
             transaction.producer_epoch += 1
 
-    def _is_retry(self, transaction: Transaction, producer: tuple[int, int], committed: bool) -> bool:
-        done = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
-        before = (transaction.producer_id, transaction.producer_epoch - 1)
-        return transaction.status is done and producer == before
-
     def _save(self, transaction: Transaction, now_ms: int) -> None:
         transaction.last_update_ms = now_ms
         self._log(transaction.entry(), now_ms)
@@ -274,3 +273,13 @@ def _check(transaction: Transaction | None, producer: tuple[int, int]) -> ErrorC
     if transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT):
         return E.CONCURRENT_TRANSACTIONS
     return E.NONE
+
+
+def _is_retry(transaction: Transaction, producer: tuple[int, int]) -> bool:
+    """Whether the producer has not heard that its transaction has ended, and under which epoch to go on."""
+    before = (transaction.producer_id, transaction.producer_epoch - 1)
+    return transaction.status in (T.COMPLETE_COMMIT, T.COMPLETE_ABORT) and producer == before
+
+
+def _identity(transaction: Transaction) -> ProducerIdentity:
+    return ProducerIdentity(E.NONE, transaction.producer_id, transaction.producer_epoch)

@@ -1,18 +1,16 @@
 """`lag-report --explain GROUP`: all that is known of one group, as a page to read."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
+from kgroup.cli.lag_proof import JudgedGroup
 from kgroup.group.finding_model import Finding, GroupFacts, Place
 from kgroup.group.finding_text import counted, lasting
-from kgroup.group.findings import find
 from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import LagRules
 from kgroup.group.membership import GroupKind
-from kgroup.group.proofs import verdicts
-from kgroup.group.status import PartitionStatus, Verdict, group_status
+from kgroup.group.status import Judged, PartitionStatus, group_status
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table
 
@@ -30,25 +28,33 @@ _PARTITIONS: Final = (
 )
 
 
-def explain_groups(groups: Iterable[GroupFacts], rules: LagRules, width_max: int | None) -> Iterator[str]:
+def explain_groups(
+    groups: Iterable[tuple[JudgedGroup, Sequence[Finding]]], width_max: int | None
+) -> Iterator[str]:
     """A page per group, line by line: state, members, partitions and their rules, findings, what to try."""
-    for number, facts in enumerate(groups):
+    for number, ((facts, judged), findings) in enumerate(groups):
         yield from ("",) if number else ()
-        yield from _page(facts, rules, width_max)
+        yield from _page(facts, judged, findings, width_max)
 
 
-def _page(facts: GroupFacts, rules: LagRules, width_max: int | None) -> Iterator[str]:
-    judged = verdicts(facts, rules)
+def _page(
+    facts: GroupFacts,
+    of_partitions: Sequence[Judged | None],
+    findings: Sequence[Finding],
+    width_max: int | None,
+) -> Iterator[str]:
+    places = (partition.place for partition in facts.partitions)
+    judged = {place: one for place, one in zip(places, of_partitions, strict=True) if one is not None}
     yield from _head(facts, judged)
     yield ""
     yield from _members(facts)
     yield ""
     yield from _partitions(facts, judged, width_max)
     yield ""
-    yield from _findings(find(facts), facts, width_max or _WIDTH)
+    yield from _findings(findings, facts, width_max or _WIDTH)
 
 
-def _head(facts: GroupFacts, judged: Mapping[Place, Verdict]) -> Iterator[str]:
+def _head(facts: GroupFacts, judged: Mapping[Place, Judged]) -> Iterator[str]:
     group = facts.group
     kind = group.kind.value + (f", protocol {group.protocol}" if group.protocol else "")
     yield f"Group {printable(group.group_id)} ({kind}), as of {iso_time(facts.now_ms)}"
@@ -85,7 +91,7 @@ def _members(facts: GroupFacts) -> Iterator[str]:
         yield f"  {who} on {printable(member.client_host)}{static}: {printable(places) or 'owns nothing'}"
 
 
-def _partitions(facts: GroupFacts, judged: Mapping[Place, Verdict], width_max: int | None) -> Iterator[str]:
+def _partitions(facts: GroupFacts, judged: Mapping[Place, Judged], width_max: int | None) -> Iterator[str]:
     if facts.group.kind is GroupKind.SHARE:
         yield "Partitions: the progress of a share group is in __share_group_state"
         return
@@ -98,13 +104,13 @@ def _partitions(facts: GroupFacts, judged: Mapping[Place, Verdict], width_max: i
     yield "Rules and their numbers (lags and offsets in records, times in epoch ms):"
     told: dict[tuple[str, str], list[str]] = {}
     for place, verdict in judged.items():
-        numbers = json.dumps(verdict.numbers())
+        numbers = json.dumps(verdict.numbers)
         told.setdefault((verdict.rule.value, numbers), []).append(f"{printable(place[0])}-{place[1]}")
     for (rule, numbers), places in told.items():
         yield from _paragraph("  ", f"{rule} {numbers}: {', '.join(places)}", width_max or _WIDTH)
 
 
-def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
+def _cells(row: LagRow, verdict: Judged | None) -> list[str]:
     return [
         f"{printable(row.topic)}-{row.partition}",
         *("-" if offset is None else str(offset) for offset in (row.current_offset, row.log_end_offset)),
@@ -116,7 +122,7 @@ def _cells(row: LagRow, verdict: Verdict | None) -> list[str]:
     ]
 
 
-def _findings(findings: tuple[Finding, ...], facts: GroupFacts, width: int) -> Iterator[str]:
+def _findings(findings: Sequence[Finding], facts: GroupFacts, width: int) -> Iterator[str]:
     if not findings:
         yield "Findings: none"
         return

@@ -58,10 +58,14 @@ class FailOn:
                     self._seen.setdefault(name, []).append(finding.group)
             yield finding
 
+    @property
+    def asks_rows(self) -> bool:
+        """Whether it is by rows that this fails, be they shown or not."""
+        return bool(self.lags or self.statuses)
+
     def look_at(self, rows: Iterable[Row]) -> None:
-        """Note rows that are not shown, if it is by rows that this fails."""
-        if self.lags or self.statuses:
-            deque(self.watched_rows(rows), maxlen=0)
+        """Note rows that are not shown."""
+        deque(self.watched_rows(rows), maxlen=0)
 
     def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows of a report, noted in passing."""

@@ -6,10 +6,10 @@ from itertools import groupby
 from typing import Final
 
 from kgroup.cli.lag_inputs import LagInputs, iterate_commits
-from kgroup.cli.lag_proof import ProofReader
+from kgroup.cli.lag_proof import JudgedGroup, ProofReader
 from kgroup.cli.lag_windows import Windows
 from kgroup.group.finding_model import Finding, GroupFacts, OpenCommit
-from kgroup.group.findings import find
+from kgroup.group.lag_rules import LagRules
 from kgroup.group.membership import Group
 from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.timeline import replay
@@ -67,15 +67,27 @@ class FactReader:
 
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id."""
+        complete = self._completed(inputs)
+        return map(complete, self._proofs.facts(inputs))
+
+    def judged(self, inputs: LagInputs, rules: LagRules) -> Iterator[JudgedGroup]:
+        """The same groups with the status of each partition."""
+        complete = self._completed(inputs)
+        return ((complete(facts), judged) for facts, judged in self._proofs.judged(inputs, rules))
+
+    def _completed(self, inputs: LagInputs) -> Callable[[GroupFacts], GroupFacts]:
         patterns, open_commits = self._patterns(inputs.groups), self._open_commits()
-        for facts in self._proofs.facts(inputs):
+
+        def complete(facts: GroupFacts) -> GroupFacts:
             group_id = facts.group.group_id
-            yield replace(
+            return replace(
                 facts,
                 patterns=patterns.get(group_id, ()),
                 open_commits=tuple(open_commits.get(group_id, ())),
                 retention_ms=self._retention_ms,
             )
+
+        return complete
 
     def _patterns(self, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
         of_groups: dict[str, list[LoggedEntry]] = {}
@@ -101,15 +113,14 @@ class FactReader:
         return found
 
 
-def found_in(
-    groups: Iterable[GroupFacts], wanted_topic: Callable[[str], bool] | None = None
+def about_topic(
+    findings: Iterable[Finding], facts: GroupFacts, wanted_topic: Callable[[str], bool] | None
 ) -> Iterator[Finding]:
-    """All findings, groups by id; with `wanted_topic` those about it, and about groups that read it."""
-    for facts in groups:
-        reads_wanted = wanted_topic is None or any(wanted_topic(one.row.topic) for one in facts.partitions)
-        for finding in find(facts) if reads_wanted else ():
-            if wanted_topic is None or finding.topic is None or wanted_topic(finding.topic):
-                yield finding
+    """All findings on a group; with `wanted_topic` those about it, and about groups that read it."""
+    if wanted_topic is None:
+        yield from findings
+    elif any(wanted_topic(one.row.topic) for one in facts.partitions):
+        yield from (one for one in findings if one.topic is None or wanted_topic(one.topic))
 
 
 def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Row]:

@@ -19,8 +19,9 @@ from kgroup.cli.progress import byte_progress
 from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, SourceError
-from kgroup.group.lag_history import FURTHEST, WindowsOfTime
+from kgroup.group.lag_history import WindowsOfTime
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
+from kgroup.group.status_columns import FURTHEST
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
 from kgroup.log.scan_gather import values_of

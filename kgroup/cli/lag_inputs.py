@@ -22,6 +22,7 @@ from kgroup.log.damage_text import damage_text
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_order import ordered_by, ranks
 from kgroup.log.sources import Sources
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, Undecodable
 from kgroup.protocol.keys import group_of
@@ -131,16 +132,8 @@ def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table
     names, codes = _dictionary(table, "group")
     chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
     chosen &= np.asarray(values_of(table["value_version"]), np.int64) >= 0  # a tombstone has none
-    order = np.lexsort((values_of(table["partition"]), _ranks(table, "topic"), _ranks(table, "group")))
+    order = ordered_by(ranks(table["group"]), ranks(table["topic"]), values_of(table["partition"]))
     return table.take(numbers(order[chosen[order]])).combine_chunks()
-
-
-def _ranks(commits: pa.Table, column: str) -> NDArray[np.int64]:
-    """Each row's place in the order of all names: by code point, as Python sorts."""
-    names, codes = _dictionary(commits, column)
-    ranks = np.empty(len(names), np.int64)
-    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    return ranks[codes]
 
 
 def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int32]]:

@@ -25,9 +25,7 @@ from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.partition import SegmentFile
 from kgroup.log.scan import Newest, Slice, merge, newest, split
-from kgroup.log.scan_history import read_history
-from kgroup.log.scan_last import last_commits
-from kgroup.log.scanned import Scanned
+from kgroup.log.scanned import Scanned, read_all
 from kgroup.log.sources import Sources
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.topic_id import topic_id_text
@@ -202,7 +200,7 @@ def take_look(
     if question.rules is not None and windows is not None:
         data_logs = DataLogs(logs.sources.log_dirs)
         proofs = ProofReader(windows, scanned.history, data_logs, now_ms)
-        status = StatusJudge(partial(proofs.facts, inputs), rules_named(question.rules))
+        status = StatusJudge(partial(proofs.judged, inputs, rules_named(question.rules)))
     if question.time_lag is not None and windows is not None:
         rows = _chosen(inputs, question)
         times = time_columns(question.time_lag, logs.sources, logs.cluster, rows, windows, now_ms, looks)
@@ -233,34 +231,28 @@ def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Br
 
 
 def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
-    """Read the logs in this process, again if last commits are needed, and once more for what was before."""
+    """Read the logs in this process, once for all that the question needs."""
     import pyarrow as pa
 
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
     pa.set_memory_pool(pa.system_memory_pool())
     parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     size = sum(part.end - part.start for part in parts)
-    found = _newest(parts, size, quiet=question.quiet)
-    if question.window_commits is None:
-        return Scanned(found)
-    with byte_progress("reading windows", size, quiet=question.quiet) as advance:
-        last = last_commits(parts, question.window_commits, advance)
-    if not question.needs_history:
-        return Scanned(found, last)
-    with byte_progress("reading history", size, quiet=question.quiet) as advance:
-        return Scanned(found, last, read_history(parts, advance))
+    with byte_progress("reading", size, quiet=question.quiet) as advance:
+        if question.window_commits is None:
+            return Scanned(_newest(parts, advance))
+        return read_all(parts, question.window_commits, history=question.needs_history, advance=advance)
 
 
-def _newest(parts: Sequence[Slice], size: int, *, quiet: bool) -> Newest:
+def _newest(parts: Sequence[Slice], advance: Callable[[int], None]) -> Newest:
     scanned: list[Newest] = []
-    with byte_progress("reading", size, quiet=quiet) as advance:
-        for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-            so_far: Newest | None = None
-            for part in of_partition:
-                found = newest([part])
-                so_far = merge([so_far, found]) if so_far else found
-                advance(part.end - part.start)
-            scanned += [so_far] if so_far else []
+    for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
+        so_far: Newest | None = None
+        for part in of_partition:
+            found = newest([part])
+            so_far = merge([so_far, found]) if so_far else found
+            advance(part.end - part.start)
+        scanned += [so_far] if so_far else []
     return merge(scanned)
 
 

@@ -105,7 +105,7 @@ class Present:
             rows = view.rows(look, watched)
             save_rows(session, self.save_as, rows, view.columns(look), quiet=self.question.quiet)
         elif self.asked.stuck or self.asked.explain is not None:
-            self.failing.look_at(look.rows(view.columns(look)))
+            return  # findings were shown in their place
         elif self.views.prometheus:
             emit_lines(metrics(look, time.monotonic() - self.began_s, watched), self.output)
         else:

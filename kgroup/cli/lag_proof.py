@@ -1,60 +1,82 @@
 """What other groups' commits and the topics' own logs prove of each partition, for findings and statuses."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import lru_cache
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, islice
 from typing import Final
+
+import numpy as np
 
 from kgroup.cli.lag_inputs import LagInputs
 from kgroup.cli.lag_windows import Windows
 from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
+from kgroup.group.fact_columns import PartitionColumns
 from kgroup.group.finding_model import GroupFacts, PartitionFacts
 from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import KgroupRules
-from kgroup.group.log_ends import TopicState
-from kgroup.group.membership import simple_group
+from kgroup.group.lag_rules import LagRules
+from kgroup.group.membership import Group, simple_group
+from kgroup.group.partition_facts import is_judged, partition_facts, usual_step
+from kgroup.group.proofs import judged_one_by_one
 from kgroup.group.reach import seen_ends, unread_by
+from kgroup.group.seen_columns import SeenColumns, SeenNumbers
+from kgroup.group.status import Judged
+from kgroup.group.status_columns import UNKNOWN
 from kgroup.log.data_logs import DataLogs
-from kgroup.log.scan_gather import values_of
+from kgroup.log.scan_gather import numbers, values_of
 from kgroup.log.scan_history import History
+from kgroup.log.scan_order import begins_of
 
 _POINTS: Final = 60  # log ends of the past, evenly over a partition's log
-_PLACES_KEPT: Final = 4096
-_NO_COMMITS: Final = CommitWindow(slots=0)
-_Place = tuple[str, int]
+_ROWS_AT_ONCE: Final = 4096
+_NOWHERE: Final = (0, 0)
+
+JudgedGroup = tuple[GroupFacts, Sequence[Judged | None]]
+"""A group, and the status of each of its partitions; None where there is no log end to judge by."""
+_GroupRows = tuple[Group, Sequence[LagRow]]
 
 
 class Reaches:
-    """How far anybody had got in each partition, by topic and partition."""
+    """How far anybody had got in each partition."""
 
     def __init__(self, history: History) -> None:
         table = history.reach
         self._offsets = values_of(table["offset"])
         self._timestamps = values_of(table["commit_timestamp"])
-        places = list(zip(table["topic"].to_pylist(), values_of(table["partition"]).tolist(), strict=True))
-        begins = [row for row, place in enumerate(places) if not row or place != places[row - 1]]
-        self._rows: dict[_Place, slice] = {
-            (str(places[begin][0]), places[begin][1]): slice(begin, end)
-            for begin, end in pairwise([*begins, len(places)])
-        }
-        self.seen = lru_cache(_PLACES_KEPT)(self._find)
-        """Proven log ends of the past, by time, of a topic, partition, and its log end offset."""
+        topics, partitions = table["topic"].dictionary_encode(), values_of(table["partition"])
+        starts = np.flatnonzero(begins_of([values_of(topics), partitions]))
+        places = zip(
+            table["topic"].take(numbers(starts)).to_pylist(), partitions[starts].tolist(), strict=True
+        )
+        bounds = zip(starts.tolist(), np.append(starts, table.num_rows)[1:].tolist(), strict=True)
+        self._bounds = dict(
+            zip(((str(topic), partition) for topic, partition in places), bounds, strict=True)
+        )
 
-    def _find(self, topic: str, partition: int, log_end_offset: int | None) -> tuple[LogEnd, ...]:
-        rows = self._rows.get((topic, partition), slice(0))
+    def of_rows(self, rows: Sequence[LagRow]) -> SeenColumns:
+        """The log ends that other groups' commits, and a group's own, prove of each row's partition."""
+        bounds = np.array([self._bounds.get((row.topic, row.partition), _NOWHERE) for row in rows], np.int64)
+        return SeenColumns(
+            offsets=self._offsets,
+            timestamps=self._timestamps,
+            starts=bounds.reshape(-1, 2)[:, 0],
+            stops=bounds.reshape(-1, 2)[:, 1],
+        )
+
+    def of_row(self, row: LagRow) -> tuple[LogEnd, ...]:
+        """The same of one row, by time, without what lies beyond the log's end."""
+        rows = slice(*self._bounds.get((row.topic, row.partition), _NOWHERE))
         pairs = zip(self._offsets[rows].tolist(), self._timestamps[rows].tolist(), strict=True)
         return seen_ends(
-            (LogEnd(offset=offset, timestamp=timestamp) for offset, timestamp in pairs), log_end_offset
+            (LogEnd(offset=offset, timestamp=timestamp) for offset, timestamp in pairs), row.log_end_offset
         )
 
 
 class ProofReader:
     """Puts together what is known of the partitions of each group at `now_ms` (epoch ms).
 
-    Without a `history` nothing is proven: Burrow's rules ask for no proof. The verdicts here are by kgroup's
-    own, whatever --rules says of statuses: findings stand on what is certain.
+    Without a `history` nothing is proven: Burrow's rules ask for no proof. The facts are judged by kgroup's
+    own rules, whatever --rules says of statuses: findings stand on what is certain.
     """
 
     def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
@@ -67,39 +89,109 @@ class ProofReader:
 
     def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
         """All groups that have rows or records of their own, by group id, with their partitions."""
-        for group_id, rows in _by_group(inputs):
-            yield GroupFacts(
-                group=inputs.groups.get(group_id) or simple_group(group_id),
-                partitions=tuple(map(self._partition, rows)),
+        for groups in _some_groups(inputs):
+            columns = self._columns(groups)
+            if columns.is_strange():
+                yield from map(self._one_by_one, groups)
+            else:
+                yield from self._facts(groups, columns, self._seen(columns))
+
+    def judged(self, inputs: LagInputs, rules: LagRules) -> Iterator[JudgedGroup]:
+        """The same groups with the status of each partition."""
+        for groups in _some_groups(inputs):
+            columns = self._columns(groups)
+            if columns.is_strange():
+                plain = map(self._one_by_one, groups)
+                yield from ((facts, judged_one_by_one(facts, rules)) for facts in plain)
+                continue
+            seen = self._seen(columns)
+            found = self._facts(groups, columns, seen)
+            judged = iter(columns.judged(found, seen, rules))
+            yield from ((facts, list(islice(judged, len(facts.partitions)))) for facts in found)
+
+    def _columns(self, groups: Sequence[_GroupRows]) -> PartitionColumns:
+        rows = [row for _, of_group in groups for row in of_group]
+        return PartitionColumns.of(
+            rows,
+            np.repeat(np.arange(len(groups)), [len(of_group) for _, of_group in groups]),
+            self._windows.of_rows(rows),
+            self._now_ms,
+            self._windows.of_row,
+            partial(self._windows.changed_between, rows),
+        )
+
+    def _facts(
+        self, groups: Sequence[_GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
+    ) -> list[GroupFacts]:
+        partitions, steps = iter(columns.facts(seen)), columns.usual_steps(len(groups))
+        return [
+            GroupFacts(
+                group=group,
+                partitions=tuple(islice(partitions, len(rows))),
                 now_ms=self._now_ms,
+                usual_step=step,
             )
+            for (group, rows), step in zip(groups, steps, strict=True)
+        ]
 
-    def _partition(self, row: LagRow) -> PartitionFacts:
-        window = _NO_COMMITS
-        if row.current_offset is not None:
-            window = self._windows.find(row.group, row.topic, row.partition)
-        is_there = row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
-        if self._reaches is None or row.log_end_offset is None or not is_there or not window.commits:
-            return PartitionFacts(row=row, window=window)
-        seen = self._seen(row, self._reaches) if (row.lag or 0) > 0 else ()
-        if seen:
-            window = replace(window, unread_by_ms=unread_by(seen, window.commits[-1].offset))
-        verdict = KgroupRules().judge(window, row.log_end_offset, self._now_ms)
-        return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=seen)
-
-    def _seen(self, row: LagRow, reaches: Reaches) -> tuple[LogEnd, ...]:
+    def _seen(self, columns: PartitionColumns) -> SeenNumbers | None:
         """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
-        seen = reaches.seen(row.topic, row.partition, row.log_end_offset)
-        if row.current_offset is None or unread_by(seen, row.current_offset) is not None:
-            return seen
+        if self._reaches is None:
+            return None
+        seen = columns.seen(self._reaches.of_rows(columns.rows))
+        unproven = columns.lagging & (seen.unread_by_ms == UNKNOWN)
+        in_logs = [self._in_log(columns.rows[row]) for row in np.flatnonzero(unproven).tolist()]
+        if any(in_logs):
+            of_rows: list[tuple[LogEnd, ...]] = [()] * len(columns.rows)
+            for row, ends in zip(np.flatnonzero(unproven).tolist(), in_logs, strict=True):
+                of_rows[row] = ends
+            there = np.array([bool(ends) for ends in of_rows], np.bool_)
+            seen = seen.or_where(there, columns.seen(SeenColumns.of(of_rows)))
+        return seen
+
+    def _in_log(self, row: LagRow) -> tuple[LogEnd, ...]:
         try:
             ends = self._data_logs.history(row.topic, row.partition, _POINTS)
         except SourceError as error:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
-            return seen
+            return ()
         past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
-        return seen_ends(past, row.log_end_offset) or seen
+        return seen_ends(past, row.log_end_offset)
+
+    def _one_by_one(self, of_group: _GroupRows) -> GroupFacts:
+        """The same of a group with numbers that columns have no room to reckon with."""
+        group, rows = of_group
+        windows = [self._windows.of_row(row) for row in rows]
+        return GroupFacts(
+            group=group,
+            partitions=tuple(map(self._partition, rows, windows)),
+            now_ms=self._now_ms,
+            usual_step=usual_step(windows),
+        )
+
+    def _partition(self, row: LagRow, window: CommitWindow) -> PartitionFacts:
+        seen: tuple[LogEnd, ...] = ()
+        if self._reaches is not None and window.commits and is_judged(row) and (row.lag or 0) > 0:
+            seen = self._reaches.of_row(row)
+            if unread_by(seen, window.commits[-1].offset) is None:
+                seen = self._in_log(row) or seen
+        return partition_facts(row, window, seen, self._now_ms)
+
+
+def _some_groups(inputs: LagInputs) -> Iterator[list[_GroupRows]]:
+    """Every group with its rows, which some do not have, by group id; no more at once than is worth it."""
+    some: list[_GroupRows] = []
+    size = 0
+    for group_id, of_group in _by_group(inputs):
+        rows = tuple(of_group)
+        some.append((inputs.groups.get(group_id) or simple_group(group_id), rows))
+        size += 1 + len(rows)
+        if size >= _ROWS_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def _by_group(inputs: LagInputs) -> Iterator[tuple[str, Iterable[LagRow]]]:

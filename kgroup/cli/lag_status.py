@@ -3,30 +3,26 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kgroup.group.finding_model import GroupFacts
+from kgroup.cli.lag_proof import JudgedGroup
 from kgroup.group.lag import LagRow
-from kgroup.group.lag_rules import LagRules
-from kgroup.group.proofs import verdicts
-from kgroup.group.status import Verdict
+from kgroup.group.status import Judged
 
 
 @dataclass(frozen=True, slots=True)
 class StatusJudge:
-    """Judges the rows of a report, whose groups `facts` gives anew at each call."""
+    """The rows of a report with their status; `judged` gives the groups anew at each call."""
 
-    facts: Callable[[], Iterator[GroupFacts]]
-    rules: LagRules
+    judged: Callable[[], Iterator[JudgedGroup]]
 
     def rows(self) -> Iterator[tuple[LagRow, dict[str, object]]]:
-        """Each row, by group, topic and partition, with its fields; one group is held at a time."""
-        for facts in self.facts():
-            judged = verdicts(facts, self.rules)
-            for partition in facts.partitions:
-                yield partition.row, _fields(judged.get(partition.place))
+        """Each row, by group, topic and partition, with its fields; a few thousand are held at a time."""
+        for facts, judged in self.judged():
+            for partition, verdict in zip(facts.partitions, judged, strict=True):
+                yield partition.row, _fields(verdict)
 
 
-def _fields(verdict: Verdict | None) -> dict[str, object]:
+def _fields(judged: Judged | None) -> dict[str, object]:
     """Status, rule and evidence; all None where there is no log end to judge by."""
-    if verdict is None:
+    if judged is None:
         return {"status": None, "rule": None, "evidence": None}
-    return {"status": verdict.status.value, "rule": verdict.rule.value, "evidence": verdict.numbers()}
+    return {"status": judged.status.value, "rule": judged.rule.value, "evidence": judged.numbers}

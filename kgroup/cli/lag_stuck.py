@@ -1,6 +1,7 @@
 """`lag-report --stuck`, `--explain` and `--fail-on`: findings in place of rows, a page, an exit status."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,15 +11,19 @@ from kgroup.cli.lag_findings import (
     FINDING_COLUMNS,
     FINDING_TABLE,
     FactReader,
+    about_topic,
     finding_rows,
     finding_table,
-    found_in,
     remedies,
 )
 from kgroup.cli.lag_look import Look, matcher
+from kgroup.cli.lag_proof import JudgedGroup
 from kgroup.group.finding_absence import PATIENCE_MS
+from kgroup.group.finding_model import Finding, GroupFacts
 from kgroup.group.finding_text import lasting
+from kgroup.group.findings import find
 from kgroup.group.lag_rules import RuleSet, rules_named
+from kgroup.group.status import Judged
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, newest_time
 from kgroup.log.scanned import Scanned
@@ -63,16 +68,77 @@ def emit_findings(
     data_logs = DataLogs(look.sources.log_dirs)
     retention_ms = look.question.retention_ms
     reader = FactReader(scanned.newest, look.windows, scanned.history, data_logs, look.now_ms, retention_ms)
-    groups = reader.facts(look.inputs)
-    wanted_topic = matcher(look.question.topics) if look.question.topics else None
-    findings = tuple(failing.watched(found_in(groups, wanted_topic)))
+    groups = _Groups(reader, look, view, failing)
+    told: list[str] = []
     if view.explain is not None:
-        emit_page(partial(explain_groups, reader.facts(look.inputs), rules_named(view.rules)), options)
-    elif view.stuck and view.save is not None:
-        view.save(finding_rows(findings, look.inputs.groups), FINDING_COLUMNS)
-    elif view.stuck and options.format is OutputFormat.TABLE:
+        emit_page(partial(explain_groups, groups.to_explain()), options)
+    else:
+        findings = tuple(groups.findings())
+        if view.stuck:
+            told += _show(findings, look, view, options)
+    failing.look_at(groups.rows)
+    return [*told, *reader.problems]
+
+
+def _show(
+    findings: Sequence[Finding], look: Look, view: FindingView, options: OutputOptions
+) -> Iterator[str]:
+    """Show them as rows, and say what to try where the rows do not."""
+    if view.save is None and options.format is OutputFormat.TABLE:
         emit(finding_table(findings, look.inputs.groups, look.now_ms), FINDING_TABLE, options)
-        return [*(list(remedies(findings)) or ["nothing found"]), *reader.problems]
-    elif view.stuck:
-        emit(finding_rows(findings, look.inputs.groups), FINDING_COLUMNS, options)
-    return list(reader.problems)
+        return iter(list(remedies(findings)) or ["nothing found"])
+    rows = finding_rows(findings, look.inputs.groups)
+    if view.save is not None:
+        view.save(rows, FINDING_COLUMNS)
+    else:
+        emit(rows, FINDING_COLUMNS, options)
+    return iter(())
+
+
+class _Groups:
+    """Goes through the groups once, and notes for --fail-on what it meets.
+
+    `rows` are those that --fail-on asks about where no rows are shown: complete when all groups were gone
+    through.
+    """
+
+    def __init__(self, reader: FactReader, look: Look, view: FindingView, failing: FailOn) -> None:
+        self._reader = reader
+        self._inputs = look.inputs
+        self._rules = rules_named(view.rules)
+        self._failing = failing
+        self._wanted_topic = matcher(look.question.topics) if look.question.topics else None
+        shows_rows = view.save is not None or not (view.stuck or view.explain is not None)
+        self._notes_rows = not shows_rows and failing.asks_rows
+        self.rows: list[Row] = []
+
+    def findings(self) -> Iterator[Finding]:
+        """All findings that the topics asked for have to do with."""
+        if self._notes_rows and self._failing.statuses:
+            for group, judged in self._reader.judged(self._inputs, self._rules):
+                self._note_rows(group, judged)
+                yield from self._watched(group, find(group))
+            return
+        for group in self._reader.facts(self._inputs):
+            self._note_rows(group, [None] * len(group.partitions))
+            yield from self._watched(group, find(group))
+
+    def to_explain(self) -> Iterator[tuple[JudgedGroup, Sequence[Finding]]]:
+        """Each group with all that is found wrong with it."""
+        for group, judged in self._reader.judged(self._inputs, self._rules):
+            findings = find(group)
+            self._note_rows(group, judged)
+            deque(self._watched(group, findings), maxlen=0)
+            yield (group, judged), findings
+
+    def _watched(self, group: GroupFacts, findings: Iterable[Finding]) -> Iterator[Finding]:
+        return self._failing.watched(about_topic(findings, group, self._wanted_topic))
+
+    def _note_rows(self, group: GroupFacts, judged: Sequence[Judged | None]) -> None:
+        if not self._notes_rows:
+            return
+        for partition, verdict in zip(group.partitions, judged, strict=True):
+            row = partition.row
+            if self._wanted_topic is None or self._wanted_topic(row.topic):
+                status = verdict.status if verdict is not None else None
+                self.rows.append({"group": row.group, "lag": row.lag, "status": status})

@@ -1,6 +1,7 @@
 """What a lag rule looks at: the last commits of one partition, and the ends its log had meanwhile."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kgroup.group.status import Proof
 
@@ -69,3 +70,7 @@ class CommitWindow:
         Never negative, as a commit may be newer than the reading of the end; 0 without a commit.
         """
         return max(end_offset - self.commits[-1].offset, 0) if self.commits else 0
+
+
+NO_COMMITS: Final = CommitWindow(slots=0)
+"""Where nothing was ever committed."""

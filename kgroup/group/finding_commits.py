@@ -33,11 +33,12 @@ _TRY_REWOUND: Final = (
 def rewinds(facts: GroupFacts) -> Iterator[Finding]:
     """Partitions whose committed offset went back, or goes back and forth."""
     for partition in facts.partitions:
-        turns = _turns(partition.window)
-        if turns >= _TURNS:
-            yield _zombie(facts, partition, turns)
-        elif partition.verdict is not None and isinstance(partition.verdict.reason, Rewound):
-            yield _rewound(facts, partition, partition.verdict.reason)
+        window = partition.window
+        turns = _turns(window) if window is not None else 0
+        if window is not None and turns >= _TURNS:
+            yield _zombie(facts, partition, window, turns)
+        elif partition.rewound is not None:
+            yield _rewound(facts, partition, partition.rewound)
 
 
 def _turns(window: CommitWindow) -> int:
@@ -56,8 +57,8 @@ def _turns(window: CommitWindow) -> int:
     return turns
 
 
-def _zombie(facts: GroupFacts, partition: PartitionFacts, turns: int) -> Finding:
-    row, commits = partition.row, partition.window.commits
+def _zombie(facts: GroupFacts, partition: PartitionFacts, window: CommitWindow, turns: int) -> Finding:
+    row, commits = partition.row, window.commits
     falls = [(before, after) for before, after in pairwise(commits) if after.offset < before.offset]
     before, after = falls[-1]
     return Finding(
@@ -68,7 +69,7 @@ def _zombie(facts: GroupFacts, partition: PartitionFacts, turns: int) -> Finding
         member_id=row.member_id,
         since_ms=falls[0][1].timestamp,
         # A log has no member in a commit: who wrote it is for the processes' own logs to say.
-        grade=Grade.UNKNOWN if partition.window.membership_changes is None else Grade.INFERRED,
+        grade=Grade.UNKNOWN if window.membership_changes is None else Grade.INFERRED,
         evidence=f"the committed offset went back {turns} times in {counted(len(commits), 'commit')} and came"
         f" up again each time, the last time from {before.offset} to {after.offset}: two commit in turn",
         numbers={"turns": turns, "from_offset": before.offset, "to_offset": after.offset},

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kgroup.group.commit_window import CommitWindow, LogEnd
+from kgroup.group.commit_window import CommitWindow
 from kgroup.group.lag import LagRow
 from kgroup.group.membership import Group
 from kgroup.group.offset_expiry import RETENTION_MS
-from kgroup.group.status import Verdict
+from kgroup.group.status import PartitionStatus, Rewound
 from kgroup.group.timeline_model import Grade, Pattern
 
 
@@ -98,17 +98,31 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
-    """One row of a lag report with what is known besides.
+    """One row of a lag report with what is known besides. Times are epoch ms.
 
-    `verdict` is that of kgroup's rules on the partition by itself, None where there is no log end to judge by
-    or nobody asks for findings. `seen_ends` are log ends that are proven by
-    somebody's commit, oldest first: the log was *at least* that long at that time.
+    `commits` is the number of last commits that are kept, of which `first_` and `last_` are said. `status` is
+    that of kgroup's rules on the partition by itself, None where there is no log end to judge by or nobody
+    asks for findings; `rewound` their reason if it is that.
     """
 
     row: LagRow
-    window: CommitWindow
-    verdict: Verdict | None = None
-    seen_ends: tuple[LogEnd, ...] = ()
+    commits: int = 0
+    first_offset: int = 0
+    first_ms: int = 0
+    last_offset: int = 0
+    last_ms: int = 0
+    longest_interval_ms: int | None = None
+    """Between two of the commits; None if there are too few to tell a rhythm, or clocks disagree."""
+    status: PartitionStatus | None = None
+    rewound: Rewound | None = None
+    unread_by_ms: int | None = None
+    """When there was something unread at the latest, as somebody's commit or the log itself proves."""
+    passed_until_ms: int | None = None
+    """When the log was last proven to go on beyond the last commit."""
+    written_per_s: float | None = None
+    """Records, in the time of the commits; None where that is not known."""
+    window: CommitWindow | None = None
+    """The commits themselves, where an offset goes back; else they need not be kept."""
 
     @property
     def place(self) -> Place:
@@ -120,12 +134,14 @@ class PartitionFacts:
 class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
+    `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
     `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
     """
 
     group: Group
     partitions: tuple[PartitionFacts, ...]
     now_ms: int
+    usual_step: int = 1
     patterns: tuple[Pattern, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS

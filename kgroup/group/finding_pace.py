@@ -9,9 +9,8 @@ from typing import Final
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.group.finding_text import counted
 from kgroup.group.lag_rules import COMMITS_BEHIND
-from kgroup.group.reach import passed_until, written_per_s
 from kgroup.group.standings import Standings
-from kgroup.group.standstill import Rhythm, has_unread, usual_step
+from kgroup.group.standstill import broken_after_ms, has_unread
 from kgroup.group.timeline_model import Grade
 
 KEEPS_PACE: Final = 0.9
@@ -49,7 +48,7 @@ class Growth:
 
 def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
     """Lag that grows, per topic, and hot partitions; what stands still is found already."""
-    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
+    step, explained = facts.usual_step, found.explained(facts.partitions)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.place not in explained]
         growth = _growth(going, step)
@@ -61,7 +60,7 @@ def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
 
 def growths(facts: GroupFacts, found: Standings) -> Iterator[Growth]:
     """The topics of which the lag grows; what stands still is found already."""
-    step, explained = usual_step(facts.partitions), found.explained(facts.partitions)
+    step, explained = facts.usual_step, found.explained(facts.partitions)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.place not in explained]
         growth = _growth(going, step)
@@ -72,7 +71,7 @@ def growths(facts: GroupFacts, found: Standings) -> Iterator[Growth]:
 def _by_topic(facts: GroupFacts) -> Iterator[list[PartitionFacts]]:
     """The partitions with commits, by topic."""
     for _, of_topic in groupby(facts.partitions, lambda partition: partition.row.topic):
-        yield [partition for partition in of_topic if partition.window.commits]
+        yield [partition for partition in of_topic if partition.commits]
 
 
 def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
@@ -95,7 +94,7 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
         group=facts.group.group_id,
         topic=rows[0].topic,
         partition=rows[0].partition if len(rows) == 1 else None,
-        since_ms=min(partition.window.commits[0].timestamp for partition in growth.partitions),
+        since_ms=min(partition.first_ms for partition in growth.partitions),
         grade=Grade.INFERRED,
         evidence=f"reads {growth.read_per_s:.1f}/s, {growth.written_per_s:.1f}/s are written; {lag:,} unread"
         f" on {counted(len(rows), 'partition')}",
@@ -111,28 +110,23 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
 
 def _pace(partition: PartitionFacts) -> _Pace | None:
     """Rates over the commits of a partition on which they go on; None where they cannot be known."""
-    rhythm, commits = Rhythm.of(partition.window), partition.window.commits
-    if rhythm is None or not has_unread(partition):
+    longest_ms, written = partition.longest_interval_ms, partition.written_per_s
+    if longest_ms is None or written is None or not has_unread(partition):
         return None
-    first, last = commits[0], commits[-1]
-    passed_ms = passed_until(partition.seen_ends, last.offset) or last.timestamp
-    if last.timestamp - first.timestamp < _WINDOW_MS or passed_ms - last.timestamp >= rhythm.broken_after_ms:
+    span_ms = partition.last_ms - partition.first_ms
+    silent_ms = (partition.passed_until_ms or partition.last_ms) - partition.last_ms
+    if span_ms < _WINDOW_MS or silent_ms >= broken_after_ms(longest_ms):
         return None
-    written = written_per_s(partition.seen_ends, first.timestamp, last.timestamp)
-    if written is None:
-        return None
-    return _Pace(
-        partition, written, max(last.offset - first.offset, 0) * 1000 / (last.timestamp - first.timestamp)
-    )
+    advanced = max(partition.last_offset - partition.first_offset, 0)
+    return _Pace(partition, written, advanced * 1000 / span_ms)
 
 
 def _is_read_as_the_others(hottest: PartitionFacts, known: Sequence[PartitionFacts]) -> bool:
     """Whether it was committed as lately as the rest: else it is no load that makes it lag."""
-    rhythm = Rhythm.of(hottest.window)
-    if rhythm is None:
+    if hottest.longest_interval_ms is None:
         return False
-    newest_ms = max(partition.window.commits[-1].timestamp for partition in known)
-    return newest_ms - hottest.window.commits[-1].timestamp <= 2 * rhythm.longest_ms
+    newest_ms = max(partition.last_ms for partition in known)
+    return newest_ms - hottest.last_ms <= 2 * hottest.longest_interval_ms
 
 
 def _hot(facts: GroupFacts, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:

@@ -78,10 +78,8 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standi
 
 def _stalled_partition(facts: GroupFacts, one: Standing) -> Finding:
     row = one.facts.row
-    newest_ms = max(
-        partition.window.commits[-1].timestamp for partition in facts.partitions if partition.window.commits
-    )
-    later_ms = newest_ms - one.facts.window.commits[-1].timestamp
+    newest_ms = max(partition.last_ms for partition in facts.partitions if partition.commits)
+    later_ms = newest_ms - one.facts.last_ms
     goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
     simple = facts.group.kind is GroupKind.SIMPLE
     return Finding(

@@ -6,7 +6,6 @@ Over columns: every window of many groups and partitions at once.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from kgroup.group.burrow_rules import BurrowRules
 from kgroup.group.lag_rules import LagRules
 from kgroup.group.status_columns import (
+    FURTHEST,
     UNKNOWN,
     CommitColumns,
     Flags,
@@ -22,9 +22,6 @@ from kgroup.group.status_columns import (
     judge_columns,
 )
 from kgroup.group.verdict_numbers import Numbers, RuleNumbers, verdict_numbers
-
-FURTHEST: Final = 1 << 58
-"""No real offset or time (epoch ms) is beyond it, or below its negative: nothing is judged by such."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

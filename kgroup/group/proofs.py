@@ -7,51 +7,69 @@ and findings cannot contradict each other: STOP or STALL is what a finding accus
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kgroup.group.commit_window import CommitWindow
 from kgroup.group.finding_absence import is_abandoned
-from kgroup.group.finding_model import GroupFacts, Place
+from kgroup.group.finding_model import GroupFacts, PartitionFacts, Place
 from kgroup.group.finding_pace import growths
 from kgroup.group.lag_rules import KgroupRules, LagRules
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind, GroupState
-from kgroup.group.standings import read_partitions, standings
-from kgroup.group.standstill import has_unread, standstill, usual_step
-from kgroup.group.status import LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn, Verdict
+from kgroup.group.standings import are_read, read_partitions, standings
+from kgroup.group.standstill import has_unread, standstill
+from kgroup.group.status import Judged, LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn
 
 
-def verdicts(facts: GroupFacts, rules: LagRules) -> dict[Place, Verdict]:
-    """The status of each partition whose log end is known; proofs are for kgroup's own rules.
+def judged_one_by_one(facts: GroupFacts, rules: LagRules) -> list[Judged | None]:
+    """The status of each partition whose log end is known; each must have its window."""
+    proofs = proofs_of(facts, rules)
+    return [
+        _judged(partition, partition.window, proofs.get(partition.place), is_waited_for, facts, rules)
+        for partition, is_waited_for in zip(facts.partitions, are_waited_for(facts), strict=True)
+    ]
+
+
+def _judged(
+    partition: PartitionFacts,
+    window: CommitWindow | None,
+    proof: Proof | None,
+    is_waited_for: bool,
+    facts: GroupFacts,
+    rules: LagRules,
+) -> Judged | None:
+    end = judged_end(partition)
+    if end is None:
+        return None
+    assert window is not None
+    window = replace(window, proof=proof, unread_by_ms=window.unread_by_ms if is_waited_for else None)
+    verdict = rules.judge(window, end, facts.now_ms)
+    return Judged(verdict.status, verdict.rule, verdict.numbers())
+
+
+def judged_end(partition: PartitionFacts) -> int | None:
+    """The log end that a status goes by, None where there is none to go by."""
+    row = partition.row
+    return None if row.topic_state in (TopicState.DELETED, TopicState.RECREATED) else row.log_end_offset
+
+
+def are_waited_for(facts: GroupFacts) -> list[bool]:
+    """Whether the records of each partition wait for somebody.
 
     What no member owns in a group that has some is judged by its own commits alone: who unsubscribes leaves
     offsets behind, and records wait for nobody there.
     """
-    own_rules = rules == KgroupRules()
-    proofs = _proofs(facts) if isinstance(rules, KgroupRules) else {}
-    counts = {partition.place for partition in read_partitions(facts)}
-    if is_abandoned(facts):
-        counts = {partition.place for partition in facts.partitions}
-    found: dict[Place, Verdict] = {}
-    for partition in facts.partitions:
-        row, window, place = partition.row, partition.window, partition.place
-        if row.log_end_offset is None or row.topic_state in (TopicState.DELETED, TopicState.RECREATED):
-            continue
-        if place in proofs:
-            window = replace(window, proof=proofs[place])
-        if place not in counts and window.unread_by_ms is not None:
-            window = replace(window, unread_by_ms=None)
-        if window is partition.window and partition.verdict is not None and own_rules:
-            found[place] = partition.verdict
-        else:
-            found[place] = rules.judge(window, row.log_end_offset, facts.now_ms)
-    return found
+    return [True] * len(facts.partitions) if is_abandoned(facts) else are_read(facts)
 
 
-def _proofs(facts: GroupFacts) -> dict[Place, Proof]:
+def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
+    """What the rest of the group proves of its partitions, for kgroup's own rules."""
+    if not isinstance(rules, KgroupRules):
+        return {}
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return dict(_without_members(facts))
     found = standings(facts)
     proofs: dict[Place, Proof] = {}
     readers: dict[str | None, ReaderStandsStill] = {}
-    for partition in read_partitions(facts):
+    for partition in read_partitions(facts) if found.group or found.members else ():
         of_reader, member_id = found.of_reader(partition), partition.row.member_id
         if of_reader and has_unread(partition):
             if member_id not in readers:
@@ -74,7 +92,7 @@ def _proofs(facts: GroupFacts) -> dict[Place, Proof]:
 
 def _without_members(facts: GroupFacts) -> Iterator[tuple[Place, Proof]]:
     """Commits have ceased, or may come back: a restart is no death."""
-    step, is_dead = usual_step(facts.partitions), is_abandoned(facts)
+    step, is_dead = facts.usual_step, is_abandoned(facts)
     for partition in facts.partitions:
         if has_unread(partition):
             still = standstill(partition, step, facts.now_ms) if is_dead else None

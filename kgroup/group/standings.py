@@ -6,11 +6,11 @@ with another partition that is as far behind, or all of the group may stand stil
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
-from kgroup.group.commit_window import CommitWindow
 from kgroup.group.finding_model import GroupFacts, PartitionFacts, Place
 from kgroup.group.membership import GroupKind, GroupState
-from kgroup.group.standstill import How, Standstill, is_behind, standstill, usual_step
+from kgroup.group.standstill import How, Standstill, is_behind, standstill
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Standings:
 
 def standings(facts: GroupFacts) -> Standings:
     """Tell apart what stands still in a group that somebody is in."""
-    step = usual_step(facts.partitions)
+    step = facts.usual_step
     standing = [
         Standing(partition, still)
         for partition in read_partitions(facts)
@@ -65,32 +65,35 @@ def standings(facts: GroupFacts) -> Standings:
     return _members_and_partitions(facts, standing, step)
 
 
-def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
-    """Partitions that somebody reads as far as is known; nobody reads those that no member owns."""
+def are_read(facts: GroupFacts) -> list[bool]:
+    """Whether somebody reads each partition as far as is known; nobody reads those that no member owns."""
     if facts.group.kind is GroupKind.SIMPLE:
-        return list(facts.partitions)
+        return [True] * len(facts.partitions)
     if facts.group.state is GroupState.EMPTY:
-        return []
-    return [partition for partition in facts.partitions if partition.row.member_id is not None]
+        return [False] * len(facts.partitions)
+    return [partition.row.member_id is not None for partition in facts.partitions]
+
+
+def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
+    """Partitions that somebody reads."""
+    return list(compress(facts.partitions, are_read(facts)))
 
 
 def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[Standing]) -> bool:
     """Whether other partitions were committed clearly after the last commit of those that stand still."""
     places = {one.facts.place for one in standing}
     others = [
-        partition.window.commits[-1].timestamp
-        for partition in partitions
-        if partition.place not in places and partition.window.commits
+        partition.last_ms for partition in partitions if partition.commits and partition.place not in places
     ]
     if any(one.still.repeats for one in standing):
         return bool(others)
-    silent_ms = max(one.facts.window.commits[-1].timestamp for one in standing)
-    longest_ms = max((_usual_interval_ms(one.facts.window) for one in standing), default=0)
+    silent_ms = max(one.facts.last_ms for one in standing)
+    longest_ms = max((_usual_interval_ms(one.facts) for one in standing), default=0)
     return any(at_ms > silent_ms + 2 * longest_ms for at_ms in others)
 
 
-def _usual_interval_ms(window: CommitWindow) -> int:
-    return window.span_ms // max(len(window.commits) - 1, 1)
+def _usual_interval_ms(facts: PartitionFacts) -> int:
+    return (facts.last_ms - facts.first_ms) // max(facts.commits - 1, 1)
 
 
 def _members_and_partitions(facts: GroupFacts, standing: Sequence[Standing], step: int) -> Standings:
@@ -120,5 +123,4 @@ def _members_and_partitions(facts: GroupFacts, standing: Sequence[Standing], ste
 
 
 def _moved(partition: PartitionFacts) -> bool:
-    commits = partition.window.commits
-    return len(commits) > 1 and commits[-1].offset > commits[0].offset
+    return partition.last_offset > partition.first_offset

@@ -4,7 +4,7 @@ The names are Burrow's (linkedin/Burrow, `core/protocol/evaluator.go`), but part
 each, and UNKNOWN is kgroup's: Burrow says OK where it cannot tell.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import ClassVar
@@ -304,7 +304,21 @@ class Verdict:
 
     def numbers(self) -> dict[str, int | float | bool | None]:
         """The rule's numbers by name; times are epoch ms, lags and offsets records."""
-        return {field.name: getattr(self.reason, field.name) for field in fields(self.reason)}
+        return numbers_of(self.reason)
+
+
+def numbers_of(reason: Reason) -> dict[str, int | float | bool | None]:
+    """The numbers of a reason by name, in their order."""
+    return {field.name: getattr(reason, field.name) for field in fields(reason)}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a verdict comes to: the rule's numbers by name, in their order; times are epoch ms."""
+
+    status: PartitionStatus
+    rule: Rule
+    numbers: Mapping[str, int | float | bool | None]
 
 
 def group_status(statuses: Iterable[PartitionStatus]) -> GroupStatus:

@@ -19,6 +19,8 @@ from kgroup.group.status import PartitionStatus, Rule
 Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+FURTHEST: Final = 1 << 58
+"""No real offset or time (epoch ms) is beyond it, or below its negative; what is has no place in columns."""
 UNKNOWN: Final = -1
 """What an array holds where a value is not known."""
 STATUSES: Final = tuple(PartitionStatus)

@@ -12,7 +12,7 @@ checks. A consumer takes the blocks: `scan_arrow` makes columns of them, `scan_n
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -89,7 +89,7 @@ def scan(
     file cannot be read.
     """
     wanted = tuple(COMMIT_SCHEMA.names if columns is None else columns)
-    for partition, parts in groupby(slices, key=lambda part: part.offsets_partition):
+    for _, parts in groupby(slices, key=lambda part: part.offsets_partition):
         reader = RowReader(check_crc=verify_crc)
         dictionaries = Dictionaries()
         for part in parts:
@@ -98,18 +98,33 @@ def scan(
                 if isinstance(item, Damage):
                     damage.append(item)
                     continue
-                yield ScanBlock(
-                    slice=part,
-                    commits=commits_of(item, reader.keys, partition, wanted, dictionaries),
-                    others=tuple(_others(item, reader, partition)) if others else (),
-                    damage=tuple(damage),
-                )
+                block = block_of(item, part, reader, wanted, dictionaries, others=others)
+                yield replace(block, damage=tuple(damage))
                 damage.clear()
             if damage:
                 nothing = schema_of(wanted).empty_table().to_batches() or [
                     pa.RecordBatch.from_pylist([], schema_of(wanted))
                 ]
                 yield ScanBlock(slice=part, commits=nothing[0], others=(), damage=tuple(damage))
+
+
+def block_of(
+    rows: RowBlock,
+    part: Slice,
+    reader: RowReader,
+    columns: Sequence[str],
+    dictionaries: Dictionaries,
+    *,
+    others: bool = True,
+) -> ScanBlock:
+    """Rows that a reader has just read of a slice, with these columns; without damage."""
+    partition = part.offsets_partition
+    return ScanBlock(
+        slice=part,
+        commits=commits_of(rows, reader.keys, partition, columns, dictionaries),
+        others=tuple(_others(rows, reader, partition)) if others else (),
+        damage=(),
+    )
 
 
 def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[LoggedEntry]:

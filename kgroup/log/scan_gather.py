@@ -30,16 +30,26 @@ def numbers(values: NDArray[np.generic]) -> Column:
     return pa.Array.from_buffers(arrow_type, len(values), [None, pa.py_buffer(values.data)])
 
 
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """A table without rows or chunks; `schema.empty_table()` imports pandas, too."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
-    """The numbers of a column without nulls, or the indices of a dictionary column; the other way round."""
-    parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    """The numbers of a column without nulls, or the indices of a dictionary column; the other way round.
+
+    Those of a single chunk may be the chunk's own memory, which nobody may write to.
+    """
+    parts: list[NDArray[np.int64]] = []
     for chunk in column.chunks:
         array = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
         memory = array.buffers()[1]
         if memory is not None:
             values = np.frombuffer(memoryview(memory), array.type.to_pandas_dtype())
             parts.append(values[array.offset : array.offset + len(array)])
-    return np.concatenate(parts)
+    if len(parts) == 1:
+        return parts[0].astype(np.int64, copy=False)
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def strings_at(buffer: Bytes, positions: NDArray[np.int64], sizes: NDArray[np.int64]) -> Column:

@@ -11,15 +11,16 @@ together.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.scan import ScanBlock, Slice, scan
-from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan import ScanBlock, Slice
+from kgroup.log.scan_gather import no_rows, numbers, values_of
+from kgroup.log.scan_last import blocks_of
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.keys import group_of
 
@@ -32,7 +33,10 @@ _REACH_FIELDS: list["pa.Field[Any]"] = [
 REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 """The furthest commit of each period, sorted by topic, partition and time (epoch ms)."""
 
+# The same as it is gathered: names are few, and to compare them row by row is slow.
+_FOUND: Final = REACH_SCHEMA.set(0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False))
 PERIOD_MS: Final = 10_000
+_PARTITIONS_MAX: Final = 1 << 16  # of a topic; those beyond are gathered without looking at their age
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
 _ROWS_AT_ONCE: Final = 200_000
 _COLUMNS: Final = ("producer_id", "topic", "partition", "offset", "commit_timestamp", "value_version")
@@ -64,16 +68,30 @@ def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambd
 
     `advance` is told the size of each slice once it is read. Raises SourceError if a file cannot be read.
     """
-    reach = _Reach()
-    rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
-    ordered = sorted(slices, key=lambda part: part.offsets_partition)
-    for partition, parts in groupby(ordered, key=lambda part: part.offsets_partition):
-        for part in parts:
-            for block in scan([part], columns=_COLUMNS):
-                reach.add(block)
-                _add_rounds(rounds, partition, block)
-            advance(part.end - part.start)
-    return History(reach=reach.table(), rounds={place: tuple(_bounded(run)) for place, run in rounds.items()})
+    reader = HistoryReader()
+    for partition, block in blocks_of(slices, _COLUMNS, advance):
+        reader.add(partition, block)
+    return reader.history()
+
+
+class HistoryReader:
+    """Takes the blocks of slices, those of an offsets partition in log order."""
+
+    def __init__(self) -> None:
+        self._reach = _Reach()
+        self._rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
+
+    def add(self, partition: int, block: ScanBlock) -> None:
+        """Keep what may count of a block of this offsets partition; it needs no more than `_COLUMNS`."""
+        self._reach.add(block)
+        _add_rounds(self._rounds, partition, block)
+
+    def history(self) -> History:
+        """What is left of them all."""
+        return History(
+            reach=_with_names(self._reach.table()),
+            rounds={place: tuple(_bounded(run)) for place, run in self._rounds.items()},
+        )
 
 
 def merge_histories(parts: Iterable[History]) -> History:
@@ -84,7 +102,7 @@ def merge_histories(parts: Iterable[History]) -> History:
         for place, entries in part.rounds.items():
             rounds[place] += entries
     return History(
-        reach=_furthest([part.reach for part in parts]),
+        reach=_with_names(_furthest([_encoded(part.reach) for part in parts])),
         rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
     )
 
@@ -118,54 +136,114 @@ class _Reach:
         self._tables: list[pa.Table] = []
         self._gathered = 0
         self._kept = 0
+        self._floors = _Floors.of(no_rows(_FOUND))
 
     def add(self, block: ScanBlock) -> None:
         table = pa.Table.from_batches([block.commits])
         counts = (values_of(table["value_version"]) >= 0) & (values_of(table["producer_id"]) < 0)
         counts &= values_of(table["commit_timestamp"]) >= 0
+        counts &= self._floors.may_count(table)
         if not counts.any():
             return
         found = _of_block(table, np.flatnonzero(counts))
         self._tables.append(found)
         self._gathered += found.num_rows
-        if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
+        if self._gathered > self._kept + max(_ROWS_AT_ONCE, self._kept // 4):
             self._tables = [self.table()]
             self._gathered = self._kept = self._tables[0].num_rows
+            self._floors = _Floors.of(self._tables[0])
 
     def table(self) -> pa.Table:
-        """REACH_SCHEMA."""
+        """As `_FOUND`."""
         return _furthest(self._tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Floors:
+    """Since when commits may count of partitions whose newest periods are all taken (epoch ms).
+
+    A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
+    all that is in them is too old. `floors` has those of a topic's partitions from 0 on, one topic after the
+    other.
+    """
+
+    topics: Mapping[str, int]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    floors: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, found: pa.Table) -> "_Floors":
+        """By what is there so far, in one chunk and as `_furthest` sorts it."""
+        if not found.num_rows:
+            return cls({}, *(np.zeros(1, np.int64) for _ in range(3)))
+        topics = found["topic"].chunk(0)
+        assert isinstance(topics, pa.DictionaryArray)
+        codes, partitions = values_of(found["topic"]), values_of(found["partition"])
+        first = np.flatnonzero(begins_of([codes, partitions]))
+        is_full = np.diff(first, append=len(codes)) >= _PERIODS
+        first = first[is_full & (partitions[first] >= 0) & (partitions[first] < _PARTITIONS_MAX)]
+        codes, partitions = codes[first], partitions[first]
+        sizes = np.zeros(len(topics.dictionary), np.int64)
+        np.maximum.at(sizes, codes, partitions + 1)
+        starts = np.cumsum(sizes) - sizes
+        floors = np.full(int(sizes.sum()) + 1, np.iinfo(np.int64).min)
+        floors[starts[codes] + partitions] = (
+            values_of(found["commit_timestamp"])[first] // PERIOD_MS * PERIOD_MS
+        )
+        names = topics.dictionary.to_pylist()
+        return cls({name: code for code, name in enumerate(names)}, starts, sizes, floors)
+
+    def may_count(self, block: pa.Table) -> NDArray[np.bool_]:
+        """Which commits of a block are not known to be too old."""
+        topics = block["topic"].chunk(0)
+        assert isinstance(topics, pa.DictionaryArray)
+        numbered = np.array([self.topics.get(name, -1) for name in topics.dictionary.to_pylist()], np.int64)
+        codes, partitions = numbered[values_of(block["topic"])], values_of(block["partition"])
+        is_known = (codes >= 0) & (partitions >= 0) & (partitions < self.sizes[codes])
+        place = np.where(is_known, self.starts[codes] + partitions, -1)
+        newer: NDArray[np.bool_] = values_of(block["commit_timestamp"]) >= self.floors[place]
+        return newer | ~is_known
 
 
 def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     topics = table["topic"].chunk(0)
     assert isinstance(topics, pa.DictionaryArray)
-    codes = values_of(table["topic"])[rows].astype(np.int64)
-    partitions = values_of(table["partition"])[rows].astype(np.int64)
-    times = values_of(table["commit_timestamp"])[rows]
-    chosen = _furthest_rows([codes, partitions], values_of(table["offset"])[rows], times)
+    codes, partitions, offsets, times = (
+        values_of(table[name])[rows] for name in ("topic", "partition", "offset", "commit_timestamp")
+    )
+    chosen = _furthest_rows([codes, partitions], offsets, times)
     return pa.Table.from_arrays(
         [
-            topics.dictionary.take(numbers(codes[chosen])),
-            numbers(partitions[chosen].astype(np.int32)),
-            numbers(values_of(table["offset"])[rows][chosen]),
-            numbers(times[chosen]),
+            pa.DictionaryArray.from_arrays(numbers(codes[chosen]), topics.dictionary, safe=False),
+            *(numbers(values[chosen]) for values in (partitions, offsets, times)),
         ],
-        schema=REACH_SCHEMA,
+        schema=_FOUND,
     )
+
+
+def _encoded(reach: pa.Table) -> pa.Table:
+    """From REACH_SCHEMA to `_FOUND`."""
+    return reach.set_column(0, _FOUND.field(0), reach["topic"].dictionary_encode())
+
+
+def _with_names(found: pa.Table) -> pa.Table:
+    """From `_FOUND`, in one chunk, to REACH_SCHEMA."""
+    if not found.num_rows:
+        return no_rows(REACH_SCHEMA)
+    topics = found["topic"].chunk(0)
+    assert isinstance(topics, pa.DictionaryArray)
+    return found.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
 
 
 def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
     """The furthest commit of each partition and period, the newest periods of each partition."""
-    rows = pa.concat_tables([REACH_SCHEMA.empty_table(), *tables]).combine_chunks()
+    rows = pa.concat_tables([no_rows(_FOUND), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
         return rows
-    topics = [str(name) for name in rows["topic"].to_pylist()]
-    ranks = {name: rank for rank, name in enumerate(sorted(set(topics)))}
-    by_topic = np.fromiter((ranks[name] for name in topics), np.int64, len(topics))
-    keys = [by_topic, values_of(rows["partition"]).astype(np.int64)]
+    keys = [ranks(rows["topic"]), values_of(rows["partition"])]
     chosen = _furthest_rows(keys, values_of(rows["offset"]), values_of(rows["commit_timestamp"]))
-    begins = _begins([key[chosen] for key in keys])
+    begins = begins_of([key[chosen] for key in keys])
     starts = np.flatnonzero(begins)
     end = np.append(starts[1:], len(chosen))[np.cumsum(begins) - 1]
     newest = end - np.arange(len(chosen)) <= _PERIODS
@@ -176,14 +254,13 @@ def _furthest_rows(
     keys: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], times: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Per key and period the row of the highest offset, the earliest of these; sorted by key and period."""
-    periods = times // PERIOD_MS
-    order: NDArray[np.int64] = np.lexsort((-times, offsets, periods, *reversed(keys)))
-    last = np.append(_begins([key[order] for key in (*keys, periods)])[1:], True)
-    return np.asarray(order[last], np.int64)
-
-
-def _begins(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
-    """Where a row's keys differ from those of the row before it."""
-    begins = np.ones(len(keys[0]), np.bool_)
-    begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return begins
+    by_period = [*keys, times // PERIOD_MS]
+    order = ordered_by(*by_period)
+    starts = np.flatnonzero(begins_of([key[order] for key in by_period]))
+    sizes = np.diff(starts, append=len(order))
+    furthest = offsets[order] == np.repeat(np.maximum.reduceat(offsets[order], starts), sizes)
+    waited = np.where(furthest, times[order], np.iinfo(np.int64).max)
+    is_first = furthest & (waited == np.repeat(np.minimum.reduceat(waited, starts), sizes))
+    # Of equal ones the last is as good as any.
+    place = np.maximum.reduceat(np.where(is_first, np.arange(len(order)), -1), starts)
+    return order[place]

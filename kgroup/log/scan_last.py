@@ -4,9 +4,8 @@ A log may be read in parts, by several processes: `last_part` reads one, `merge_
 and `counting` says what counts of the whole.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -15,14 +14,15 @@ from numpy.typing import NDArray
 
 from kgroup.log.scan import FirstMarker, ScanBlock, Slice, scan
 from kgroup.log.scan_arrow import schema_of
-from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_gather import no_rows, numbers, values_of
 from kgroup.log.scan_newest import settle
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.protocol.consumer_values import ConsumerGroupMetadataValue
 from kgroup.protocol.entries import OffsetsEntry, TransactionMarker
 from kgroup.protocol.keys import ConsumerGroupMetadataKey, GroupMetadataKey
 from kgroup.protocol.values import GroupMetadataValue
 
-_COLUMNS: Final = (
+LAST_COLUMNS: Final = (
     "offsets_partition",
     "log_offset",
     "record_timestamp",
@@ -108,16 +108,49 @@ def last_part(
     slices: Iterable[Slice], keep: Keep, advance: Callable[[int], None] = lambda size: None
 ) -> LastPart:
     """Read slices, those of one offsets partition in log order. The rest is as with `last_commits`."""
-    ordered = sorted(slices, key=lambda part: part.offsets_partition)
-    parts = []
-    for partition, of_partition in groupby(ordered, key=lambda part: part.offsets_partition):
-        reading = _PartitionPart(partition, keep)
-        for part in of_partition:
-            for block in scan([part], columns=_COLUMNS):
-                reading.add(block)
-            advance(part.end - part.start)
-        parts.append(reading.part())
-    return merge_last(parts, keep)
+    reader = LastReader(keep)
+    for partition, block in blocks_of(slices, LAST_COLUMNS, advance):
+        reader.add(partition, block)
+    return reader.part()
+
+
+def blocks_of(
+    slices: Iterable[Slice], columns: Sequence[str], advance: Callable[[int], None]
+) -> Iterator[tuple[int, ScanBlock]]:
+    """Scan slices one offsets partition after the other, which comes with each block.
+
+    `advance` is told the size of each slice once it is read. Raises SourceError if a file cannot be read.
+    """
+    for part in sorted(slices, key=lambda part: part.offsets_partition):
+        for block in scan([part], columns=columns):
+            yield part.offsets_partition, block
+        advance(part.end - part.start)
+
+
+class LastReader:
+    """Takes the blocks of slices, all of an offsets partition one after the other and in log order."""
+
+    def __init__(self, keep: Keep) -> None:
+        self._keep = keep
+        self._parts: list[LastPart] = []
+        self._reading: _PartitionPart | None = None
+
+    def add(self, partition: int, block: ScanBlock) -> None:
+        """Keep what may count of a block with LAST_COLUMNS."""
+        if self._reading is None or self._reading.partition != partition:
+            self._finish()
+            self._reading = _PartitionPart(partition, self._keep)
+        self._reading.add(block)
+
+    def part(self) -> LastPart:
+        """What is left of them all."""
+        self._finish()
+        return merge_last(self._parts, self._keep)
+
+    def _finish(self) -> None:
+        if self._reading is not None:
+            self._parts.append(self._reading.part())
+            self._reading = None
 
 
 def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
@@ -288,19 +321,16 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
 
     The period is a part of the key where there are periods; with `per_producer` the producer id is, too.
     """
-    rows = (
-        pa.concat_tables([schema_of(_COLUMNS).empty_table(), *tables]).unify_dictionaries().combine_chunks()
-    )
+    rows = pa.concat_tables([no_rows(schema_of(LAST_COLUMNS)), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
         return rows
-    keys = [values_of(rows["producer_id"])] if per_producer else []
+    keys = [ranks(rows["group"]), ranks(rows["topic"])]
+    keys += [values_of(rows["partition"]), values_of(rows["offsets_partition"])]
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
-    keys += [values_of(rows["offsets_partition"]), values_of(rows["partition"])]
-    keys += [_ranks(rows, "topic"), _ranks(rows, "group")]
-    order = np.lexsort((values_of(rows["log_offset"]), *keys))
+    keys += [values_of(rows["producer_id"])] if per_producer else []
+    order = ordered_by(*keys, values_of(rows["log_offset"]))
     place = np.arange(len(order))
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
+    begins = begins_of([key[order] for key in keys])
     starts = np.flatnonzero(begins)
     number = np.cumsum(begins) - 1
     end = np.append(starts[1:], len(order))[number]
@@ -308,13 +338,3 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     tombstone = np.maximum.reduceat(np.where(is_tombstone, place, -1), starts)[number]
     kept = (place == tombstone) | ((place > tombstone) & (end - place <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()
-
-
-def _ranks(rows: pa.Table, column: str) -> NDArray[np.int64]:
-    """Each row's place in the order of all names: by code point, as Python sorts."""
-    array = rows[column].chunk(0)
-    assert isinstance(array, pa.DictionaryArray)
-    names = array.dictionary.to_pylist()
-    ranks = np.empty(len(names), np.int64)
-    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    return ranks[values_of(rows[column])]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,9 @@ from numpy.typing import NDArray
 from kgroup.log.batch import Damage
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of
 from kgroup.log.scan_cells import FIRST_MARKER, FIRST_MARKER_OFFSET, ID, Reduction, new_reduction
-from kgroup.log.scan_gather import numbers, values_of
+from kgroup.log.scan_gather import no_rows, numbers, values_of
 from kgroup.log.scan_keys import Keys, capacity, key_bytes
+from kgroup.log.scan_order import begins_of, ordered_by, ranks
 from kgroup.log.scan_reader import RowBlock, RowReader, Slice
 from kgroup.log.scan_reduce import first_markers, newest_cells, reduce, waiting_cells
 from kgroup.log.scan_rows import (
@@ -128,7 +128,7 @@ def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
             return newest_rows(pa.concat_tables(tables))
         by_partition.setdefault(int(partitions[0]), []).append(table)
     if not by_partition:
-        return _no_rows()
+        return no_rows(COMMIT_SCHEMA)
     return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
 
 
@@ -141,48 +141,64 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
     columns = [values_of(rows["producer_id"])] if per_producer else []
     columns += [
         values_of(rows["offsets_partition"]),
-        _ranks(rows["group"]),
-        _ranks(rows["topic"]),
+        ranks(rows["group"]),
+        ranks(rows["topic"]),
         values_of(rows["partition"]),
     ]
-    # A lexsort sorts by its last key first. It is stable, so the first of equal rows comes last here.
-    order = np.lexsort((values_of(rows["log_offset"])[::-1], *(column[::-1] for column in reversed(columns))))
+    # The first of equal rows comes last here.
+    order = ordered_by(*(column[::-1] for column in (*columns, values_of(rows["log_offset"]))))
     order = len(order) - 1 - order
-    last = np.ones(len(order), np.bool_)
-    if len(order):
-        last[:-1] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
+    last = np.roll(begins_of([column[order] for column in columns]), -1)
     return rows.take(numbers(order[last]))
 
 
 def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
-    reader = RowReader(check_crc=verify_crc)
-    state = new_reduction()
-    undecodable: dict[bytes | None, LoggedEntry] = {}
-    damage: list[Damage] = []
-    records = 0
-    for item in chain.from_iterable(reader.read(part) for part in slices):
+    rows = RowReader(check_crc=verify_crc)
+    reading = NewestReader(partition, rows)
+    for item in chain.from_iterable(rows.read(part) for part in slices):
+        reading.add(item)
+    return reading.newest(slices, verify_crc=verify_crc)
+
+
+class NewestReader:
+    """Takes what a reader of rows reads of one offsets partition, in log order."""
+
+    def __init__(self, partition: int, rows: RowReader) -> None:
+        self._partition = partition
+        self._rows = rows
+        self._state = new_reduction()
+        self._undecodable: dict[bytes | None, LoggedEntry] = {}
+        self._damage: list[Damage] = []
+        self._records = 0
+
+    def add(self, item: RowBlock | Damage) -> None:
+        """Keep what may count of a block."""
         if isinstance(item, Damage):
-            damage.append(item)
-            continue
-        records += item.count
+            self._damage.append(item)
+            return
+        self._records += item.count
         for row, entry in item.others:
             key = entry.key if isinstance(entry, Undecodable) else None
-            undecodable[key] = logged_entry(item, row, partition, entry)
-        state = reduce(state, item.rows, item.count, item.buffer, capacity(reader.keys))
-    others = _others(state, reader.keys, partition)
-    hidden = _hidden_by_undecodable(others)
-    if hidden:
-        others += _newest_decodable(slices, partition, hidden, verify_crc)
-    return Newest(
-        commits=_table(state, newest_cells(state), reader.keys, partition),
-        pending=_table(state, waiting_cells(state), reader.keys, partition),
-        first_markers=_first_markers(state, partition),
-        others=tuple(others) + tuple(undecodable.values()),
-        damage=tuple(damage),
-        records=records,
-        batches=reader.batches,
-        bytes=reader.bytes,
-    )
+            self._undecodable[key] = logged_entry(item, row, self._partition, entry)
+        self._state = reduce(self._state, item.rows, item.count, item.buffer, capacity(self._rows.keys))
+
+    def newest(self, slices: Sequence[Slice], *, verify_crc: bool = True) -> Newest:
+        """What counts of all that was read, which is that of these slices."""
+        state, keys, partition = self._state, self._rows.keys, self._partition
+        others = _others(state, keys, partition)
+        hidden = _hidden_by_undecodable(others)
+        if hidden:
+            others += _newest_decodable(slices, partition, hidden, verify_crc)
+        return Newest(
+            commits=_table(state, newest_cells(state), keys, partition),
+            pending=_table(state, waiting_cells(state), keys, partition),
+            first_markers=_first_markers(state, partition),
+            others=tuple(others) + tuple(self._undecodable.values()),
+            damage=tuple(self._damage),
+            records=self._records,
+            batches=self._rows.batches,
+            bytes=self._rows.bytes,
+        )
 
 
 def logged_entry(block: RowBlock, row: int, partition: int, entry: Entry) -> LoggedEntry:
@@ -297,7 +313,7 @@ def _ended(pending: Sequence[pa.Table], markers: FirstMarkers) -> tuple[list[pa.
 
 def _newest_pending(pending: Sequence[pa.Table]) -> pa.Table:
     if not pending:
-        return _no_rows()
+        return no_rows(COMMIT_SCHEMA)
     rows = newest_rows(pa.concat_tables(pending), per_producer=True)
     return rows.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
 
@@ -312,20 +328,3 @@ def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:
         if key not in kept or logged.offset > kept[key].offset:
             kept[key] = logged
     return tuple(sorted(kept.values(), key=lambda logged: (logged.partition, logged.offset)))
-
-
-def _ranks(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
-    """Numbers that sort as the strings of a dictionary column, which has one dictionary."""
-    if not column.num_chunks:
-        return np.empty(0, np.int64)
-    first = column.chunk(0)
-    assert isinstance(first, pa.DictionaryArray)
-    strings: list[str] = first.dictionary.to_pylist()
-    ranks = np.empty(len(strings), np.int64)
-    ranks[sorted(range(len(strings)), key=strings.__getitem__)] = np.arange(len(strings))
-    taken: NDArray[np.int64] = ranks.take(values_of(column))
-    return taken
-
-
-def _no_rows() -> pa.Table:
-    return COMMIT_SCHEMA.empty_table()

@@ -14,6 +14,7 @@ from kafka.protocol.producer.transaction import (
 )
 
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgroup.broker.transactions import Transactions
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.transaction_log import (
     TransactionEntry,
@@ -144,7 +145,12 @@ def test_a_transaction_that_takes_too_long_is_aborted(world: BrokerWorld) -> Non
 
 def test_a_timeout_out_of_bounds_is_refused(world: BrokerWorld) -> None:
     request = InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=900_001)
-    assert world.ask(request).error_code == E.INVALID_TRANSACTION_TIMEOUT
+    answer = world.ask(request)
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (
+        E.INVALID_TRANSACTION_TIMEOUT,
+        -1,
+        -1,
+    )
 
 
 def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(world: BrokerWorld) -> None:
@@ -291,6 +297,87 @@ def test_ending_twice_is_fine_the_same_way_only(world: BrokerWorld) -> None:
     assert end(world, producer, True).error_code == E.NONE
     assert end(world, producer, False).error_code == E.INVALID_TXN_STATE
     assert end(world, (producer[0] + 9, 0), True).error_code == E.INVALID_PRODUCER_ID_MAPPING
+
+
+# What brokers of 4.3.1 answered to EndTxn v5: by what the producer did before (nothing, or a commit or abort
+# of v4), what it asks for now, and under which epoch, counted from its own.
+ENDED_WITHOUT_TRANSACTION = [
+    (None, True, 0, E.INVALID_TXN_STATE, None),
+    (None, True, -1, E.PRODUCER_FENCED, None),
+    (None, False, 0, E.NONE, 1),
+    (None, False, -1, E.PRODUCER_FENCED, None),
+    (True, True, 0, E.INVALID_TXN_STATE, None),
+    (True, True, -1, E.NONE, 0),
+    (True, False, 0, E.NONE, 1),
+    (True, False, -1, E.INVALID_TXN_STATE, None),
+    (False, True, 0, E.INVALID_TXN_STATE, None),
+    (False, True, -1, E.INVALID_TXN_STATE, None),
+    (False, False, 0, E.NONE, 1),
+    (False, False, -1, E.NONE, 0),
+]
+
+
+@pytest.mark.parametrize(("before", "committed", "shift", "error", "bump"), ENDED_WITHOUT_TRANSACTION)
+def test_version_5_ends_no_transaction_as_kafka_does(
+    world: BrokerWorld, before: bool | None, committed: bool, shift: int, error: ErrorCode, bump: int | None
+) -> None:
+    producer_id, epoch = init(world)
+    if before is not None:
+        add_group(world, (producer_id, epoch))
+        end(world, (producer_id, epoch), before, version=4)
+    ended = end(world, (producer_id, epoch + shift), committed, version=5)
+    expected = (-1, -1) if bump is None else (producer_id, epoch + bump)
+    assert (ended.error_code, (ended.producer_id, ended.producer_epoch)) == (error, expected)
+
+
+def test_an_abort_of_nothing_is_an_abort(world: BrokerWorld) -> None:
+    producer = init(world)
+    renewed = end(world, producer, False, version=5)
+    assert end(world, (producer[0], renewed.producer_epoch), False, version=4).error_code == E.NONE
+
+
+def test_markers_carry_the_epoch_that_comes_with_version_5() -> None:
+    markers = []
+    transactions = Transactions(
+        max_timeout_ms=900_000,
+        new_producer_id=lambda: 7,
+        log=lambda entry, now_ms: None,
+        mark=lambda place, marker, now_ms: markers.append(marker),
+    )
+    for bump in (False, True):
+        transactions.init_producer_id(TXN, 30_000, (-1, -1), 0)
+        [begun] = transactions.all_entries()
+        producer = (begun.producer_id, begun.producer_epoch)
+        transactions.add_partitions(TXN, producer, [("in", 0)], 0)
+        transactions.end(TXN, producer, committed=True, bump_epoch=bump, now_ms=0)
+        assert markers[-1].producer_epoch == begun.producer_epoch + bump
+    assert len(markers) == 2
+
+
+def test_topics_that_do_not_exist_are_refused_by_themselves(world: BrokerWorld) -> None:
+    producer = init(world)
+    add_group(world, producer)
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    place = topic.TxnOffsetCommitRequestPartition
+    request = TxnOffsetCommitRequest(
+        version=3,
+        transactional_id=TXN,
+        group_id=GROUP,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        generation_id=-1,
+        member_id="",
+        topics=[
+            topic(
+                version=3,
+                name=name,
+                partitions=[place(version=3, partition_index=0, committed_offset=1, committed_metadata="")],
+            )
+            for name in ("in", "nowhere")
+        ],
+    )
+    answered = {each.name: each.partitions[0].error_code for each in world.ask(request).topics}
+    assert answered == {"in": E.NONE, "nowhere": E.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def test_an_epoch_that_would_overflow_brings_a_new_producer_id(world: BrokerWorld) -> None:

@@ -156,3 +156,14 @@ def test_what_makes_no_sense_is_refused(kgroup, arguments, why):
     ended = kgroup("lag-report", str(SMALL), *arguments)
     assert ended.status == 2
     assert why in ended.err
+
+
+def test_numbers_far_from_anything_real_are_judged_all_the_same(statuses, tmp_path):
+    records = [commit("g", "t", 0, offset) for offset in (2**62, 300, 400)]
+    segment = write(tmp_path, [batch(0, [*records, commit("h", "t", 0, 2**62)])], 7)
+    ends = tmp_path / "ends.csv"
+    ends.write_text("topic,partition,log_end_offset\nt,0,1000\n")
+    assert statuses(segment, "--log-ends", ends, "--now", "2026-11-20T12:00:00Z") == {
+        ("g", "t", 0): ("UNKNOWN", "lag-trend-unknown", {"known_lags": 0}),
+        ("h", "t", 0): ("OK", "within-allowed", {"lag": 0, "allowed_lag": 0}),
+    }

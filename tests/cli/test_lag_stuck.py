@@ -241,6 +241,15 @@ def test_failing_goes_with_findings_and_pages(kgroup):
         assert kgroup("lag-report", str(LIVES), *AT, *view, "--fail-on", "lag=100").status == 3
 
 
+def test_all_that_makes_it_fail_is_said_be_it_of_findings_or_of_rows(kgroup):
+    wanted = ["--fail-on", "stopped-group", "--fail-on", "ERR", "--fail-on", "lag=0"]
+    for view in (("--stuck",), ("--explain", "warehouse-stuck")):
+        ended = kgroup("lag-report", str(LIVES), "-q", *AT, *view, *wanted)
+        assert ended.status == 3
+        names = [text.split(": ")[0] for text in ended.err.removeprefix("kgroup: ").strip().split("; ")]
+        assert names == ["stopped-group", "lag=0", "ERR"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [

@@ -1,12 +1,12 @@
 """Facts on a group for tests of findings, written on a few lines; times are seconds ago."""
 
 from kgroup.group.commit_window import CommitWindow, LogEnd, WindowCommit
-from kgroup.group.finding_model import GroupFacts, PartitionFacts
+from kgroup.group.finding_model import GroupFacts
 from kgroup.group.lag import LagRow, Note
-from kgroup.group.lag_rules import KgroupRules
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import Group, GroupKind, GroupState, Member, OwnedPartition
-from kgroup.group.reach import seen_ends, unread_by
+from kgroup.group.partition_facts import partition_facts, usual_step
+from kgroup.group.reach import seen_ends
 from kgroup.protocol.log_ends import LogEndSource
 from tests.group.windows import NOW, ago
 
@@ -31,15 +31,6 @@ def partition(
     )
     committed = commits[-1][1] if commits else None
     proven = seen_ends((LogEnd(offset=offset, timestamp=ago(seconds)) for seconds, offset in seen), end)
-    verdict = None
-    if commits and end is not None:
-        window = CommitWindow(
-            slots=window.slots,
-            commits=window.commits,
-            membership_changes=(),
-            unread_by_ms=unread_by(proven, commits[-1][1]),
-        )
-        verdict = KgroupRules().judge(window, end, NOW)
     row = LagRow(
         group="g",
         topic=topic,
@@ -62,7 +53,7 @@ def partition(
         log_end_source=LogEndSource.SEGMENTS,
         notes=() if commits else (Note.NEVER_COMMITTED,),
     )
-    return PartitionFacts(row=row, window=window, verdict=verdict, seen_ends=proven)
+    return partition_facts(row, window, proven, NOW)
 
 
 def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_commits=()):
@@ -93,6 +84,7 @@ def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_com
         ),
         partitions=partitions,
         now_ms=NOW,
+        usual_step=usual_step(one.window for one in partitions),
         patterns=patterns,
         open_commits=open_commits,
     )

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kgroup.group.coordinator import GroupCoordinator
 from kgroup.group.requests import (
+    CommitPartition,
     CommitTopic,
     DeleteGroups,
     Done,
@@ -315,3 +316,63 @@ def test_topics_that_are_gone_take_the_offsets_of_every_group_along() -> None:
     )
     assert [record.entry.key.topic for record in step.append] == ["orders"]  # type: ignore[union-attr]
     assert [topic.name for topic in world.coordinator.fetch_offsets(GROUP, None, False)] == ["other"]
+
+
+def test_a_tie_of_votes_goes_by_the_name_whatever_the_order_of_joining() -> None:
+    for first, second in (("range,roundrobin", "roundrobin,range"), ("roundrobin,range", "range,roundrobin")):
+        world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=1000))
+        world.run(f"join m1 protocols={first}")
+        world.run(f"join m2 protocols={second}")
+        [answer, *_] = [line for line in world.run("advance 9000") if "JoinGroup" in line]
+        assert "protocol=range" in answer  # the first of both in a HashMap, as with a broker of 4.3.1
+
+
+class TestAGroupWhoseFirstCommitIsRefusedWhole:
+    """As with a broker of 4.3.1: it is there, but shows only with the next record of the partition."""
+
+    def world(self) -> ScriptWorld:
+        world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=0, offset_metadata_max_bytes=1))
+        body = OffsetCommit(
+            group_id=GROUP,
+            generation_id=-1,
+            member_id="",
+            group_instance_id=None,
+            retention_time_ms=-1,
+            topics=(
+                CommitTopic(
+                    name="orders",
+                    topic_id=None,
+                    partitions=(
+                        CommitPartition(
+                            partition_index=0,
+                            committed_offset=5,
+                            committed_leader_epoch=-1,
+                            committed_metadata="too long",
+                        ),
+                    ),
+                ),
+            ),
+        )
+        step = world.coordinator.handle(Request(id=9, body=body, client_id="", client_host=""), 0)
+        assert not step.append
+        return world
+
+    def test_its_offsets_can_be_deleted(self) -> None:
+        assert self.world().run("delete-offsets - orders") == ["reply - OffsetDelete NONE orders-0:NONE"]
+
+    def test_it_can_be_deleted(self) -> None:
+        assert "reply - DeleteGroups g:NONE" in self.world().run("delete-group")
+
+    def test_it_does_not_show_yet(self) -> None:
+        world = self.world()
+        assert world.coordinator.describe(GROUP).group_state == GroupState.DEAD
+        assert world.coordinator.listing() == []
+
+    def test_it_shows_with_the_next_record(self) -> None:
+        world = self.world()
+        world.run("join m1")
+        assert world.coordinator.describe(GROUP).group_state == GroupState.DEAD
+        world.run("advance 0")
+        world.run("sync m1 generation=1 assign=m1:all")
+        assert world.coordinator.describe(GROUP).group_state == GroupState.STABLE
+        assert [group.group_id for group in world.coordinator.listing()] == [GROUP]

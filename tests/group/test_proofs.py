@@ -10,13 +10,20 @@ from kgroup.group.findings import find
 from kgroup.group.lag_rules import KgroupRules
 from kgroup.group.log_ends import TopicState
 from kgroup.group.membership import GroupKind
-from kgroup.group.proofs import verdicts
+from kgroup.group.proofs import judged_one_by_one
 from tests.group.facts import facts, partition, steadily
 from tests.group.windows import ago
 
 GOES_ON = [(110, 150), (60, 300), (1, 490)]  # somebody read on to 490 while others stand still
 HEALTHY = steadily(1, 495)
 ACCUSING = {FindingKind.STOPPED_GROUP, FindingKind.STALLED_MEMBER, FindingKind.STALLED_PARTITION}
+
+
+def verdicts(group, rules):
+    """By place what is said of each partition that can be judged."""
+    judged = judged_one_by_one(group, rules)
+    said = zip(group.partitions, judged, strict=True)
+    return {one.place: verdict for one, verdict in said if verdict is not None}
 
 
 def said(group, rules=None):
@@ -29,7 +36,7 @@ class TestStop:
     def test_a_group_that_stops_committing_while_others_read_on(self):
         group = facts(partition(0, steadily(120, 100), 500, seen=GOES_ON))
         assert said(group) == ["STOP rhythm-broken"]
-        assert verdicts(group, KgroupRules())["orders", 0].numbers() == {
+        assert verdicts(group, KgroupRules())["orders", 0].numbers == {
             "last_commit_ms": ago(120),
             "unread_by_ms": ago(110),
             "went_on_until_ms": ago(1),
@@ -71,7 +78,7 @@ class TestDoubt:
             partition(2, steadily(118, 500), 500),
         )
         assert said(group) == ["STOP rhythm-broken", "UNKNOWN reader-stands-still", "OK within-allowed"]
-        numbers = verdicts(group, KgroupRules())["orders", 1].numbers()
+        numbers = verdicts(group, KgroupRules())["orders", 1].numbers
         assert numbers == {"partitions": 1, "since_ms": ago(110)}
 
     def test_a_partition_of_a_member_that_stands_still(self):
@@ -112,7 +119,7 @@ def test_a_group_that_reads_less_than_is_written_is_warned_of():
     fast = [(20, 300), (10, 400), (1, 490)]  # ten records a second
     group = facts(partition(0, steadily(1, 100), 500, seen=fast))
     assert said(group) == ["WARN lag-grew"]
-    numbers = verdicts(group, KgroupRules())["orders", 0].numbers()
+    numbers = verdicts(group, KgroupRules())["orders", 0].numbers
     assert numbers == {"read_per_s": 2.5, "written_per_s": 10.0}
 
 

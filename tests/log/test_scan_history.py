@@ -31,6 +31,15 @@ def generations(found, group="g"):
     return [entry.value.generation for entry in entries if isinstance(entry, OffsetsEntry)]
 
 
+def furthest(commits, periods):
+    """Of (topic, partition, offset) the furthest of each of the newest periods; it was made a ms later."""
+    for topic, partition in sorted({(topic, partition) for topic, partition, _ in commits}):
+        of_place = sorted(offset for *place, offset in commits if place == [topic, partition])
+        by_period = {(offset + 1) // PERIOD_MS: offset for offset in of_place}
+        for offset in list(by_period.values())[-periods:]:
+            yield topic, partition, offset, offset + 1
+
+
 class TestReach:
     """`offsets_log.commit` commits an offset one ms after so many ms."""
 
@@ -78,6 +87,20 @@ class TestReach:
         whole = history(tmp_path, [batch(0, records)])
         parts = [history(tmp_path, [batch(0, part)]) for part in (records[:cut], records[cut:]) if part]
         assert reach(merge_histories(parts)) == reach(whole)
+
+    @given(
+        commits=st.lists(
+            st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 5 * PERIOD_MS)), max_size=20
+        )
+    )
+    def test_what_is_too_old_when_it_comes_changes_nothing(self, tmp_path_factory, commits):
+        batches = [batch(at, [commit("g", *one)]) for at, one in enumerate(commits)]
+        boundaries = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scan_history, "_PERIODS", 2)
+            patch.setattr(scan_history, "_ROWS_AT_ONCE", 2)
+            found = history(tmp_path_factory.mktemp("log"), batches, boundaries)
+        assert reach(found) == list(furthest(commits, 2))
 
     def test_an_empty_log(self, tmp_path):
         found = history(tmp_path, [])

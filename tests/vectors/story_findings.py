@@ -13,10 +13,10 @@ from typing import Any
 from kgroup.cli.lag_findings import FactReader
 from kgroup.cli.lag_inputs import gather
 from kgroup.cli.lag_windows import Windows
-from kgroup.group.finding_model import Finding, FindingKind, GroupFacts
+from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, Place
 from kgroup.group.findings import find
-from kgroup.group.lag_rules import SHORTEST_MS
-from kgroup.group.reach import unread_by
+from kgroup.group.lag_rules import SHORTEST_MS, KgroupRules
+from kgroup.group.status import Judged
 from kgroup.group.timeline_model import Grade
 from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import newest, split
@@ -32,9 +32,10 @@ _STANDING = (K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The facts and findings of each group when the capture ends."""
+    """The facts, findings and statuses of each group when the capture ends."""
 
     facts: dict[str, GroupFacts]
+    judged: dict[str, dict[Place, Judged]]
     findings: dict[str, tuple[Finding, ...]]
 
     def of(self, group: str, *kinds: FindingKind) -> list[Finding]:
@@ -57,8 +58,12 @@ def finder(folder: Path) -> Callable[[int], Found]:
 
     def found_at(now_ms: int) -> Found:
         reader = FactReader(records, windows, history, data_logs, now_ms)
-        facts = {one.group.group_id: one for one in reader.facts(inputs)}
-        return Found(facts, {group: find(one) for group, one in facts.items()})
+        facts, judged = {}, {}
+        for one, of_partitions in reader.judged(inputs, KgroupRules()):
+            facts[one.group.group_id] = one
+            said = zip(one.partitions, of_partitions, strict=True)
+            judged[one.group.group_id] = {facts.place: status for facts, status in said if status is not None}
+        return Found(facts, judged, {group: find(one) for group, one in facts.items()})
 
     return found_at
 
@@ -88,11 +93,7 @@ def raise_if_unknowable(condition: dict[str, Any], facts: GroupFacts) -> None:
     if condition["to_ms"] - condition["from_ms"] < SHORTEST_MS:
         raise HeldError("it is younger than what kgroup calls a standstill")
     waiting = [partition for partition in facts.partitions if (partition.row.lag or 0) > 0]
-    proven = [
-        partition
-        for partition in waiting
-        if unread_by(partition.seen_ends, partition.row.current_offset or 0)
-    ]
+    proven = [partition for partition in waiting if partition.unread_by_ms is not None]
     if waiting and not proven and condition["condition"] != "empty-with-lag-growing":
         raise HeldError(
             "no other group read the topic and its own log is not here: when records came is unknown"

@@ -7,9 +7,7 @@ same time, must come to the same mind about every partition.
 from collections.abc import Iterator, Mapping
 
 from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts, Place
-from kgroup.group.lag_rules import KgroupRules
-from kgroup.group.proofs import verdicts
-from kgroup.group.status import PartitionStatus, Verdict
+from kgroup.group.status import Judged, PartitionStatus
 from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus
@@ -20,14 +18,14 @@ CEASED = {S.STOP, S.STALL}
 def contradictions(found: Found) -> Iterator[tuple[str, list[str]]]:
     """By group what status and findings say against each other."""
     for group, facts in found.facts.items():
-        judged = verdicts(facts, KgroupRules())
+        judged = found.judged[group]
         findings = found.findings[group]
         against = [*_of_statuses(facts, judged, findings), *_of_findings(facts, judged, findings)]
         yield group, against
 
 
 def _of_statuses(
-    facts: GroupFacts, judged: Mapping[Place, Verdict], findings: tuple[Finding, ...]
+    facts: GroupFacts, judged: Mapping[Place, Judged], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     """Each partition whose status is a fault has a finding, and none that has one and lags is well."""
     for partition in facts.partitions:
@@ -47,7 +45,7 @@ def _of_statuses(
 
 
 def _of_findings(
-    facts: GroupFacts, judged: Mapping[Place, Verdict], findings: tuple[Finding, ...]
+    facts: GroupFacts, judged: Mapping[Place, Judged], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     """As many partitions as a finding counts have its status."""
     for finding in findings:
