@@ -22,10 +22,13 @@ from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import WindowsOfTime
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
 from kgroup.group.status_columns import FURTHEST
+from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
+from kgroup.log.scan import ScanBlock
 from kgroup.log.scan_gather import values_of
-from kgroup.log.scan_last import Keep, LastPart, last_part, times_of
+from kgroup.log.scan_last import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
+from kgroup.protocol.entries import Undecodable
 from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
 from kgroup.report.emit_batches import emit_batches
 
@@ -122,8 +125,11 @@ def report_history(
     options: HistoryOptions,
     save_as: str | None,
     destination: OutputOptions,
-) -> None:
-    """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table."""
+) -> tuple[str, ...]:
+    """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table.
+
+    Returns what could not be read, having said it; what executors of Spark pass over is not among it.
+    """
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
         here = history_here(logs.sources, options)
@@ -131,12 +137,12 @@ def report_history(
         if missing and not here.commits.commits.keys:
             raise SourceError("; ".join(missing))
         emit_batches(batches_of(here.rows()), columns, destination)
-        for line in missing:
+        for line in (*here.problems, *missing):
             say(line)
         if not here.commits.commits.keys and not options.quiet:
             say("no commit here is what was asked for")
         _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
-        return
+        return here.problems
     from kgroup.cli.lag_history_spark import history_on_spark
 
     with history_on_spark(session, logs, options) as there:
@@ -145,6 +151,7 @@ def report_history(
         else:
             said_saved(save_as, there.save(save_as), quiet=options.quiet)
     _say_unknown(there.unknown, quiet=options.quiet)
+    return ()
 
 
 def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
@@ -158,12 +165,16 @@ def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryHere:
-    """All that rows are made of. `names` are the groups and topics of all commits, wanted or not."""
+    """All that rows are made of. `names` are the groups and topics of all commits, wanted or not.
+
+    `problems` are what could not be read: each says where and why.
+    """
 
     history: History
     commits: KeyedCommits
     ends: AskedEnds
     names: Set[tuple[str, str]]
+    problems: tuple[str, ...]
 
     def missing(self, options: HistoryOptions) -> list[str]:
         """What of the names given nothing here has or matches, with the nearest that there are."""
@@ -193,6 +204,7 @@ def history_here(
     slices.sort(key=attrgetter("offsets_partition"))
     extents, commits = [], []
     names: set[tuple[str, str]] = set()
+    problems: list[str] = []
 
     def is_wanted(group: str, topic: str) -> bool:
         names.add((group, topic))
@@ -203,7 +215,11 @@ def history_here(
     ) as advance:
         # One by one: putting all into one order takes several times the memory of what is kept.
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
-            part = last_part(of_partition, options.keep, advance)
+            reader = LastReader(options.keep)
+            for number, block in blocks_of(of_partition, LAST_COLUMNS, advance):
+                reader.add(number, block)
+                problems += _problems(block)
+            part = reader.part()
             extents.append(extent_of(part))
             commits.append(KeyedCommits.of(part, is_wanted))
     history = plan_history(extents, options)
@@ -213,7 +229,14 @@ def history_here(
         ends = AskedEnds(PastEndsInLogs(sources.log_dirs, times_ms))
     else:
         ends = open_ends(joined.commits.keys, times_ms)
-    return HistoryHere(history=history, commits=joined, ends=ends, names=names)
+    return HistoryHere(history=history, commits=joined, ends=ends, names=names, problems=tuple(problems))
+
+
+def _problems(block: ScanBlock) -> Iterator[str]:
+    yield from map(damage_text, block.damage)
+    for logged in block.others:
+        if isinstance(logged.entry, Undecodable):
+            yield undecodable_text(logged, logged.entry)
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:
