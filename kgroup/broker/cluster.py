@@ -323,6 +323,7 @@ class Cluster:
             partition.log.sync()
             partition.log.close()
         self.checkpoint()
+        self._storage.close()
 
     # ---- transactions -------------------------------------------------------------------------
 

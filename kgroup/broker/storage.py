@@ -16,6 +16,7 @@ from kgroup.log.checkpoints import (
     TopicPartition,
     encode_offset_checkpoint,
 )
+from kgroup.log.folder_lock import LOCK_FILE, FolderLock
 from kgroup.log.segment_log import SegmentLog
 from kgroup.log.store import MemoryLog, RecordLog
 
@@ -46,7 +47,7 @@ class Storage(Protocol):
     """Logs and the cluster's own facts."""
 
     def load(self) -> ClusterSpec | None:
-        """What was kept, or None the first time. Raises SourceError."""
+        """What was kept, or None the first time; from now on it is this process's. Raises SourceError."""
 
     def save(self, spec: ClusterSpec) -> None:
         """Keep these facts. Raises SourceError."""
@@ -56,6 +57,9 @@ class Storage(Protocol):
 
     def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
         """Write down how far each log goes. Raises SourceError."""
+
+    def close(self) -> None:
+        """Let others have it."""
 
 
 class MemoryStorage:
@@ -75,27 +79,38 @@ class MemoryStorage:
     def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
         """Nothing is kept."""
 
+    def close(self) -> None:
+        """Nobody else could have it."""
+
 
 class FolderStorage:
     """A log dir as Kafka lays it out: a folder per partition, checkpoints, `meta.properties`.
 
     There is one copy of each partition, whatever the number of nodes. Topics and their settings are in
-    a file of kgroup's own, since Kafka keeps them in its metadata log.
+    a file of kgroup's own, since Kafka keeps them in its metadata log. From `load` to `close` no other
+    process can have the folder: opening a log cuts off what another may be writing.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
         self._folder = folder
         self._warn = warn
+        self._lock: FolderLock | None = None
 
     def load(self) -> ClusterSpec | None:
-        """What was kept, or None in a new folder. Raises SourceError."""
+        """What was kept, or None in a new folder. Raises SourceError, also if another process has it."""
         path = self._folder / _CLUSTER_FILE
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
+            raise SourceError(f"{self._folder}: {why}") from error
+        try:
             if not path.exists():
-                if any(not entry.name.endswith(DRAFT_SUFFIX) for entry in self._folder.iterdir()):
+                if any(not _is_of_a_start(entry.name) for entry in self._folder.iterdir()):
                     raise SourceError(f"{self._folder}: not empty, and not a folder that kgroup serve made")
+                self._lock = FolderLock(self._folder)
                 return None
+            self._lock = FolderLock(self._folder)
             text = path.read_text()
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
@@ -135,12 +150,22 @@ class FolderStorage:
         self._replace(HIGH_WATERMARKS, text)
         self._replace(RECOVERY_POINTS, text)
 
+    def close(self) -> None:
+        """Let another process have the folder."""
+        if self._lock is not None:
+            self._lock.release()
+
     def _replace(self, name: str, text: str) -> None:
         path = self._folder / name
         try:
             replace_text(path, text)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _is_of_a_start(name: str) -> bool:
+    """Whether a start that came to nothing leaves it in an empty folder."""
+    return name == LOCK_FILE or name.endswith(DRAFT_SUFFIX)
 
 
 def _read_spec(facts: dict[str, object]) -> ClusterSpec:

@@ -42,7 +42,7 @@ EXIT_STATUS: Final = {
     0: "Done. Also when the reader of a pipe, like head, has had enough.",
     1: "Could not do it: one line on standard error says what, where, and what to try.",
     2: "The command line or an input file makes no sense.",
-    3: "Done, but --strict or --fail-on found what it was asked to look for.",
+    3: "Done, but --strict, --fail-on or a checker of simulate found what it was to look for.",
     130: "Interrupted from the keyboard.",
 }
 """What an exit status says, for every command."""

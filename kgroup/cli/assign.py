@@ -9,7 +9,7 @@ import typer
 
 from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
-from kgroup.cli.options import Connection, Output, Quiet
+from kgroup.cli.options import Connection, Output, Paths, Quiet
 from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.errors import FindingsError, InputError
@@ -34,7 +34,7 @@ EXAMPLES: Final = (
     ),
     Example(
         "What the next rebalance of a group in a captured log would do",
-        "kgroup assign --log-dir fixtures/4.3.1/lives --group orders-app --then 'grow orders:12'",
+        "kgroup assign fixtures/4.3.1/lives --group orders-app --then 'grow orders:12'",
     ),
     Example(
         "What other assignors would do with a live group",
@@ -52,6 +52,7 @@ _MEMBERS_MAX: Final = 100_000
 
 def assign(
     *,
+    paths: Paths = None,
     connection: Connection,
     members: Annotated[
         str | None,
@@ -68,7 +69,7 @@ def assign(
         typer.Option(
             "--topic",
             metavar="TOPIC:N",
-            help="A topic and its number of partitions, with --log-dir over what is there; repeatable.",
+            help="A topic and its number of partitions, over what is known of a recorded group; repeatable.",
             show_default=False,
             rich_help_panel=Section.SOURCE,
         ),
@@ -78,7 +79,7 @@ def assign(
         typer.Option(
             "--input",
             metavar="FILE",
-            help="A group in JSON or YAML, - for standard input; its form is below.",
+            help="A group in JSON or YAML, - for standard input; its form is above.",
             show_default=False,
             rich_help_panel=Section.SOURCE,
         ),
@@ -88,8 +89,8 @@ def assign(
         typer.Option(
             "--log-dir",
             metavar="PATH",
-            help="A broker's log directory, or parts of one, that --group is in; repeatable.",
-            show_default=False,
+            help="Another way to give a PATH; repeatable.",
+            hidden=True,  # from when assign took no PATH as the other commands do
             rich_help_panel=Section.SOURCE,
         ),
     ] = None,
@@ -98,7 +99,7 @@ def assign(
         typer.Option(
             "--log-ends",
             metavar="FILE",
-            help="With --log-dir: partition counts from a file as for lag-report.",
+            help="With PATH: partition counts from a file as for lag-report.",
             show_default=False,
             rich_help_panel=Section.SOURCE,
         ),
@@ -109,7 +110,7 @@ def assign(
             "--group",
             metavar="NAME",
             autocompletion=complete_groups,
-            help="The group to take from --log-dir or --bootstrap-server.",
+            help="The group to take from PATH or --bootstrap-server.",
             show_default=False,
             rich_help_panel=Section.SELECTION,
         ),
@@ -185,7 +186,8 @@ def assign(
     from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
     from kgroup.assignors.rounds import run_rounds
 
-    source = _read_source(members, topics or [], input_file, log_dirs or [], connection, group, log_ends)
+    recorded = [*(paths or []), *(log_dirs or [])]
+    source = _read_source(members, topics or [], input_file, recorded, connection, group, log_ends)
     default = names_of_version(kafka_version) if compare else [source.assignor or "range"]
     if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
         raise InputError(
@@ -196,7 +198,7 @@ def assign(
         compare = True
     played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]
     _show(played, compare, output)
-    for line in () if quiet else [*source.notes, *_remarks(played)]:
+    for line in [*([] if quiet else [*source.notes, *_remarks(played)]), *source.problems]:
         say(line)
     failed = next((round_.error for round_ in played if round_.error), None)
     if failed and not compare:
@@ -208,18 +210,22 @@ def assign(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A group, the assignor that it is known to use, and what there is to say about where it is from."""
+    """A group, the assignor that it is known to use, and what there is to say about where it is from.
+
+    `problems` are what could not be read there.
+    """
 
     plan: "GroupPlan"
     assignor: str | None = None
     notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def _read_source(
     members: str | None,
     topics: list[str],
     input_file: str | None,
-    log_dirs: list[str],
+    paths: list[str],
     connection: "ConnectionOptions | None",
     group: str | None,
     log_ends: Path | None,
@@ -231,21 +237,25 @@ def _read_source(
         for flag, value in (
             ("--members", members),
             ("--input", input_file),
-            ("--log-dir", log_dirs),
+            ("PATH", paths),
             ("--bootstrap-server", connection),
         )
         if value
     ]
     if len(given) != 1:
         raise InputError(
-            "give the group one way: --members and --topic, --input FILE, or --log-dir PATH or"
-            " --bootstrap-server and --group" + (f"; not {' and '.join(given)}" if given else "")
+            "give the group one way: --members and --topic, --input FILE, or PATH or --bootstrap-server"
+            " and --group" + (f"; not {' and '.join(given)}" if given else "")
         )
-    recorded = bool(log_dirs or connection)
-    if (group is None) == recorded:
-        raise InputError("--group belongs together with --log-dir or --bootstrap-server")
+    recorded = bool(paths or connection)
+    if recorded and group is None:
+        raise InputError(
+            "no --group given: the group to take from there; a file of topics and members is for --input"
+        )
+    if group is not None and not recorded:
+        raise InputError("--group belongs together with PATH or --bootstrap-server")
     if log_ends and not recorded:
-        raise InputError("--log-ends goes with --log-dir or --bootstrap-server")
+        raise InputError("--log-ends goes with PATH or --bootstrap-server")
     if input_file is not None:
         from kgroup.cli.assign_file import read_plan
 
@@ -259,14 +269,14 @@ def _read_source(
 
     assert group is not None
     if connection is None:
-        logged = read_logged_group(log_dirs, group, log_ends, named)
+        logged = read_logged_group(paths, group, log_ends, named)
     else:
         from kgroup.cli.live import live_log
 
         with live_log(connection, group=group) as live:
             listing = live.cluster.log_listing()
             logged = read_logged_group([live.folder], group, log_ends, named, listing)
-    return _Source(logged.plan, logged.assignor, logged.notes)
+    return _Source(logged.plan, logged.assignor, logged.notes, logged.problems)
 
 
 def _distinct(topics: "list[Topic]") -> "list[Topic]":

@@ -1,4 +1,4 @@
-"""`kgroup assign --log-dir PATH --group G`: a group as a captured log of the offsets topic last saw it."""
+"""`kgroup assign PATH --group G`: a group as a captured log of the offsets topic last saw it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,18 +7,20 @@ from uuid import UUID
 
 from kgroup.assignors.model import NO_GENERATION, Topic, TopicPartition
 from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
+from kgroup.cli.names_asked import is_pattern
 from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.newest import NewestEntries
 from kgroup.group.snapshot import logged_topic_names
 from kgroup.log.batch import Damage
+from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.entries import read_entries
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.sources import Sources, one_replica_each, open_sources
 from kgroup.protocol import keys, values
 from kgroup.protocol.consumer_values import TopicPartitions
-from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, Undecodable
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.subscription import assigned_partitions, decode_subscription
@@ -27,11 +29,15 @@ from kgroup.protocol.topic_id import topic_id_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedGroup:
-    """A group found in a log. `assignor` is the one it used, by kgroup's name, None where unknown."""
+    """A group found in a log. `assignor` is the one it used, by kgroup's name, None where unknown.
+
+    `notes` say what was not to be read, `problems` what could not be.
+    """
 
     plan: GroupPlan
     assignor: str | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def read_logged_group(
@@ -62,11 +68,14 @@ def read_logged_group(
         where = "" if live is not None else f"{', '.join(paths)}: "
         here = "in this log" if live is None else "here"
         others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
-        hint = did_you_mean(group, others)
+        hint = did_you_mean(group, others) or (f", but it is damaged: {damage[0]}" if damage else "")
+        if is_pattern(group):
+            hint = "; it takes one name, and no pattern"
         raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
     topics = _topics(found.plan, listings, given)
     plan = replace(found.plan, topics=tuple(topics))
-    return replace(found, plan=plan, notes=(*found.notes, *damage, *reader.problems))
+    notes = tuple(f"{skipped.path}: not read: {skipped.why}" for skipped in sources.skipped)
+    return replace(found, plan=plan, notes=notes, problems=(*damage, *reader.problems))
 
 
 def _living(sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]:
@@ -77,8 +86,10 @@ def _living(sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]
     damage: list[str] = []
     for item in read_entries(segments):
         if isinstance(item, Damage):
-            damage.append(f"{item.segment} at byte {item.position}: {item.why}")
+            damage.append(damage_text(item))
         else:
+            if isinstance(item.entry, Undecodable):
+                damage.append(undecodable_text(item, item.entry))
             newest.add(item)
     found = [*newest.commits(), *newest.others()]
     if len(segments) < len(sources) and not any(keys.group_of(e.key) == group for e in _entries(found)):
@@ -103,7 +114,7 @@ def _classic_group(value: values.GroupMetadataValue, group: str) -> LoggedGroup:
             f"group '{group}' has protocol type '{value.protocol_type}', whose members get no partitions"
         )
     members = [_classic_member(member, value.generation) for member in value.members]
-    return LoggedGroup(plan=new_plan(members, (), value.generation), assignor=value.protocol, notes=())
+    return LoggedGroup(plan=new_plan(members, (), value.generation), assignor=value.protocol)
 
 
 def _classic_member(member: values.MemberMetadata, generation: int) -> PlanMember:
@@ -154,7 +165,6 @@ def _modern(entries: Sequence[OffsetsEntry], names: Mapping[UUID, str]) -> Logge
     return LoggedGroup(
         plan=new_plan(members, (), epoch),
         assignor="server-range" if assignor == "range" else assignor,
-        notes=(),
     )
 
 

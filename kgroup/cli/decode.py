@@ -286,11 +286,12 @@ def _show(
     options: OutputOptions,
     advance: "Advance",
 ) -> "Problems":
+    from kgroup.cli.decode_missing import NamesShown
     from kgroup.cli.decode_problems import Problems
     from kgroup.cli.decode_rows import chosen, flat_rows, json_texts, table_rows
 
-    problems = Problems()
-    items = chosen(source, wanted, latest=latest, problems=problems, advance=advance)
+    problems, shown = Problems(), NamesShown(wanted)
+    items = chosen(source, wanted, latest=latest, problems=problems, shown=shown, advance=advance)
     match options.format:
         case OutputFormat.TABLE:
             emit(table_rows(items, source, names), _TABLE_COLUMNS, options)
@@ -298,4 +299,5 @@ def _show(
             emit_json(json_texts(items, source, names), options)
         case OutputFormat.CSV | OutputFormat.PARQUET:
             emit(flat_rows(items, source, names), _COLUMNS, options)
+    problems.missing += shown.missing(source)
     return problems

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
+from kgroup.cli.names_asked import matches_any
 from kgroup.errors import InputError
 from kgroup.log.entries import ReadRecord
 from kgroup.protocol.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
@@ -63,7 +64,7 @@ class Filter:
 
     def wants_key(self, key: Key) -> bool:
         """Whether the group and the topic that a key is about are wanted."""
-        if self.groups is not None and not _matches(group_of(key), self.groups):
+        if self.groups is not None and not matches_any(group_of(key), self.groups):
             return False
         if self.topics is None:
             return True
@@ -142,10 +143,6 @@ def _key(read: ReadRecord) -> Key | None:
             return None if decoded is None else decoded[1]
         case _:
             return None
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _offset(read: ReadRecord) -> int:

@@ -1,14 +1,14 @@
 """What `kgroup decode` has to say of damage and of odd records, on standard error."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kgroup.cli.say import say
-from kgroup.errors import FindingsError
+from kgroup.errors import FindingsError, SourceError
 from kgroup.log.batch import Damage
+from kgroup.log.damage_text import damage_text, named
 from kgroup.log.entries import ReadRecord
-from kgroup.log.sources import STDIN
 
 # Such records are shown, each with its reason, so only the first are told of twice.
 _NAMED_MAX: Final = 10
@@ -18,18 +18,21 @@ _REASONS_MAX: Final = 3
 
 @dataclass
 class Problems:
-    """What was found so far. Every damaged place is named at once, and the first records of other kinds."""
+    """What was found so far. Every damaged place is named at once, and the first records of other kinds.
+
+    `missing` says which names that were asked for are nowhere.
+    """
 
     damaged: int = 0
     undecodable: int = 0
     odd: int = 0
     shown: int = 0
+    missing: list[str] = field(default_factory=list)
 
     def add_damage(self, damage: Damage) -> None:
         """Name the place."""
         self.damaged += 1
-        left_out = f"{_count(damage.size, 'byte')} left out: " if damage.size else ""
-        _tell(damage.segment, f"byte {damage.position}: {left_out}{damage.why}")
+        say(damage_text(damage))
 
     def add_undecodable(self, read: ReadRecord, why: str) -> None:
         """Count a record that nobody can read."""
@@ -46,14 +49,19 @@ class Problems:
             _tell_of(read, "; ".join(shown))
 
     def summarize(self, *, strict: bool, quiet: bool) -> None:
-        """Say what the screen does not: how many were not named, that nothing matched.
+        """Say what the screen does not: how many were not named, that nothing was shown.
 
-        Raises FindingsError if something was wrong and `strict` asks for it.
+        Raises SourceError if nothing was, because there is no such group or topic; FindingsError if something
+        was wrong and `strict` asks for it.
         """
         for number, what in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
             if number > _NAMED_MAX:
                 unnamed = _count(number - _NAMED_MAX, "more record")
                 say(f"{unnamed} {what}, not named here")
+        if self.missing and not self.shown:
+            raise SourceError("; ".join(self.missing))
+        for line in self.missing:
+            say(line)
         if not self.shown + self.damaged + self.undecodable and not quiet:
             say("no record here is what was asked for")
         if strict and self.damaged + self.undecodable + self.odd:
@@ -66,12 +74,7 @@ class Problems:
 
 def _tell_of(read: ReadRecord, what: str) -> None:
     offset = "" if read.record is None else f"offset {read.record.offset}: "
-    _tell(read.segment.path, f"byte {read.batch.position}: {offset}{what}")
-
-
-def _tell(path: str, what: str) -> None:
-    where = "standard input" if path == STDIN else path
-    say(f"{where}: {what}")
+    say(f"{named(read.segment.path)}: byte {read.batch.position}: {offset}{what}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kgroup.cli.decode_filter import Filter
+from kgroup.cli.decode_missing import NamesShown
 from kgroup.cli.decode_problems import Problems
 from kgroup.cli.decode_selection import Preselection
 from kgroup.cli.decode_source import EntrySource
@@ -21,7 +22,13 @@ from kgroup.report.record_text import RecordText
 
 
 def chosen(
-    source: EntrySource, wanted: Filter, *, latest: bool, problems: Problems, advance: Callable[[int], None]
+    source: EntrySource,
+    wanted: Filter,
+    *,
+    latest: bool,
+    problems: Problems,
+    shown: NamesShown,
+    advance: Callable[[int], None],
 ) -> Iterator[ReadRecord | Damage]:
     """The records that are `wanted`, or only the newest of each key, and the damage between them.
 
@@ -39,6 +46,7 @@ def chosen(
             if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
                 problems.add_odd(item, odd)
             problems.shown += 1
+            shown.add(item)
             yield item
 
 

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.cli.example import Example
-from kgroup.cli.options import Connection, Output
-from kgroup.cli.say import say
+from kgroup.cli.options import Connection, Output, Quiet, Strict
+from kgroup.cli.say import fail_if_strict, say
 from kgroup.cli.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
@@ -105,6 +106,8 @@ def find_coordinator(
         ),
     ] = None,
     output: Output,
+    quiet: Quiet = False,
+    strict: Strict = False,
 ) -> None:
     """Say which partition and broker coordinate a group.
 
@@ -115,14 +118,17 @@ def find_coordinator(
     With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
     leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
     """
-    found = _groups_in_logs(sources) if sources else {}
-    named = dict.fromkeys([*_named_groups(groups or []), *found])
+    found = _groups_in_logs(sources) if sources else _Found({})
+    named = dict.fromkeys([*_named_groups(groups or []), *found.partitions])
+    for line in [*([] if quiet else found.skipped), *found.problems]:
+        say(line)
     if connection is not None:
         if partitions is not None:
             raise InputError(
                 "--partitions is for offline use: with --bootstrap-server the cluster says how many"
             )
         _ask_cluster(list(named), rule, reverse, connection, output)
+        fail_if_strict(found.problems, strict=strict)
         return
     if not named and not sources:
         raise InputError(
@@ -130,9 +136,15 @@ def find_coordinator(
         )
     count = partitions or rule.default_partitions
     _check_reverse(reverse, count)
-    rows = _offline_rows(named, found if sources else None, count, rule)
-    columns = _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS
-    emit((row for row in rows if reverse in (None, row["partition"])), columns, output)
+    rows = [
+        row
+        for row in _offline_rows(named, found.partitions if sources else None, count, rule)
+        if reverse in (None, row["partition"])
+    ]
+    emit(rows, _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS, output)
+    if not rows and not quiet:
+        say(f"none of these groups lives on partition {reverse}" if named else "no group is in these logs")
+    fail_if_strict(found.problems, strict=strict)
 
 
 def _check_reverse(reverse: int | None, count: int) -> None:
@@ -235,25 +247,40 @@ def _checked(group: bytes, place: str) -> str:
         ) from error
 
 
-def _groups_in_logs(paths: Sequence[str]) -> dict[str, int]:
-    """Every group that still has state in these logs, and the offsets partition it stands in; by group."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """By group the offsets partition that it stands in; what was not to be read, and what could not be."""
+
+    partitions: Mapping[str, int]
+    skipped: Sequence[str] = ()
+    problems: Sequence[str] = ()
+
+
+def _groups_in_logs(paths: Sequence[str]) -> _Found:
+    """Every group that still has state in these logs, sorted."""
     from kgroup.group.newest import NewestEntries
     from kgroup.log.batch import Damage
+    from kgroup.log.damage_text import damage_text, undecodable_text
     from kgroup.log.entries import read_entries
     from kgroup.log.sources import one_replica_each, open_sources
-    from kgroup.protocol.entries import OffsetsEntry
+    from kgroup.protocol.entries import OffsetsEntry, Undecodable
     from kgroup.protocol.keys import group_of
 
+    sources = one_replica_each(open_sources(paths))
+    problems: list[str] = []
     newest = NewestEntries()
-    for item in read_entries(one_replica_each(open_sources(paths))):
+    for item in read_entries(sources):
         if isinstance(item, Damage):
-            say(f"{item.segment} at byte {item.position}: {item.why}")
-        else:
-            newest.add(item)
+            problems.append(damage_text(item))
+            continue
+        if isinstance(item.entry, Undecodable):
+            problems.append(undecodable_text(item, item.entry))
+        newest.add(item)
     alive = (logged for entries in (newest.commits(), newest.others()) for logged in entries)
     found = {
         group_of(logged.entry.key): logged.partition
         for logged in alive
         if isinstance(logged.entry, OffsetsEntry)
     }
-    return dict(sorted(found.items()))
+    skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in sources.skipped]
+    return _Found(dict(sorted(found.items())), skipped, problems)

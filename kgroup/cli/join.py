@@ -12,7 +12,8 @@ import typer
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
-from kgroup.cli.options import ClientProperties, CommandConfig, Format, Quiet
+from kgroup.cli.options import ClientProperties, CommandConfig, Quiet
+from kgroup.cli.say import say
 from kgroup.cli.section import Section
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
@@ -43,6 +44,8 @@ EXAMPLES: Final = (
     ),
 )
 _POLL_S: Final = 0.2
+_LEAVING_S: Final = 1.0  # then it is worth a word that it takes so long
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def join(
@@ -150,7 +153,16 @@ def join(
             rich_help_panel=Section.SHOWN,
         ),
     ] = False,
-    output_format: Format = OutputFormat.TABLE,
+    output_format: Annotated[
+        OutputFormat,
+        typer.Option(
+            "-o",
+            "--format",
+            metavar="FORMAT",
+            help="table, which is lines of text, or jsonl: what has no end has no other.",
+            rich_help_panel=Section.OUTPUT,
+        ),
+    ] = OutputFormat.TABLE,
     duration: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +179,7 @@ def join(
 
     Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
     reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
-    (session.timeout.ms, isolation.level, ...). -o is table (lines of text) or jsonl.
+    (session.timeout.ms, isolation.level, ...).
     """
     if bool(topics) == (pattern is not None):
         raise InputError("give --topic or --pattern, and not both")
@@ -210,8 +222,8 @@ async def _run(
     seconds: float | None,
 ) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _leave, stop, loop)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
     nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
@@ -232,6 +244,14 @@ async def _run(
     for end in ends:
         if end is not None:
             raise end
+
+
+def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
+    """Leave as a consumer does, which without a broker takes its time; the next signal ends it."""
+    stop.set()
+    for number in _SIGNALS:
+        loop.remove_signal_handler(number)
+    loop.call_later(_LEAVING_S, say, "no broker has let it leave yet; the next Ctrl-C ends it at once")
 
 
 async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) -> None:

@@ -8,9 +8,9 @@ from kgroup.report.lag_parts import BREAKDOWN_COLUMNS
 ROW_COLUMNS: Final = (
     Column(name="group"),
     Column(name="topic"),
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="current_offset", kind=Kind.INTEGER),
-    Column(name="log_end_offset", kind=Kind.INTEGER),
+    Column(name="partition", kind=Kind.INTEGER, narrow="P"),
+    Column(name="current_offset", kind=Kind.INTEGER, spare=4),
+    Column(name="log_end_offset", kind=Kind.INTEGER, spare=3),
     Column(name="lag", kind=Kind.INTEGER),
     Column(name="log_start_offset", kind=Kind.INTEGER),
     Column(name="leader_epoch", kind=Kind.INTEGER),
@@ -19,7 +19,7 @@ ROW_COLUMNS: Final = (
     Column(name="member_id"),
     Column(name="group_instance_id"),
     Column(name="host"),
-    Column(name="client_id"),
+    Column(name="client_id", spare=5),
     Column(name="group_kind"),
     Column(name="group_state"),
     Column(name="topic_id"),
@@ -28,13 +28,13 @@ ROW_COLUMNS: Final = (
 )
 TIME_COLUMNS: Final = (
     Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
-    Column(name="time_lag_method", header="METHOD"),
+    Column(name="time_lag_method", header="METHOD", spare=6),
     Column(name="time_lag_reason", header="REASON"),
 )
 RATE_COLUMNS: Final = (
     Column(name="written_per_s", kind=Kind.FLOAT),
     Column(name="read_per_s", kind=Kind.FLOAT),
-    Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT),
+    Column(name="growth_per_s", header="GROWTH/S", kind=Kind.FLOAT, spare=1),
     Column(name="drain_ms", header="DRAIN", kind=Kind.DURATION_MS),
 )
 STATUS_COLUMNS: Final = (
@@ -42,7 +42,7 @@ STATUS_COLUMNS: Final = (
     Column(name="rule"),
     Column(name="evidence", kind=Kind.NESTED),
 )
-_NOTES: Final = Column(name="notes", kind=Kind.NESTED)
+_NOTES: Final = Column(name="notes", kind=Kind.NESTED, spare=2)
 
 _ROW_TABLE: Final = ("group", "topic", "partition", "current_offset", "log_end_offset", "lag", "client_id")
 _ROW_TABLE_WITH_TIMES: Final = ("group", "topic", "partition", "lag")

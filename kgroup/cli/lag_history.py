@@ -14,6 +14,7 @@ from kgroup.cli.lag_history_columns import COLUMNS, TABLE_COLUMNS
 from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import said_saved
+from kgroup.cli.names_asked import nothing_matches, without_match
 from kgroup.cli.progress import byte_progress
 from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
@@ -21,10 +22,13 @@ from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import WindowsOfTime
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
 from kgroup.group.status_columns import FURTHEST
+from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
+from kgroup.log.scan import ScanBlock
 from kgroup.log.scan_gather import values_of
-from kgroup.log.scan_last import Keep, LastPart, last_part, times_of
+from kgroup.log.scan_last import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
+from kgroup.protocol.entries import Undecodable
 from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
 from kgroup.report.emit_batches import emit_batches
 
@@ -39,7 +43,10 @@ _WINDOWS_MAX: Final = 20_000  # 208 days of quarters of an hour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions:
-    """What was asked for. `since_ms` and `until_ms` are as far as the log goes if None."""
+    """What was asked for. `since_ms` and `until_ms` are as far as the log goes if None.
+
+    `groups` and `topics` are the names that were given, if any were.
+    """
 
     length_ms: int
     since_ms: int | None
@@ -50,6 +57,8 @@ class HistoryOptions:
     wanted_topic: Callable[[str], bool]
     only_lagging: bool
     quiet: bool
+    groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
     def is_wanted(self, group: str, topic: str) -> bool:
         """Whether rows of a group and topic are asked for."""
@@ -105,6 +114,8 @@ def history_asked(
         wanted_topic=matcher(question.topics),
         only_lagging=question.only_lagging,
         quiet=question.quiet,
+        groups=tuple(question.groups or ()),
+        topics=tuple(question.topics or ()),
     )
 
 
@@ -114,16 +125,24 @@ def report_history(
     options: HistoryOptions,
     save_as: str | None,
     destination: OutputOptions,
-) -> None:
-    """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table."""
+) -> tuple[str, ...]:
+    """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table.
+
+    Returns what could not be read, having said it; what executors of Spark pass over is not among it.
+    """
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
         here = history_here(logs.sources, options)
+        missing = here.missing(options)
+        if missing and not here.commits.commits.keys:
+            raise SourceError("; ".join(missing))
         emit_batches(batches_of(here.rows()), columns, destination)
+        for line in (*here.problems, *missing):
+            say(line)
         if not here.commits.commits.keys and not options.quiet:
             say("no commit here is what was asked for")
         _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
-        return
+        return here.problems
     from kgroup.cli.lag_history_spark import history_on_spark
 
     with history_on_spark(session, logs, options) as there:
@@ -132,6 +151,7 @@ def report_history(
         else:
             said_saved(save_as, there.save(save_as), quiet=options.quiet)
     _say_unknown(there.unknown, quiet=options.quiet)
+    return ()
 
 
 def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
@@ -145,11 +165,25 @@ def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryHere:
-    """All that rows are made of."""
+    """All that rows are made of. `names` are the groups and topics of all commits, wanted or not.
+
+    `problems` are what could not be read: each says where and why.
+    """
 
     history: History
     commits: KeyedCommits
     ends: AskedEnds
+    names: Set[tuple[str, str]]
+    problems: tuple[str, ...]
+
+    def missing(self, options: HistoryOptions) -> list[str]:
+        """What of the names given nothing here has or matches, with the nearest that there are."""
+        groups, topics = {group for group, _ in self.names}, {topic for _, topic in self.names}
+        return [
+            nothing_matches(kind, unmatched, names)
+            for kind, asked, names in (("group", options.groups, groups), ("topic", options.topics, topics))
+            if (unmatched := without_match(asked, names))
+        ]
 
     def rows(self) -> Iterator[KeyedRows]:
         """The rows, by key and window; `ends` has all that is unknown when they have been made."""
@@ -169,14 +203,25 @@ def history_here(
     slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
     slices.sort(key=attrgetter("offsets_partition"))
     extents, commits = [], []
+    names: set[tuple[str, str]] = set()
+    problems: list[str] = []
+
+    def is_wanted(group: str, topic: str) -> bool:
+        names.add((group, topic))
+        return options.is_wanted(group, topic)
+
     with byte_progress(
         "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
     ) as advance:
         # One by one: putting all into one order takes several times the memory of what is kept.
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
-            part = last_part(of_partition, options.keep, advance)
+            reader = LastReader(options.keep)
+            for number, block in blocks_of(of_partition, LAST_COLUMNS, advance):
+                reader.add(number, block)
+                problems += _problems(block)
+            part = reader.part()
             extents.append(extent_of(part))
-            commits.append(KeyedCommits.of(part, options.is_wanted))
+            commits.append(KeyedCommits.of(part, is_wanted))
     history = plan_history(extents, options)
     joined = KeyedCommits.joined(commits)
     times_ms = (history.windows.ends_ms() - 1).tolist()
@@ -184,7 +229,14 @@ def history_here(
         ends = AskedEnds(PastEndsInLogs(sources.log_dirs, times_ms))
     else:
         ends = open_ends(joined.commits.keys, times_ms)
-    return HistoryHere(history=history, commits=joined, ends=ends)
+    return HistoryHere(history=history, commits=joined, ends=ends, names=names, problems=tuple(problems))
+
+
+def _problems(block: ScanBlock) -> Iterator[str]:
+    yield from map(damage_text, block.damage)
+    for logged in block.others:
+        if isinstance(logged.entry, Undecodable):
+            yield undecodable_text(logged, logged.entry)
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:

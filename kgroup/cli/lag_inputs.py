@@ -18,6 +18,7 @@ from kgroup.group.lag import Commit, LagRow, lag_rows
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import Group, GroupKind
 from kgroup.group.snapshot import logged_topic_names, read_groups
+from kgroup.log.damage_text import damage_text
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.log_ends_file import read_log_ends_file
 from kgroup.log.scan_gather import numbers, values_of
@@ -106,8 +107,7 @@ def gather(
 
 def _problems(newest: "Newest", sources: Sources) -> Iterator[str]:
     for damage in newest.damage:
-        left_out = f"{damage.size} bytes left out: " if damage.size else ""
-        yield f"{damage.segment}: byte {damage.position}: {left_out}{damage.why}"
+        yield damage_text(damage)
     for logged in newest.others:
         if isinstance(logged.entry, Undecodable):
             yield f"{_segment_of(logged, sources)}: offset {logged.offset}: {logged.entry.why}"

@@ -1,17 +1,20 @@
 """`lag-report` of the present: one look at the logs, shown as rows, findings or metrics."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_asked import Asked
 from kgroup.cli.lag_fail_on import FailOn
+from kgroup.cli.lag_inputs import names_in
 from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
 from kgroup.cli.lag_spark import read_on_spark, save_rows
 from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
 from kgroup.cli.lag_view_options import Views
 from kgroup.cli.lag_views import RowView, metrics
+from kgroup.cli.names_asked import nothing_matches, without_match
 from kgroup.cli.say import say
 from kgroup.log.scan import newest_time
 from kgroup.log.scanned import Scanned
@@ -65,7 +68,21 @@ class Present:
         problems = look.problems()
         for line in [*([] if self.question.quiet else [*look.remarks(), *remarks]), *problems]:
             say(logs.message(line))
+        for line in self._missing(look):
+            say(line)
         return problems
+
+    def _missing(self, look: Look) -> Iterator[str]:
+        """Of several groups or topics asked for, those that are not there."""
+        inputs, question = look.inputs, self.question
+        if question.groups is not None and len(question.groups) > 1:
+            groups = {*inputs.groups, *names_in(inputs.commits, "group")}
+            if absent := without_match(question.groups, groups):
+                yield nothing_matches("group", absent, groups)
+        if question.topics is not None and len(question.topics) > 1:
+            topics = {row.topic for row in look.lag_rows()}
+            if absent := without_match(question.topics, topics):
+                yield nothing_matches("topic", absent, topics)
 
     def _scanned(self, session: "SparkSession | None", logs: OpenedLogs) -> Scanned:
         if session is not None:

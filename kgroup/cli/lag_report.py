@@ -214,7 +214,8 @@ def lag_report(
     with _opened(source) as logs, spark_session(spark, quiet=quiet) as session:
         if asked.windows is not None:
             history = history_asked(question, asked.windows, (since_ms, now_ms), asked.rule_set)
-            report_history(session, logs, history, save_as, output)
+            problems = report_history(session, logs, history, save_as, output)
+            fail_if_strict(problems, strict=strict)
             return
         present = Present(
             question=question,

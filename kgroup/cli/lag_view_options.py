@@ -35,8 +35,9 @@ class Views:
         str | None,
         typer.Option(
             "--watch",
-            metavar="SECONDS",
-            help="Look again and again, and show how fast the lag grows between the looks, until Ctrl-C.",
+            metavar="DURATION",
+            help="Look again so often (5 is 5s), and show how fast the lag grows between the looks, until"
+            " Ctrl-C.",
             show_default=False,
             rich_help_panel=Section.SHOWN,
         ),

@@ -124,7 +124,7 @@ def replay(
         emit(generation_rows(timelines, table=table), columns, output)
     for line in () if quiet else [*_remarks(timelines, events=events), *states]:
         say(line)
-    for line in replayed.problems:
+    for line in reader.told(replayed, quiet=quiet):
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
 
@@ -147,7 +147,8 @@ def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:
     for timeline in timelines:
         where = f"group {timeline.group_id}: "
         if not timeline.generations and not events:
-            yield f"{where}no generations: {timeline.commits} commits without membership"
+            commits = "1 commit" if timeline.commits == 1 else f"{timeline.commits} commits"
+            yield f"{where}no generations: {commits} without membership"
         for pattern in timeline.patterns:
             yield f"{where}{pattern.name}: {pattern.evidence}"
             if pattern.remedy:

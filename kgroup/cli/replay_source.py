@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kgroup.cli.names_asked import is_pattern, matches_any, nothing_matches, without_match
 from kgroup.cli.options import Given
-from kgroup.errors import InputError, SourceError, did_you_mean
+from kgroup.errors import InputError, SourceError
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import GroupKind
 from kgroup.group.timeline import replay
 from kgroup.group.timeline_model import Timeline
 from kgroup.log.batch import Damage
+from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.entries import read_entries
 from kgroup.log.log_ends import LogDirEndsReader
 from kgroup.log.scan import Slice, split
@@ -29,17 +30,20 @@ if TYPE_CHECKING:
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
 _REMEMBERED_NAMES = 10_000  # of other groups, for a misspelt one
-_PATTERN_CHARACTERS = frozenset("*?[")
 
 Item = LoggedEntry | OffsetGap
 
 
 @dataclass(slots=True)
 class Replayed:
-    """Timelines by group id, and what could not be read on the way: where and why."""
+    """Timelines by group id, and what could not be read on the way: where and why.
+
+    `missing` says what of that which was asked for is not there, if anything is.
+    """
 
     timelines: dict[str, Timeline]
     problems: list[str] = field(default_factory=list)
+    missing: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,19 +64,24 @@ class GroupReader:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
         problems: list[str] = []
+        timelines: dict[str, Timeline] = {}
+        unmatched: list[str] = []
         for sources in self._places():
             problems = []
             entries = _without_damage(self._entries(sources, advance), problems)
             timelines = replay(entries, names)
-            if timelines:
+            unmatched = without_match(self.patterns, timelines)
+            if not unmatched:
                 return Replayed(timelines, problems)
-        why = f"no group here matches {' or '.join(self.patterns)}"
+        known = self._unwanted if self.cluster is None else self.cluster.group_ids()
+        if timelines:
+            return Replayed(timelines, problems, nothing_matches("group", unmatched, {*known, *timelines}))
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
-            raise SourceError(f"{why}, but the log is damaged: {problems[0]}{more}")
-        known = self._unwanted if self.cluster is None else self.cluster.group_ids()
-        hint = did_you_mean(self.patterns[0], sorted(known))
-        raise SourceError(f"{why}{hint or '; kgroup lag-report lists the groups of a log'}")
+            damaged = f", but the log is damaged: {problems[0]}{more}"
+            raise SourceError(nothing_matches("group", unmatched, (), damaged))
+        otherwise = "; kgroup lag-report lists the groups of a log"
+        raise SourceError(nothing_matches("group", unmatched, known, otherwise))
 
     def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:
         """What the coordinator of each classic group says of it now, if there is one to ask.
@@ -88,6 +97,11 @@ class GroupReader:
                 members = "1 member" if state.members == 1 else f"{state.members} members"
                 yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
+    def told(self, replayed: Replayed, *, quiet: bool) -> list[str]:
+        """What could not be read or is not there, and unless `quiet` what was not to be read."""
+        skipped = [] if quiet else [f"{one.path}: not read: {one.why}" for one in self.sources.skipped]
+        return [*skipped, *replayed.problems, *([replayed.missing] if replayed.missing else [])]
+
     @property
     def total_bytes(self) -> int:
         """What the first pass will read."""
@@ -96,7 +110,7 @@ class GroupReader:
 
     def wanted(self, group: str) -> bool:
         """Whether a group is asked for."""
-        if any(group == pattern or fnmatchcase(group, pattern) for pattern in self.patterns):
+        if matches_any(group, self.patterns):
             return True
         if len(self._unwanted) < _REMEMBERED_NAMES:
             self._unwanted.add(group)
@@ -105,8 +119,8 @@ class GroupReader:
     def _places(self) -> Iterator[Sources]:
         """First the one partition that keeps a group by Kafka's rule, then everything.
 
-        The rule needs the number of partitions, which files do not tell; so an empty-handed first look
-        proves nothing.
+        The rule needs the number of partitions, which files do not tell; so a first look that leaves any
+        of the groups out proves nothing.
         """
         if not any(is_pattern(pattern) for pattern in self.patterns):
             numbers = {partition_for(group, _PARTITIONS) for group in self.patterns}
@@ -156,11 +170,6 @@ def opened_reader(source: Given, groups: Sequence[str]) -> Iterator[GroupReader]
         yield GroupReader(open_sources([live.folder]), groups, names, live.cluster)
 
 
-def is_pattern(text: str) -> bool:
-    """Whether it may match more than the group of that name."""
-    return bool(_PATTERN_CHARACTERS & set(text))
-
-
 def _slices(sources: Sources) -> Iterator[Slice]:
     for segment in sources:
         yield from split(segment.path, segment.partition, _SLICE_BYTES)
@@ -175,9 +184,8 @@ def _without_damage(items: Iterable[Item | Damage], problems: list[str]) -> Iter
         if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
             yield item
         elif isinstance(item, Damage):
-            left_out = f"{item.size} bytes left out: " if item.size else ""
-            problems.append(f"{item.segment}: byte {item.position}: {left_out}{item.why}")
+            problems.append(damage_text(item))
         elif isinstance(item, LoggedEntry) and isinstance(item.entry, Undecodable):
-            problems.append(f"offsets partition {item.partition}: offset {item.offset}: {item.entry.why}")
+            problems.append(undecodable_text(item, item.entry))
         else:
             yield item

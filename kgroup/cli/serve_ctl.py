@@ -10,7 +10,7 @@ import typer
 from kgroup.cli.example import Example
 from kgroup.cli.section import Section
 from kgroup.errors import InputError
-from kgroup.net.control import control_path, send_command
+from kgroup.net.control import send_command
 
 EXAMPLES: Final = (
     Example("Kill node 2 and see who leads then", "kgroup serve-ctl kill-node 2"),
@@ -63,7 +63,7 @@ def serve_ctl(
     Prints the cluster's state as JSON after what was asked for has happened.
     """
     command = {"command": str(action)} | _named(action, arguments or [])
-    print(json.dumps(send_command(control_path(port), command), indent=2))
+    print(json.dumps(send_command(port, command), indent=2))
 
 
 def _named(action: Action, given: list[str]) -> dict[str, Any]:

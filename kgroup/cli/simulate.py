@@ -128,7 +128,7 @@ def simulate(
         typer.Option(
             "--at",
             metavar="TIME FAULT",
-            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are below.",
+            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are above.",
             show_default=False,
             rich_help_panel=Section.SETUP,
         ),

@@ -146,7 +146,8 @@ def what_if(
     What the answer rests on is said on standard error, and in JSON. Share and streams groups, and groups
     whose members get no partitions (Connect), are not played.
     """
-    from kgroup.cli.replay_source import is_pattern, opened_reader
+    from kgroup.cli.names_asked import is_pattern
+    from kgroup.cli.replay_source import opened_reader
     from kgroup.cli.what_if_rows import (
         ROUND_COLUMNS,
         SUMMARY_COLUMNS,
@@ -171,7 +172,7 @@ def what_if(
     else:
         emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, output)
     notes = [*_assumptions(compared), *(f"left out: {why}" for why in passed_over)]
-    for line in [*([] if quiet else notes), *replayed.problems]:
+    for line in [*([] if quiet else notes), *reader.told(replayed, quiet=quiet)]:
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
 

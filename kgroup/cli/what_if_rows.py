@@ -56,8 +56,8 @@ def summary_table(several: bool) -> tuple[Column, ...]:
         Column(name="partitions_moved", header="MOVED", kind=Kind.INTEGER),
         Column(name="members_stopped", header="STOPPED", kind=Kind.INTEGER),
         Column(name="unread_partition_ms", header="UNREAD", kind=Kind.DURATION_MS),
-        Column(name="each"),
-        Column(name="spread_max", header="SPREAD", kind=Kind.INTEGER),
+        Column(name="each", spare=1),
+        Column(name="spread_max", header="SPREAD", kind=Kind.INTEGER, spare=2),
     )
 
 
@@ -67,9 +67,9 @@ def round_table(several: bool) -> tuple[Column, ...]:
         *((Column(name="group"),) if several else ()),
         Column(name="time", kind=Kind.TIME_MS),
         Column(name="case"),
-        Column(name="members", header="N", kind=Kind.INTEGER),
+        Column(name="members", header="N", kind=Kind.INTEGER, spare=2),
         Column(name="partitions_moved", header="MOVED", kind=Kind.INTEGER),
-        Column(name="stopped", kind=Kind.INTEGER),
+        Column(name="stopped", kind=Kind.INTEGER, spare=1),
         Column(name="unread_partition_ms", header="UNREAD", kind=Kind.DURATION_MS),
         Column(name="what"),
     )

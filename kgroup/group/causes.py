@@ -36,8 +36,14 @@ def member_changes(
     return tuple(come.values()), tuple(gone.values()), replaced
 
 
-def moves(previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]]) -> Moved:
-    """Which partitions changed hands; a static member that came back keeps what it had."""
+def moves(
+    previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]], earlier: Roster | None = None
+) -> Moved:
+    """Which partitions changed hands; a static member that came back keeps what it had.
+
+    `earlier` is the generation before the `previous` one: what a cooperative member had to give up after it
+    moves when the next generation hands it to another (KIP-429).
+    """
     renamed = dict(replaced)
     before = {
         partition: renamed.get(member.member_id, member.member_id)
@@ -45,6 +51,8 @@ def moves(previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]]
         for partition in member.owned
     }
     now = {partition: member.member_id for member in current.members for partition in member.owned}
+    readers = _readers(current)
+    withheld = _readers(earlier) if earlier is not None and previous.members else {}
     gained: defaultdict[str, list[Partition]] = defaultdict(list)
     lost: defaultdict[str, list[Partition]] = defaultdict(list)
     moved = kept = 0
@@ -53,8 +61,8 @@ def moves(previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]]
         if old == new:
             kept += 1
             continue
-        moved += old is not None and new is not None
         if new is not None:
+            moved += old is not None or withheld.get(partition) not in (None, readers[partition])
             gained[new].append(partition)
         if old is not None:
             lost[old].append(partition)
@@ -64,6 +72,15 @@ def moves(previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]]
         moved,
         kept,
     )
+
+
+def _readers(roster: Roster) -> dict[Partition, str]:
+    """Who has each partition, by a name that outlives a restart where there is one."""
+    return {
+        partition: member.instance_id or member.member_id
+        for member in roster.members
+        for partition in member.owned
+    }
 
 
 def joins(joined: Iterable[TimelineMember], previous: Roster | None) -> list[Cause]:
@@ -178,11 +195,16 @@ def cooperative_follow_up(before: Roster | None, previous: Roster, current: Rost
     given = revoked & _all_owned(current)
     if not given:
         return []
+    handed_out = (
+        "1 partition that the round before took away was"
+        if len(given) == 1
+        else f"{len(given)} partitions that the round before took away were"
+    )
     return [
         Cause(
             kind=CauseKind.COOPERATIVE_FOLLOW_UP,
             grade=Grade.INFERRED,
-            evidence=f"{len(given)} partitions that the round before took away were handed out",
+            evidence=f"{handed_out} handed out",
         )
     ]
 

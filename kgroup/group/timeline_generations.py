@@ -93,7 +93,7 @@ def finish_round(generations: Sequence[Generation], known_counts: MutableMapping
     if len(generations) > 1:
         previous = generations[-2].roster
         before = generations[-3].roster if len(generations) > 2 else None
-        generation.moved = causes.moves(previous, roster, generation.replaced)
+        generation.moved = causes.moves(previous, roster, generation.replaced, before)
         generation.causes = tuple(_with_moves(generation, previous, before, known_counts))
     for member in roster.members:
         for owned in member.owned:

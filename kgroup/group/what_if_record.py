@@ -16,7 +16,8 @@ _DEFAULT_SERVER_ASSIGNOR = "uniform"
 class Circumstances:
     """Of one generation: the partitions of each topic, the assignor, and how long members stood still.
 
-    `assignor` is kgroup's name of Kafka's, None for another one, which `protocol` takes to be eager.
+    `assignor` is kgroup's name of Kafka's, None for another one, which `protocol` takes to be eager. A
+    generation without members has that of the one before: under other timeouts some are still there.
     `pause_ms` is None where no commits tell; `estimated` where it is that of the group's other rebalances.
     """
 
@@ -33,8 +34,10 @@ def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
     known = [pause for pause in pauses if pause is not None]
     usual = int(median(known)) if known else None
     found = []
+    assignor: str | None = None
     for generation, counts, pause_ms in zip(generations, _counts(generations), pauses, strict=True):
-        assignor = _assignor(generation.roster)
+        if generation.roster.members:
+            assignor = _assignor(generation.roster)
         found.append(
             Circumstances(
                 counts=counts,

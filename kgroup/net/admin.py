@@ -248,6 +248,8 @@ class Cluster:
 
     def _failure(self, error: Exception) -> SourceError:
         hint = _hint(error, str(self._config["security_protocol"]))
+        if self._admin is not None and isinstance(error, kafka_errors.KafkaConnectionError):
+            hint = "; it was up before: is it still?"
         return SourceError(f"{self.name}: {_reason(error)}{hint}")
 
 

@@ -129,8 +129,12 @@ def state(server: ClusterServer) -> dict[str, Any]:
     }
 
 
-def send_command(path: Path, command: Mapping[str, Any]) -> Any:
-    """Run a command in the `serve` behind this socket. Raises SourceError if it is not there or refuses."""
+def send_command(port: int, command: Mapping[str, Any]) -> Any:
+    """Run a command in the `serve` whose first node is on `port`.
+
+    Raises SourceError if it is not there or refuses.
+    """
+    path = control_path(port)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         try:
@@ -140,7 +144,7 @@ def send_command(path: Path, command: Mapping[str, Any]) -> Any:
                 line = answers.readline(_LINE_MAX)
         except (FileNotFoundError, ConnectionRefusedError) as error:
             raise SourceError(
-                "no kgroup serve of yours has its first node on that port: see --port"
+                f"no kgroup serve of yours has its first node on port {port}; --port says which is meant"
             ) from error
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error

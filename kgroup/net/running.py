@@ -57,7 +57,13 @@ async def start_cluster(
         error = cluster.create_topic(
             topic.name, topic.partitions, topic.replication_factor, dict(topic.configs), clock.now_ms()
         )
-        if error not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        if error is ErrorCode.TOPIC_ALREADY_EXISTS:
+            there = len(cluster.topics[topic.name].partitions)
+            if topic.partitions not in (-1, there):
+                warn(
+                    f"topic {topic.name} is there already, with {there} partitions and not {topic.partitions}"
+                )
+        elif error is not ErrorCode.NONE:
             raise InputError(f"topic {topic.name!r}: {_REFUSED.get(error, error.name)}")
     server = ClusterServer(cluster, clock, warn, note, fsync=fsync)
     await server.start()

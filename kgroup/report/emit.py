@@ -58,11 +58,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One field. `header` is the heading in tables; by default the name in capitals."""
+    """One field. `header` is the heading in tables; by default the name in capitals.
+
+    Where a screen is too narrow, `narrow` is the heading, and the column with the highest `spare` is left out
+    first; one with 0 stays.
+    """
 
     name: str
     header: str | None = None
     kind: Kind = Kind.TEXT
+    narrow: str | None = None
+    spare: int = 0
 
     @property
     def heading(self) -> str:
@@ -160,6 +166,8 @@ def table_lines(
                 heading=column.heading,
                 right=column.kind in _RIGHT_ALIGNED,
                 wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+                narrow=column.narrow,
+                spare=column.spare,
             )
             for column in columns
         ],

@@ -13,5 +13,5 @@ PART_COLUMNS: Final = (
     Column(name="beyond_last_stable", kind=Kind.INTEGER),
     Column(name="lost_offsets", header="LOST", kind=Kind.INTEGER),
 )
-EXPIRES: Final = Column(name="expires", kind=Kind.TIME_MS)
+EXPIRES: Final = Column(name="expires", kind=Kind.TIME_MS, spare=1)
 BREAKDOWN_COLUMNS: Final = (*PART_COLUMNS, EXPIRES)

@@ -30,11 +30,11 @@ _NAMES_IN_TABLES: Final[Mapping[By, tuple[str, ...]]] = {
     By.MEMBER: ("group", "member_id", "client_id"),
 }
 _SUM_COLUMNS: Final = (
-    Column(name="partitions", kind=Kind.INTEGER),
-    Column(name="lagging", kind=Kind.INTEGER),
+    Column(name="partitions", kind=Kind.INTEGER, spare=2),
+    Column(name="lagging", kind=Kind.INTEGER, spare=4),
     Column(name="lag", kind=Kind.INTEGER),
-    Column(name="lag_max", kind=Kind.INTEGER),
-    Column(name="lag_unknown", header="UNKNOWN", kind=Kind.INTEGER),
+    Column(name="lag_max", kind=Kind.INTEGER, spare=3),
+    Column(name="lag_unknown", header="UNKNOWN", kind=Kind.INTEGER, spare=1),
 )
 _TIME_COLUMNS: Final = (
     Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
@@ -51,6 +51,7 @@ _STATUS_COLUMNS: Final = (
     Column(name="statuses", kind=Kind.NESTED),
 )
 _NOT_IN_TABLES: Final = ("statuses", "beyond_last_stable")
+_SPARE: Final = {"group_state": 5, "member_id": 6}
 _PARTS: Final = tuple(column.name for column in PART_COLUMNS)
 
 
@@ -61,7 +62,7 @@ def sum_columns(
     names = _NAMES_IN_TABLES[by] if is_table else _NAMES[by]
     groups = [Column(name="groups", kind=Kind.INTEGER)] if by is By.TOPIC else []
     columns = [
-        *(Column(name=name) for name in names),
+        *(Column(name=name, spare=_SPARE.get(name, 0)) for name in names),
         *groups,
         *_SUM_COLUMNS,
         *((*PART_COLUMNS, _PARTS_UNKNOWN, EXPIRES) if breakdown else ()),

@@ -1,14 +1,16 @@
 """Text tables: aligned columns, no lines between them, and never a lost character.
 
-Cells come in as text; tabulate lays them out. A table that is too wide for its terminal wraps headings and
-long cells; nothing is cut off, because a shortened group id is no use at three in the morning. Control
-characters never reach the terminal: group ids and client ids are whatever a client sent.
+Cells come in as text; tabulate lays them out. A table that is too wide for its terminal leaves out columns
+that can be spared, and names them; then it wraps headings and long cells. Nothing is cut off, because a
+shortened group id is no use at three in the morning. Control characters never reach the terminal: group ids
+and client ids are whatever a client sent.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from textwrap import wrap
 
 GAP = "  "  # between the columns of tabulate's format "plain"
 _NARROWEST_TEXTS = (12, 10, 8)  # tried in turn; the terminal wraps what does not fit even then
@@ -38,11 +40,17 @@ def display_width(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """How a table shows a column: numbers stand right, and only free text may wrap."""
+    """How a table shows a column: numbers stand right, and only free text may wrap.
+
+    Where there is little room, `narrow` is the heading, and the column with the highest number in `spare` is
+    the first to be left out; one with 0 never is.
+    """
 
     heading: str
     right: bool = False
     wraps: bool = True
+    narrow: str | None = None
+    spare: int = 0
 
 
 def render_table(
@@ -56,18 +64,69 @@ def render_table(
     """Lines of a table, without line ends; cells must be `printable`.
 
     Column widths come from the first `rows_at_once` rows (so an endless source can be shown as it comes) and
-    grow with later, longer cells. With `width_max` headings and texts wrap to fit, as far as they can.
+    grow with later, longer cells. With `width_max` columns to spare are left out, which a last line says, and
+    headings and texts wrap to fit, as far as they can.
     """
     source = iter(rows)
     chunk = list(islice(source, rows_at_once))
+    left_out: list[str] = []
+    if width_max is not None:
+        shown = _with_room(columns, chunk, width_max)
+        left_out = [column.heading for i, column in enumerate(columns) if i not in shown]
+        chunk, source = [_part(row, shown) for row in chunk], (_part(row, shown) for row in source)
+        columns = list(shown.values())
     headings = [column.heading if show_headings else "" for column in columns]
-    widths = _widths(columns, headings, _cell_widths(columns, chunk), width_max)
+    widths = _widths(columns, headings, chunk, width_max)
     if show_headings:
         yield from _lines(columns, [headings], widths)
     while chunk:
         widths = _grown(columns, widths, _cell_widths(columns, chunk), width_max)
         yield from _lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
+    if left_out and show_headings:
+        yield from wrap(f"left out on {width_max} columns: {', '.join(left_out)}", max(width_max or 0, 20))
+
+
+def _with_room(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width_max: int
+) -> dict[int, TableColumn]:
+    """The columns to show, by their places: without so many of those to spare that most rows are one line.
+
+    They go one after the other while there is one left; then those come back that there is room for.
+    """
+    shown = dict(enumerate(columns))
+    widths = _usual_widths(columns, rows)
+    if _unwrapped_width(shown, widths) <= width_max:
+        return shown
+    shown = {i: replace(column, heading=column.narrow or column.heading) for i, column in shown.items()}
+    left_out: dict[int, TableColumn] = {}
+    by_rank = sorted((i for i, column in shown.items() if column.spare), key=lambda i: -shown[i].spare)
+    for i in by_rank:
+        if _unwrapped_width(shown, widths) <= width_max:
+            break
+        left_out[i] = shown.pop(i)
+    for i, column in reversed(left_out.items()):
+        if _unwrapped_width(shown | {i: column}, widths) <= width_max:
+            shown[i] = column
+    return dict(sorted(shown.items()))
+
+
+def _usual_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
+    """What all numbers of a column need, and nine of ten texts."""
+    sorted_widths = [sorted(display_width(row[i]) for row in rows) or [0] for i in range(len(columns))]
+    return [
+        widths[len(widths) * 9 // 10] if column.wraps else widths[-1]
+        for column, widths in zip(columns, sorted_widths, strict=True)
+    ]
+
+
+def _unwrapped_width(shown: Mapping[int, TableColumn], widths: Sequence[int]) -> int:
+    """Of a table of which only headings wrap."""
+    return _total([max(_longest_piece(column.heading), widths[i]) for i, column in shown.items()])
+
+
+def _part(row: Sequence[str], shown: Iterable[int]) -> list[str]:
+    return [row[i] for i in shown]
 
 
 def _lines(columns: Sequence[TableColumn], rows: list[Sequence[str]], widths: list[int]) -> Iterator[str]:
@@ -113,32 +172,38 @@ def _pieces(cell: str, width: int) -> Iterator[str]:
             yield from wrap(piece, width, break_on_hyphens=False, drop_whitespace=False)
 
 
-def _cell_widths(columns: Sequence[TableColumn], rows: list[Sequence[str]]) -> list[int]:
+def _cell_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
     return [max((display_width(row[i]) for row in rows), default=0) for i in range(len(columns))]
 
 
 def _widths(
-    columns: Sequence[TableColumn], headings: list[str], cell_widths: list[int], width_max: int | None
+    columns: Sequence[TableColumn],
+    headings: list[str],
+    rows: Sequence[Sequence[str]],
+    width_max: int | None,
 ) -> list[int]:
     """Widths of columns: as their cells are, or with `width_max` as much narrower as it takes.
 
-    Where nothing takes it, texts are as narrow as still reads well.
+    First only the rare long texts wrap, then all as far as it takes. Where nothing takes it, texts are as
+    narrow as still reads well.
     """
+    cell_widths = _cell_widths(columns, rows)
     widths = [max(len(heading), width) for heading, width in zip(headings, cell_widths, strict=True)]
     if width_max is None:
         return widths
     tried = []
-    for narrowest in _NARROWEST_TEXTS:
+    narrowest_texts = [[min(width, least) for width in cell_widths] for least in _NARROWEST_TEXTS]
+    for texts in [_usual_widths(columns, rows), *narrowest_texts]:
         floors = [
-            max(_longest_piece(heading), min(width, narrowest) if column.wraps else width)
-            for column, heading, width in zip(columns, headings, cell_widths, strict=True)
+            max(_longest_piece(heading), text if column.wraps else width)
+            for column, heading, text, width in zip(columns, headings, texts, cell_widths, strict=True)
         ]
         of_numbers = ["" if column.wraps else column.heading for column in columns]
         narrowed = _narrowed(widths, floors, width_max, of_numbers)
         if _total(narrowed) <= width_max:
             return narrowed
         tried.append(narrowed)
-    return tried[0]
+    return tried[1]
 
 
 def _grown(

@@ -97,7 +97,9 @@ def _group(timeline: Timeline, picture: Picture, top: int) -> Iterator[str]:
         generation.roster.at_ms for generation in timeline.generations if generation.roster.at_ms is not None
     ]
     if times:
-        said = f"{iso_time(times[0])} to {iso_time(times[-1])}, {len(timeline.generations)} generations"
+        count = len(timeline.generations)
+        generations = "1 generation" if count == 1 else f"{count} generations"
+        said = f"{iso_time(times[0])} to {iso_time(times[-1])}, {generations}"
         yield f'<text x="6" y="{top + 32}" fill="#555">{said}</text>\n'
     for number, lane in enumerate(picture.lanes):
         long = len(lane.label) > _LABEL_LETTERS
@@ -141,6 +143,8 @@ def _cells(picture: Picture, top: int, step: float) -> Iterator[str]:
 
 def _numbers(timeline: Timeline, y: int, step: float) -> Iterator[str]:
     """The generations' numbers, as many as find room."""
+    if not timeline.generations:
+        return  # commits without membership: there is nothing to number, and no room to share
     every = max(1, -int(-_NUMBER // step))
     for place in range(0, len(timeline.generations), every):
         number = timeline.generations[place].roster.generation

@@ -1,6 +1,8 @@
 """A cluster's facts in a folder: what comes back after a restart, and what is refused to be read."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from uuid import UUID
 
@@ -52,6 +54,54 @@ def test_a_draft_that_a_crash_left_is_no_reason_to_refuse_the_folder(tmp_path: P
     facts.rename(facts.with_name(facts.name + ".tmp"))
     (tmp_path / "meta.properties").unlink()
     assert storage(tmp_path)[0].load() is None
+
+
+def test_a_folder_that_another_process_has_is_refused_until_that_lets_go(tmp_path: Path) -> None:
+    """As a Kafka broker holds its log dirs: the lock goes with the process, and the file stays."""
+    other = (
+        "import fcntl, sys; file = open(sys.argv[1], 'a'); fcntl.lockf(file, fcntl.LOCK_EX);"
+        " print(flush=True); input()"
+    )
+    storage(tmp_path)[0].save(SPEC)
+    with subprocess.Popen(
+        [sys.executable, "-c", other, tmp_path / ".lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(SourceError, match="another process writes there"):
+            storage(tmp_path)[0].load()
+        holder.kill()
+    assert storage(tmp_path)[0].load() == SPEC
+
+
+def test_an_open_folder_is_held_until_it_is_closed(tmp_path: Path) -> None:
+    opened = storage(tmp_path)[0]
+    opened.load()
+    other = (
+        "import sys; from pathlib import Path; from kgroup.log.folder_lock import FolderLock;"
+        " FolderLock(Path(sys.argv[1]))"
+    )
+
+    def takes_it() -> bool:
+        ended = subprocess.run([sys.executable, "-c", other, tmp_path], check=False, capture_output=True)
+        return ended.returncode == 0
+
+    assert not takes_it()
+    opened.close()
+    assert takes_it()
+
+
+def test_a_start_that_came_to_nothing_leaves_a_folder_that_is_new(tmp_path: Path) -> None:
+    first = storage(tmp_path)[0]
+    first.load()
+    first.close()
+    assert storage(tmp_path)[0].load() is None
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match="file: not a directory"):
+        storage(tmp_path / "file")[0].load()
 
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:

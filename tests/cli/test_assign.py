@@ -140,7 +140,7 @@ def test_the_same_group_from_a_json_file(kgroup, tmp_path):
 def test_an_unchanged_group_of_a_real_log_would_get_what_its_brokers_say_it_has(kgroup, version, group):
     capture = FIXTURES / version / "lives"
     described = json.loads((capture / "groups.json").read_text(encoding="utf-8"))
-    ended = ask(kgroup, "--log-dir", str(capture), "--group", group)
+    ended = ask(kgroup, str(capture), "--group", group)
     assert {row["assignor"] for row in rows(ended)} == {group.removeprefix("assign-")}
     recorded = {
         member["consumerId"]: {assigned["topic"]: assigned["partitions"] for assigned in member["assignment"]}
@@ -157,9 +157,30 @@ def test_an_unchanged_group_of_a_real_log_would_get_what_its_brokers_say_it_has(
     ("group", "assignor"), [("trades-848", "uniform"), ("regex-848", "uniform"), ("share-queue", "simple")]
 )
 def test_groups_whose_coordinator_assigns_are_found_with_their_targets(kgroup, group, assignor):
-    found = rows(ask(kgroup, "--log-dir", str(FIXTURES / "4.3.1" / "lives"), "--group", group))
+    found = rows(ask(kgroup, str(FIXTURES / "4.3.1" / "lives"), "--group", group))
     assert {row["assignor"] for row in found} == {assignor}
     assert [(row["gained"], row["lost"]) for row in found] == [(0, 0)] * len(found)
+
+
+def test_a_recorded_group_comes_from_paths_and_standard_input_as_in_the_other_commands(kgroup):
+    folder = FIXTURES / "4.3.1" / "lives" / "__consumer_offsets-5"
+    log = (folder / "00000000000000000000.log").read_bytes()
+    counts = ("--topic", "orders:4", "--topic", "payments:3")
+    from_path = ask(kgroup, str(folder), "--group", "orders-app", *counts)
+    assert len(rows(from_path)) == 2
+    assert ask(kgroup, "-", "--group", "orders-app", *counts, stdin=log) == from_path
+    assert ask(kgroup, "--log-dir", str(folder), "--group", "orders-app", *counts) == from_path
+
+
+def test_damage_of_the_log_is_told_even_in_quiet(kgroup):
+    damaged = str(FIXTURES / "damaged" / "bit-flip-in-records")
+    ended = kgroup(
+        "assign", damaged, "--group", "orders-app", "-q", "--topic", "orders:4", "--topic", "payments:3"
+    )
+    assert ended.status == 0
+    assert ": byte 9587: 123 bytes left out: " in ended.err
+    missing = kgroup("assign", damaged, "--group", "billing-txn")
+    assert "is in this log, but it is damaged: " in missing.err
 
 
 def test_partition_counts_of_the_flags_win_over_those_beside_the_log(kgroup):
@@ -306,12 +327,13 @@ def test_a_file_that_is_not_utf_8_or_not_there(kgroup):
     ("group", "said"),
     [
         ("no-such-group", "no group 'no-such-group' with members is in this log"),
+        ("orders-*", "no group 'orders-*' with members is in this log; it takes one name, and no pattern"),
         ("connect-sink", "protocol type 'connect', whose members get no partitions"),
         ("flow-tally-classic", "uses the assignor 'stream'"),
     ],
 )
 def test_a_group_of_a_log_that_cannot_be_assigned(kgroup, group, said):
-    ended = kgroup("assign", "--log-dir", str(FIXTURES / "4.3.1" / "lives"), "--group", group)
+    ended = kgroup("assign", str(FIXTURES / "4.3.1" / "lives"), "--group", group)
     assert ended.status in (1, 2)
     assert said in ended.err
 

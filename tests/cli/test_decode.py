@@ -108,7 +108,7 @@ def test_a_record_whose_value_nobody_can_read_is_of_the_group_and_type_of_its_ke
         found = decode(damaged, *condition, "--from-offset", 153)
         assert [row["kind"] for row in found] == ["undecoded", "record"]
     assert [row["offset"] for row in decode(damaged, "--type", "undecoded")] == [153]
-    assert decode(damaged, "--group", "others") == []
+    assert decode(damaged, "--group", "others", status=1) == []
 
 
 def test_a_topic_and_partitions_of_it(decode):
@@ -298,8 +298,50 @@ def test_damage_without_strict_is_told_and_ends_well(kgroup):
 
 def test_what_is_undecodable_is_told_whatever_is_asked_for(kgroup):
     ended = kgroup("decode", str(DAMAGED / "unknown-key-version"), "--group", "nobody")
-    assert ended.status == 0
-    assert ended.err.endswith("byte 15423: offset 153: cannot be decoded: unknown record type 99\n")
+    assert ended.status == 1
+    undecodable, missing = ended.err.splitlines()
+    assert undecodable.endswith("byte 15423: offset 153: cannot be decoded: unknown record type 99")
+    assert missing == "kgroup: no group here matches nobody"
+
+
+# Names that are not there
+
+BILLING = LIVES / "__consumer_offsets-48"
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+def test_a_misspelt_group_or_topic_is_said_to_be_missing_whatever_the_format(kgroup, output):
+    ended = kgroup("decode", str(LIVES), "--group", "order-app", "--topic", "ordrs", "-q", "-o", output)
+    assert ended.status == 1
+    assert ended.err == (
+        "kgroup: no group here matches order-app; did you mean orders-app?;"
+        " no topic here matches ordrs; did you mean orders?\n"
+    )
+
+
+def test_of_several_groups_the_misspelt_one_is_named_and_the_others_are_shown(kgroup):
+    ended = kgroup(
+        "decode", str(LIVES), "--group", "orders-app", "--group", "billing-tx", "-q", "-o", "jsonl"
+    )
+    assert {row["key"]["group"] for row in rows(ended)} == {"orders-app"}
+    assert ended.err == "kgroup: no group here matches billing-tx; did you mean billing-txn?\n"
+
+
+@pytest.mark.parametrize(
+    "condition", [("--since", "2027-01-01"), ("--topic", "payments:77"), ("--type", "control")]
+)
+def test_a_group_that_is_there_is_not_missing_because_nothing_of_it_was_asked_for(kgroup, condition):
+    ended = kgroup("decode", str(LIVES), "--group", "orders-app", *condition)
+    assert (ended.status, ended.err) == (0, "kgroup: no record here is what was asked for\n")
+
+
+def test_standard_input_is_asked_for_its_names_too(kgroup):
+    log = next(BILLING.glob("*.log")).read_bytes()
+    ended = kgroup("decode", "-", "--group", "billing-tx", stdin=log)
+    assert (ended.status, ended.err) == (
+        1,
+        "kgroup: no group here matches billing-tx; did you mean billing-txn?\n",
+    )
 
 
 # Other formats

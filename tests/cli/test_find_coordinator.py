@@ -48,7 +48,10 @@ def test_reverse_lists_those_of_the_groups_that_live_on_a_partition(kgroup):
 
 
 def test_reverse_of_a_partition_that_holds_none_is_an_empty_answer(kgroup):
-    assert json_of(kgroup("find-coordinator", "--reverse", "3", "test-group", "-o", "json")) == []
+    ended = kgroup("find-coordinator", "--reverse", "3", "test-group", "-o", "json")
+    assert json_of(ended) == []
+    assert ended.err == "kgroup: none of these groups lives on partition 3\n"
+    assert kgroup("find-coordinator", "--reverse", "3", "test-group", "-q").err == ""
 
 
 def test_reverse_of_a_partition_that_is_not_there_is_refused(kgroup):
@@ -101,4 +104,7 @@ def test_damage_in_a_log_is_told_and_the_rest_is_read(kgroup):
     case = json.loads((DAMAGED / "cases.json").read_text())["bit-flip-in-records"]
     ended = kgroup("find-coordinator", "--from", str(DAMAGED / case["file"]), "-o", "json")
     assert json_of(ended)
-    assert f"at byte {case['damage_at']}" in ended.err
+    assert f": byte {case['damage_at']}: " in ended.err
+    strict = kgroup("find-coordinator", "--from", str(DAMAGED / case["file"]), "-q", "--strict", "-o", "json")
+    assert (strict.status, strict.out) == (3, ended.out)
+    assert strict.err == f"{ended.err}kgroup: damaged or undecodable places: 1\n"

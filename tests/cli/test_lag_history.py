@@ -160,4 +160,31 @@ def test_the_last_window_never_contradicts_what_is_found_of_a_group_at_that_time
 
 def test_a_name_that_nothing_here_has_is_not_passed_over_in_silence(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--windows", "20s", "--topic", "ordrs")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err == "kgroup: no topic here matches ordrs; did you mean orders?\n"
+    both = ("--group", "order-app", "--group", "orders-app", "-q", "-o", "jsonl")
+    beside = kgroup("lag-report", str(LIVES), "--windows", "20s", *both)
+    assert (beside.status, {json.loads(line)["group"] for line in beside.out.splitlines()}) == (
+        0,
+        {"orders-app"},
+    )
+    assert beside.err.splitlines()[0] == "kgroup: no group here matches order-app; did you mean orders-app?"
+
+
+@pytest.mark.parametrize("case", ["bad-magic", "short-value"])
+def test_damage_is_told_and_strict_ends_in_three_as_without_windows(kgroup, case):
+    damaged = str(FIXTURES / "damaged" / case)
+    ended = kgroup("lag-report", damaged, "--windows", "1000d", "--strict", "-q", "-o", "jsonl")
+    plain = kgroup("lag-report", damaged, "--strict", "-q", "-o", "jsonl")
+    assert (ended.status, plain.status) == (3, 3)
+    assert ended.out
+    told, summary = ended.err.splitlines()
+    assert told.endswith(plain.err.splitlines()[0].rpartition(": ")[2])
+    assert summary == "kgroup: damaged or undecodable places: 1"
+
+
+def test_a_topic_that_the_group_does_not_read_is_no_misspelt_name(kgroup):
+    ended = kgroup(
+        "lag-report", str(LIVES), "--windows", "20s", "--group", "orders-app", "--topic", "clicks.web"
+    )
     assert (ended.status, ended.err) == (0, "kgroup: no commit here is what was asked for\n")

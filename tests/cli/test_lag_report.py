@@ -125,6 +125,18 @@ def test_a_group_that_is_not_there_is_said(kgroup):
     assert ended.err == "kgroup: no group here matches nosuch; leave out --group to see all\n"
 
 
+def test_of_several_names_the_misspelt_ones_are_said_and_the_others_shown(kgroup):
+    lives = str(FIXTURES / "4.3.1" / "lives")
+    asked = ("--group", "order-app", "--group", "orders-app", "--topic", "orders", "--topic", "pay")
+    ended = kgroup("lag-report", lives, *asked, "-q", "-o", "jsonl")
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert (ended.status, {(row["group"], row["topic"]) for row in found}) == (0, {("orders-app", "orders")})
+    assert ended.err == (
+        "kgroup: no group here matches order-app; did you mean orders-app?\n"
+        "kgroup: no topic here matches pay\n"
+    )
+
+
 def test_what_the_user_says_of_log_ends_wins(rows, tmp_path):
     ends = tmp_path / "ends.csv"
     ends.write_text("topic,partition,log_end_offset,log_start_offset\norders,0,500,102\n")

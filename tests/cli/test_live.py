@@ -52,7 +52,7 @@ def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(
 def test_assign_takes_a_group_of_a_cluster_as_from_its_files(kgroup, broker):
     live = rows_of(kgroup("assign", "-b", "test:9092", "--group", "orders-app", "-o", "jsonl"))
     assert live
-    assert live == rows_of(kgroup("assign", "--log-dir", str(LIVES), "--group", "orders-app", "-o", "jsonl"))
+    assert live == rows_of(kgroup("assign", str(LIVES), "--group", "orders-app", "-o", "jsonl"))
 
 
 def test_replay_of_a_cluster_is_that_of_its_files(kgroup, broker):

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -116,6 +117,33 @@ def test_what_is_missing_is_said_in_one_line(kgroup):
         ended = kgroup("replay", *arguments)
         assert (ended.status, ended.out) == (status, "")
         assert why in ended.err and len(ended.err.splitlines()) == 1
+
+
+def test_of_several_groups_the_misspelt_one_is_named_and_the_others_are_shown(kgroup):
+    for command in (("replay",), ("what-if", "--static")):
+        ended = kgroup(*command, LIVES, "--group", "order-app", "--group", "orders-app", "-q", "-o", "jsonl")
+        groups = {json.loads(line)["group"] for line in ended.out.splitlines()}
+        assert (ended.status, groups) == (0, {"orders-app"})
+        assert ended.err == "kgroup: no group here matches order-app; did you mean orders-app?\n"
+
+
+def test_a_group_in_a_partition_of_another_count_is_found_beside_one_where_the_rule_says(kgroup, tmp_path):
+    """Of 50 partitions orders-app has the 5th; ledger-static lies where another count would have it."""
+    for there, here in ((5, 5), (20, 49)):
+        shutil.copytree(f"{LIVES}/__consumer_offsets-{there}", tmp_path / f"__consumer_offsets-{here}")
+    ended = kgroup(
+        "replay", str(tmp_path), "--group", "orders-app", "--group", "ledger-static", "-q", "-o", "jsonl"
+    )
+    groups = {json.loads(line)["group"] for line in ended.out.splitlines()}
+    assert groups == {"orders-app", "ledger-static"}
+
+
+def test_what_is_not_read_is_named(kgroup, tmp_path):
+    older = tmp_path / "__consumer_offsets-5"
+    shutil.copytree(f"{LIVES}/__consumer_offsets-5", older)
+    for command in (("replay",), ("what-if", "--static")):
+        ended = kgroup(*command, LIVES, str(tmp_path), "--group", "orders-app")
+        assert "__consumer_offsets-5: not read: replica of " in ended.err
 
 
 def test_damage_is_reported_and_strict_fails(kgroup):

@@ -101,6 +101,18 @@ def test_what_it_writes_the_other_commands_read_and_the_next_run_goes_on_from(tm
         consumer.close()
 
 
+def test_a_data_dir_is_of_one_serve_at_a_time_and_free_again_after_a_kill(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    with serving("--data-dir", data, "--topic", "orders:2") as serve:
+        second = kgroup("serve", "--listen", "127.0.0.1:0", "--data-dir", data)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert second.stderr.startswith(f"kgroup: {data}: another process writes there; ")
+        serve.stop(signal.SIGKILL)
+    with serving("--data-dir", data, "--topic", "orders:9") as serve:
+        told = "kgroup: topic orders is there already, with 2 partitions and not 9\n"
+        assert serve.stop() == (0, told)
+
+
 def test_serve_ctl_kills_and_starts_nodes_and_moves_coordinators() -> None:
     with serving("--nodes", "3", "--topic", "orders:3") as serve:
 
@@ -141,7 +153,10 @@ def test_a_port_in_use_is_one_line_of_error() -> None:
         (["--listen", "9092"], "is not HOST:PORT"),
         (["--property", "group.max.size=many"], "group.max.size: 'many' is not a whole number"),
         (["--property", "group.max.size=0"], "0 is not between 1 and 2147483647"),
-        (["--property", "nonsense"], "--property:1: 'nonsense' is not name=value"),
+        (
+            ["--property", "nonsense"],
+            "--property nonsense: give NAME=VALUE, like --property num.partitions=3",
+        ),
         (["--topic", "orders:none"], "is not NAME or NAME:PARTITIONS"),
         (["--topic", "a/b", "--listen", "127.0.0.1:0"], "topic 'a/b': a name has 1 to 249 letters"),
     ],

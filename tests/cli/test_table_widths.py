@@ -10,8 +10,8 @@ from tests.cli.conftest import Kgroup
 
 LIVES = Path(__file__).parents[2] / "fixtures" / "4.3.1" / "lives"
 END = "2026-11-20T12:48:41Z"
-NARROW = (
-    "assign --log-dir {lives} --group orders-app --compare",
+COMMANDS = (
+    "assign {lives} --group orders-app --compare",
     "assign --members c1,c2,c3 --topic orders:60 --then 'leave c2'",
     "decode {lives} --group 'orders-*'",
     "decode {lives} --latest --group '*-app'",
@@ -26,9 +26,8 @@ NARROW = (
     "simulate --for 20s",
     "simulate --for 5s --explain",
     "what-if {lives} --group orders-app --static -q",
-)
-# Too many columns of numbers and times for 80: a terminal wraps their lines.
-WIDE = (
+    "what-if {lives} --group '*-app' --group 'assign-*' --assignor sticky --static -q",
+    "what-if {lives} --group '*-app' --group 'assign-*' --assignor sticky --static -q --rounds",
     f"lag-report {{lives}} -q --status --now {END}",
     f"lag-report {{lives}} -q --time-lag exact --now {END}",
     "lag-report {lives} -q --breakdown",
@@ -39,7 +38,7 @@ WIDE = (
 
 @pytest.mark.parametrize(
     ("command", "columns"),
-    [*((each, 80) for each in NARROW), *((each, 200) for each in NARROW + WIDE)],
+    [(each, columns) for each in COMMANDS for columns in (80, 200)],
 )
 def test_no_line_is_longer_than_the_terminal_is_wide(
     command: str, columns: int, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
@@ -50,3 +49,17 @@ def test_no_line_is_longer_than_the_terminal_is_wide(
     lines = ended.out.splitlines()
     assert lines
     assert [line for line in lines if display_width(line) > columns] == []
+
+
+@pytest.mark.parametrize("view", ["", f"--status --now {END}", "--windows 1m"])
+def test_most_rows_of_a_lag_report_are_one_line_on_80_columns(
+    view: str, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = kgroup("lag-report", str(LIVES), "-q", "-o", "jsonl", *view.split()).out.count("\n")
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = kgroup("lag-report", str(LIVES), "-q", *view.split()).out.splitlines()
+    assert lines[-1].startswith("left out on 80 columns: ")
+    assert rows < len(lines) < rows * 1.25
+    monkeypatch.setenv("COLUMNS", "200")
+    whole = kgroup("lag-report", str(LIVES), "-q", *view.split()).out.splitlines()
+    assert len(whole) <= rows + 2  # a heading may wrap

@@ -187,6 +187,26 @@ def test_a_static_member_that_comes_back_keeps_its_partitions():
     assert second.moved.moved == 0 and second.moved.kept == 2
 
 
+def test_what_a_cooperative_member_gave_up_moves_when_the_next_round_hands_it_out():
+    log = GroupLog()
+    cooperative = "cooperative-sticky"
+    log.generation(0, 1, member("a", 0, 1, 2), member("b", 3), protocol=cooperative)
+    log.generation(9, 2, member("a", 0), member("b", 3), member("c"), protocol=cooperative)
+    log.generation(10, 3, member("a", 0, 1), member("b", 3), member("c", 2), protocol=cooperative)
+    _, revoked, handed_out = log.timeline().generations
+    assert (revoked.moved.moved, revoked.moved.kept) == (0, 2)
+    # Partition 1 went back to a, which had to stop it, but to nobody else.
+    assert (handed_out.moved.moved, handed_out.moved.kept) == (1, 2)
+
+
+def test_what_a_group_had_that_was_empty_in_between_did_not_move():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0, 1))
+    log.generation(9, 2)
+    log.generation(20, 3, member("b", 0, 1))
+    assert [generation.moved.moved for generation in log.timeline().generations] == [0, 0, 0]
+
+
 def test_a_static_member_with_another_id_after_a_long_round_may_have_expired_and_come_back():
     log = GroupLog()
     log.generation(0, 1, member("old", 0, instance="rack1"), member("b", 1))

@@ -130,6 +130,48 @@ def test_a_static_member_that_stays_away_expires_first_and_then_joins():
     assert compared.supposed.unread_ms == 2 * 10_000 + 4 * 1_000 + 4 * 1_000
 
 
+def both_end_and_one_comes_back() -> Timeline:
+    """Both die, which the group notices at 112 s; b is back at 125 s. The session timeout is 10 s."""
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0, 1), member("b", 2, 3))
+    log.commits(1, 99, 1, 2, 3)
+    log.generation(112, 2)
+    log.generation(125, 3, member("b2", 0, 1, 2, 3, client="b"))
+    log.commit(200, 0, 9_000)
+    return log.timeline()
+
+
+def test_who_is_still_there_where_the_recorded_group_was_empty_is_rebalanced_by_its_last_assignor():
+    timeline = both_end_and_one_comes_back()
+    static = what_if(timeline, Changes(static=True, pause_ms=1_000))
+    assert {played.assignor for played in static.supposed.rounds} == {"range"}
+    assert what(static)[-1] == (125, "join b")
+    patient = what_if(timeline, Changes(session_timeout_ms=60_000, pause_ms=1_000))
+    assert what(patient)[0] == (0, "join a, b")
+
+
+@pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
+def test_every_change_can_be_played_with_every_group_of_a_capture(folder):
+    for change in (Changes(static=True), Changes(session_timeout_ms=600_000), Changes(more_members=3)):
+        for timeline in recorded_groups(folder, "*").values():
+            try:
+                compared = what_if(timeline, change)
+            except InputError:
+                continue  # it has no members, or none that get partitions
+            assert compared.supposed.rebalances == len(compared.supposed.rounds)
+
+
+@pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
+def test_replay_counts_as_many_moves_as_the_recorded_side(folder):
+    """Also of cooperative groups, where a partition goes from one member to another in two generations."""
+    for timeline in recorded_groups(folder, "*").values():
+        try:
+            recorded = what_if(timeline, Changes(static=True)).recorded
+        except InputError:
+            continue  # it has no members, or none that get partitions
+        assert sum(generation.moved.moved for generation in timeline.generations) == recorded.moved
+
+
 def test_a_longer_session_timeout_finds_the_dead_later_and_waits_longer_for_a_static_one():
     timeline = restart(100.5, 108, commits_until=90)
     compared = what_if(timeline, Changes(session_timeout_ms=30_000, pause_ms=1_000))

@@ -185,6 +185,24 @@ def test_the_trace_shows_the_conversation_and_a_signal_leaves(number: signal.Sig
         assert kafka.state()["groups"][0]["state"] == "Empty"
 
 
+def test_where_no_broker_lets_it_leave_the_second_signal_ends_it() -> None:
+    with kgroup.testing.cluster(topics={TOPIC: PARTITIONS}) as kafka:
+        process = subprocess.Popen(
+            command(kafka.bootstrap), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None and process.stderr is not None
+        next(line for line in process.stdout if "committed" in line)  # so it will want to commit again
+    with process:
+        next(line for line in process.stderr if "cannot connect" in line)
+        process.send_signal(signal.SIGINT)
+        said = next(line for line in process.stderr if "Ctrl-C" in line)
+        assert said == "kgroup: no broker has let it leave yet; the next Ctrl-C ends it at once\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in errors
+
+
 def test_several_members_share_and_leave_after_the_time_given() -> None:
     with kgroup.testing.cluster(topics={TOPIC: PARTITIONS}) as kafka:
         ended = subprocess.run(

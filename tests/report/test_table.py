@@ -80,6 +80,66 @@ def test_texts_are_narrowed_further_only_where_that_makes_the_table_fit():
     assert never[1:] == ["assign-       inventory_     67", "cooperative   stock"]
 
 
+WITH_ROOM = (
+    TableColumn(heading="GROUP"),
+    TableColumn(heading="PARTITION", right=True, wraps=False, narrow="P"),
+    TableColumn(heading="LAG", right=True, wraps=False),
+    TableColumn(heading="CLIENT", spare=2),
+    TableColumn(heading="NOTES", spare=1),
+)
+
+
+def with_room(*rows, width_max, **options):
+    return list(render_table(WITH_ROOM, rows, rows_at_once=100, width_max=width_max, **options))
+
+
+def test_where_all_has_room_no_column_is_left_out_and_none_where_there_is_no_screen():
+    row = ["orders", "3", "70", "c1", "idle"]
+    whole = ["GROUP   PARTITION  LAG  CLIENT  NOTES", "orders          3   70  c1      idle"]
+    assert with_room(row, width_max=40) == with_room(row, width_max=None) == whole
+
+
+def test_a_shorter_heading_comes_before_a_column_to_spare():
+    assert with_room(["orders", "3", "70", "c1", "idle"], width_max=30) == [
+        "GROUP   P  LAG  CLIENT  NOTES",
+        "orders  3   70  c1      idle",
+    ]
+
+
+def test_so_many_columns_are_left_out_that_a_row_is_one_line_and_they_are_named():
+    row = ["orders-app", "3", "70", "consumer-1", "no-members"]
+    assert with_room(row, width_max=32) == [
+        "GROUP       P  LAG  NOTES",
+        "orders-app  3   70  no-members",
+        "left out on 32 columns: CLIENT",
+    ]
+    assert with_room(row, width_max=20) == [
+        "GROUP       P  LAG",
+        "orders-app  3   70",
+        "left out on 20",
+        "columns: CLIENT,",
+        "NOTES",
+    ]
+    assert with_room(row, width_max=20, show_headings=False) == ["orders-app  3  70"]
+
+
+def test_what_there_is_room_for_after_all_is_not_left_out():
+    row = ["orders", "3", "70", "c1", "n" * 30]
+    assert with_room(row, width_max=30) == [
+        "GROUP   P  LAG  CLIENT",
+        "orders  3   70  c1",
+        "left out on 30 columns: NOTES",
+    ]
+
+
+def test_one_long_text_of_many_wraps_and_costs_no_column():
+    rows = [["orders", "3", "70", "c1", "idle"]] * 20
+    lines = with_room(["a-very-long-group-id", "3", "70", "c1", "idle"], *rows, width_max=29)
+    assert lines[:2] == ["GROUP   P  LAG  CLIENT  NOTES", "a-      3   70  c1      idle"]
+    assert lines[2:6] == ["very-", "long-", "group-", "id"]
+    assert lines[6:] == ["orders  3   70  c1      idle"] * 20
+
+
 def test_later_and_longer_numbers_take_their_room_from_the_texts():
     lines = table(
         ["N", "WHAT"], ["1", "x" * 30], ["1234", "x" * 30], right=["N"], width_max=20, rows_at_once=1

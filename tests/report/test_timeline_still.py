@@ -35,6 +35,15 @@ def test_a_group_of_few_generations_is_wide_enough_for_what_is_said_of_it(tmp_pa
     assert int(root.attrib["width"]) >= 6 * longest
 
 
+def test_a_group_that_only_commits_has_its_place_without_any_generation(tmp_path):
+    log = GroupLog()
+    log.commit(1, 0, 7)
+    timeline = log.timeline()
+    assert not timeline.generations
+    _, texts = drawn([timeline], tmp_path)
+    assert texts[0] == timeline.group_id
+
+
 def test_the_still_is_xml_whatever_names_hold(tmp_path):
     log = GroupLog()
     log.generation(0, 1, member("a\x00b<&\ud800", 0))

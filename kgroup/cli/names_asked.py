@@ -1,0 +1,31 @@
+"""What `--group` and `--topic` are given: names, and patterns as a shell has them."""
+
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kgroup.errors import did_you_mean
+
+_PATTERN_CHARACTERS: Final = frozenset("*?[")
+
+
+def is_pattern(text: str) -> bool:
+    """Whether it may match more than what has that name."""
+    return bool(_PATTERN_CHARACTERS & set(text))
+
+
+def matches_any(name: str, asked: Iterable[str]) -> bool:
+    """Whether a name is one of those asked for, or matches one; `a[1]` is also the name that it reads as."""
+    return any(name == one or fnmatchcase(name, one) for one in asked)
+
+
+def without_match(asked: Iterable[str], names: Collection[str]) -> list[str]:
+    """Those of `asked` that none of the names that there are is or matches, each once."""
+    return [one for one in dict.fromkeys(asked) if not any(matches_any(name, [one]) for name in names)]
+
+
+def nothing_matches(kind: str, unmatched: Sequence[str], names: Iterable[str], otherwise: str = "") -> str:
+    """`no group here matches order-app; did you mean orders-app?`; `otherwise` where no name is near."""
+    known = sorted(names)
+    hint = next(filter(None, (did_you_mean(one, known) for one in unmatched)), otherwise)
+    return f"no {kind} here matches {' or '.join(unmatched)}{hint}"
