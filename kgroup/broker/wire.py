@@ -122,10 +122,8 @@ def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) 
     position = _REQUEST_HEADER.size
     client_id = ""
     if length >= 0:
-        try:
-            client_id = str(frame[position : position + length], "utf-8")
-        except UnicodeDecodeError as error:
-            raise BadRequestError("client id: not UTF-8") from error
+        # Java's strings take U+FFFD for what is no UTF-8, and so a client with such an id is served.
+        client_id = str(frame[position : position + length], "utf-8", "replace")
         position += length
     if api.is_flexible(version):
         position = _skip_tags(frame, position)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +13,7 @@ from kgroup.cli.lag_proof import ProofReader
 from kgroup.cli.lag_status import StatusJudge
 from kgroup.cli.lag_time import TimeColumns, time_columns
 from kgroup.cli.lag_windows import Windows
+from kgroup.cli.names_asked import matches_any
 from kgroup.cli.progress import byte_progress
 from kgroup.errors import SourceError, did_you_mean
 from kgroup.group.lag import LagRow
@@ -190,9 +190,10 @@ def take_look(
 
     inputs = gather(scanned.newest, logs.sources, question.log_ends, is_wanted, logs.listing)
     if question.groups and not inputs.groups and not inputs.commits.num_rows:
-        raise _not_here("group", question.groups, groups)
+        raise _not_here("group here", question.groups, groups, "--group")
     if question.topics and not any(_chosen(inputs, question)):
-        raise _not_here("topic", question.topics, {row.topic for row in inputs.rows()})
+        kind = "topic of these groups" if question.groups else "topic here"
+        raise _not_here(kind, question.topics, {row.topic for row in inputs.rows()}, "--topic")
     if looks is not None:
         looks.add(_chosen(inputs, question), now_ms)
     windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
@@ -257,15 +258,15 @@ def _newest(parts: Sequence[Slice], advance: Callable[[int], None]) -> Newest:
 
 
 def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns, which are a shell's; without any, every name does."""
+    """Whether a name is one of those or matches it as a shell's pattern; without any, every name does."""
     if not patterns:
         return lambda name: True
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+    return lambda name: matches_any(name, patterns)
 
 
-def _not_here(kind: str, patterns: Sequence[str], names: Iterable[str]) -> SourceError:
-    hint = did_you_mean(patterns[0], sorted(names)) or f"; leave out --{kind} to see all"
-    return SourceError(f"no {kind} here matches {' or '.join(patterns)}{hint}")
+def _not_here(kind: str, patterns: Sequence[str], names: Iterable[str], option: str) -> SourceError:
+    hint = did_you_mean(patterns[0], sorted(names)) or f"; leave out {option} to see all"
+    return SourceError(f"no {kind} matches {' or '.join(patterns)}{hint}")
 
 
 def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:

@@ -54,6 +54,10 @@ class Present:
             as_of_ms, told = judged_at(scanned.newest, clock_ms)
             if self.question.rules is not None or self.question.findings:
                 look_ms, remarks = as_of_ms, told
+        newest_ms = newest_time(scanned.newest)
+        goes_on = now_ms is not None and newest_ms is not None and newest_ms > now_ms
+        if goes_on and (self.question.rules is not None or self.question.findings):
+            remarks.append("the log goes on after --now: statuses and findings go by all of it")
         look = take_look(self.question, logs, scanned, look_ms)
         if self.question.findings:
             remarks += self._show_findings(session, look, scanned)
@@ -61,8 +65,6 @@ class Present:
         if self.views.html is not None:
             from kgroup.cli.lag_html import Page, write_html
 
-            newest_ms = newest_time(scanned.newest)
-            goes_on = now_ms is not None and newest_ms is not None and newest_ms > now_ms
             page = Page(path=self.views.html, since_ms=self.since_ms, until_ms=as_of_ms, log_goes_on=goes_on)
             write_html(session, look, logs, page)
         problems = look.problems()

@@ -80,3 +80,8 @@ def test_a_newer_api_versions_is_answered_in_version_0_with_its_own_range() -> N
     [answer] = node.take_answers()
     # correlation id 7, UNSUPPORTED_VERSION, one range: api 18 in versions 0 to 4
     assert answer.frame == bytes.fromhex("00000010 00000007 0023 00000001 0012 0000 0004")
+
+
+def test_a_client_id_that_is_no_utf_8_is_read_as_java_reads_it() -> None:
+    frame = HEARTBEAT.replace(b"tester", b"test\xffr")
+    assert read_call(frame, 1, "/", APIS).client_id == "test\N{REPLACEMENT CHARACTER}r"

@@ -297,3 +297,9 @@ def test_the_examples_of_the_help_work(kgroup, monkeypatch, example):
     ended = kgroup(*arguments)
     assert ended.status == 0
     assert ended.out
+
+
+def test_a_topic_that_the_groups_asked_for_do_not_read_is_said_to_be_none_of_theirs(kgroup):
+    ended = kgroup("lag-report", str(LIVES), "--group", "orders-app", "--topic", "clicks.web")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err == "kgroup: no topic of these groups matches clicks.web; leave out --topic to see all\n"

@@ -332,3 +332,12 @@ def test_the_topics_own_log_proves_what_no_other_group_does(kgroup, tmp_path):
     shutil.copy(LIVES / "topics.json", ends)
     found = json.loads(kgroup(*call, "--log-ends", str(ends)).out)
     assert [row["partition"] for row in found] == [2]
+
+
+def test_a_log_that_goes_on_after_now_is_said_to(kgroup):
+    remark = "kgroup: the log goes on after --now: statuses and findings go by all of it"
+    before = str(int(STOPPED) - 3_600_000)
+    for asked in ("--stuck", "--status"):
+        assert remark in kgroup("lag-report", str(LIVES), asked, "--now", before).err.splitlines()
+        assert remark not in kgroup("lag-report", str(LIVES), asked, "--now", STOPPED).err.splitlines()
+    assert remark not in kgroup("lag-report", str(LIVES), "--now", before).err.splitlines()
