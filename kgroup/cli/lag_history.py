@@ -22,13 +22,10 @@ from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import WindowsOfTime
 from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
 from kgroup.group.status_columns import FURTHEST
-from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
-from kgroup.log.scan import ScanBlock
 from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_last import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
-from kgroup.protocol.entries import Undecodable
 from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
 from kgroup.report.emit_batches import emit_batches
 
@@ -128,7 +125,7 @@ def report_history(
 ) -> tuple[str, ...]:
     """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table.
 
-    Returns what could not be read, having said it; what executors of Spark pass over is not among it.
+    Returns what could not be read, having said it.
     """
     columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
     if session is None:
@@ -150,8 +147,11 @@ def report_history(
             emit_batches(there.batches(), columns, destination)
         else:
             said_saved(save_as, there.save(save_as), quiet=options.quiet)
+    problems = tuple(map(logs.message, there.problems))
+    for line in problems:
+        say(line)
     _say_unknown(there.unknown, quiet=options.quiet)
-    return ()
+    return problems
 
 
 def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
@@ -218,8 +218,8 @@ def history_here(
             reader = LastReader(options.keep)
             for number, block in blocks_of(of_partition, LAST_COLUMNS, advance):
                 reader.add(number, block)
-                problems += _problems(block)
             part = reader.part()
+            problems += part.problems
             extents.append(extent_of(part))
             commits.append(KeyedCommits.of(part, is_wanted))
     history = plan_history(extents, options)
@@ -230,13 +230,6 @@ def history_here(
     else:
         ends = open_ends(joined.commits.keys, times_ms)
     return HistoryHere(history=history, commits=joined, ends=ends, names=names, problems=tuple(problems))
-
-
-def _problems(block: ScanBlock) -> Iterator[str]:
-    yield from map(damage_text, block.damage)
-    for logged in block.others:
-        if isinstance(logged.entry, Undecodable):
-            yield undecodable_text(logged, logged.entry)
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:

@@ -43,12 +43,16 @@ _SAMPLE_MAX: Final = 512  # keys that a part names
 
 @dataclass(frozen=True, slots=True)
 class HistoryThere:
-    """Rows that executors keep, one for each key and window. `unknown` is of log ends."""
+    """Rows that executors keep, one for each key and window. `unknown` is of log ends.
+
+    `problems` are what could not be read.
+    """
 
     session: "SparkSession"
     windows: WindowsOfTime
     kept: "KeptBatches"
     unknown: UnknownEnds | None
+    problems: tuple[str, ...]
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """By group, topic, partition, offsets partition and window."""
@@ -86,18 +90,20 @@ def history_on_spark(
         with job_progress(session, "Spark is judging", quiet=options.quiet):
             kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
         try:
-            yield HistoryThere(session, history.windows, kept, _all_unknown(kept.notes))
+            problems = tuple(line for part in told for line in part.problems)
+            yield HistoryThere(session, history.windows, kept, _all_unknown(kept.notes), problems)
         finally:
             kept.forget()
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the driver plans with: some keys of a part, evenly chosen, each for so many."""
+    """What the driver plans with: some keys of a part, evenly chosen, each for so many; and what to say."""
 
     extent: Extent | None
     sample: tuple[CommitKey, ...]
     each: int
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,7 @@ class Makers:
 def _told_of(part: "LastPart", options: HistoryOptions) -> Told:
     keys = KeyedCommits.of(part, options.is_wanted).commits.keys
     each = -(-len(keys) // _SAMPLE_MAX) or 1
-    return Told(extent_of(part), tuple(keys[::each]), each)
+    return Told(extent_of(part), tuple(keys[::each]), each, part.problems)
 
 
 def _by_maker(

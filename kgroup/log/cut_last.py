@@ -21,6 +21,7 @@ def cut_last(part: LastPart, pieces: int) -> list[LastPart]:
             waiting=waiting[piece],
             first_markers=part.first_markers,
             memberships=part.memberships,
+            problems=part.problems if piece == 0 else (),
         )
         for piece in range(pieces)
     ]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kgroup.log.damage_text import problems_of
 from kgroup.log.scan import FirstMarker, ScanBlock, Slice, scan
 from kgroup.log.scan_arrow import schema_of
 from kgroup.log.scan_gather import no_rows, numbers, values_of
@@ -82,13 +83,15 @@ class LastPart:
 
     `settled` are rows outside transactions and of those committed within the part, tombstones included;
     `waiting` are the rows of transactions whose marker is not in it. `first_markers` is by offsets partition
-    and producer id, `memberships` by offsets partition and group.
+    and producer id, `memberships` by offsets partition and group. `problems` say what could not be read, and
+    where.
     """
 
     settled: pa.Table
     waiting: pa.Table
     first_markers: Mapping[tuple[int, int], FirstMarker]
     memberships: Mapping[tuple[int, str], MembershipChanges]
+    problems: tuple[str, ...] = ()
 
 
 def last_commits(
@@ -168,6 +171,7 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
         waiting=_reduced(waiting, keep, per_producer=True),
         first_markers=first_markers,
         memberships=memberships,
+        problems=tuple(line for part in parts for line in part.problems),
     )
 
 
@@ -242,9 +246,11 @@ class _PartitionPart:
     _open: list[pa.Table] = field(default_factory=list)
     _first_markers: dict[tuple[int, int], FirstMarker] = field(default_factory=dict)
     _membership: _Membership = field(default_factory=_Membership)
+    _problems: list[str] = field(default_factory=list)
 
     def add(self, block: ScanBlock) -> None:
         self._membership.add(block)
+        self._problems += problems_of(block)
         table = pa.Table.from_batches([block.commits])
         # A tombstone acts at once, even inside a transaction.
         waits = (values_of(table["producer_id"]) >= 0) & (values_of(table["value_version"]) >= 0)
@@ -280,6 +286,7 @@ class _PartitionPart:
                 )
                 for group, known in self._membership.groups.items()
             },
+            problems=tuple(self._problems),
         )
 
     def _keep(self, table: pa.Table) -> None:

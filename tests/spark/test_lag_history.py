@@ -141,3 +141,18 @@ def test_a_log_without_commits_has_no_history(tmp_path: Path, capsys: pytest.Cap
     written = capsys.readouterr()
     assert (ended.value.code, written.out) == (1, "")
     assert "the log holds no commit" in written.err
+
+
+@pytest.mark.parametrize("case", ["bad-magic", "short-value"])
+def test_damage_is_told_and_strict_ends_in_three_as_without_spark(
+    case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [str(FIXTURES / "damaged" / case), "--windows", "1000d", "--strict", "-q", "-o", "jsonl"]
+    written = []
+    for where in ([], ["--spark"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["lag-report", *where, *asked])
+        assert ended.value.code == 3
+        written.append(capsys.readouterr())
+    assert written[0] == written[1]
+    assert "kgroup: damaged or undecodable places: 1" in written[0].err
