@@ -1,6 +1,6 @@
 """One look at all groups: what `lag-report` asks of logs or a cluster, once or again and again."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -13,9 +13,9 @@ from kgroup.cli.lag_proof import ProofReader
 from kgroup.cli.lag_status import StatusJudge
 from kgroup.cli.lag_time import TimeColumns, time_columns
 from kgroup.cli.lag_windows import Windows
-from kgroup.cli.names_asked import matches_any
+from kgroup.cli.names_asked import matches_any, nothing_matches
 from kgroup.cli.progress import byte_progress
-from kgroup.errors import SourceError, did_you_mean
+from kgroup.errors import SourceError
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_looks import LagLooks
 from kgroup.group.lag_rules import RuleSet, rules_named
@@ -190,10 +190,12 @@ def take_look(
 
     inputs = gather(scanned.newest, logs.sources, question.log_ends, is_wanted, logs.listing)
     if question.groups and not inputs.groups and not inputs.commits.num_rows:
-        raise _not_here("group here", question.groups, groups, "--group")
+        otherwise = "; leave out --group to see all"
+        raise SourceError(nothing_matches("group", question.groups, groups, otherwise))
     if question.topics and not any(_chosen(inputs, question)):
-        kind = "topic of these groups" if question.groups else "topic here"
-        raise _not_here(kind, question.topics, {row.topic for row in inputs.rows()}, "--topic")
+        names = {row.topic for row in inputs.rows()}
+        otherwise, among = "; leave out --topic to see all", "of these groups" if question.groups else "here"
+        raise SourceError(nothing_matches("topic", question.topics, names, otherwise, among))
     if looks is not None:
         looks.add(_chosen(inputs, question), now_ms)
     windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
@@ -262,11 +264,6 @@ def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
     if not patterns:
         return lambda name: True
     return lambda name: matches_any(name, patterns)
-
-
-def _not_here(kind: str, patterns: Sequence[str], names: Iterable[str], option: str) -> SourceError:
-    hint = did_you_mean(patterns[0], sorted(names)) or f"; leave out {option} to see all"
-    return SourceError(f"no {kind} matches {' or '.join(patterns)}{hint}")
 
 
 def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:

@@ -50,13 +50,13 @@ class Present:
         clock_ms = int(time.time() * 1000)
         look_ms = clock_ms if now_ms is None else now_ms
         as_of_ms, remarks = look_ms, list[str]()
+        passes_judgement = self.question.rules is not None or self.question.findings
         if now_ms is None and logs.cluster is None:
             as_of_ms, told = judged_at(scanned.newest, clock_ms)
-            if self.question.rules is not None or self.question.findings:
+            if passes_judgement:
                 look_ms, remarks = as_of_ms, told
-        newest_ms = newest_time(scanned.newest)
-        goes_on = now_ms is not None and newest_ms is not None and newest_ms > now_ms
-        if goes_on and (self.question.rules is not None or self.question.findings):
+        goes_on = now_ms is not None and (newest_time(scanned.newest) or now_ms) > now_ms
+        if goes_on and passes_judgement:
             remarks.append("the log goes on after --now: statuses and findings go by all of it")
         look = take_look(self.question, logs, scanned, look_ms)
         if self.question.findings:

@@ -24,8 +24,10 @@ def without_match(asked: Iterable[str], names: Collection[str]) -> list[str]:
     return [one for one in dict.fromkeys(asked) if not any(matches_any(name, [one]) for name in names)]
 
 
-def nothing_matches(kind: str, unmatched: Sequence[str], names: Iterable[str], otherwise: str = "") -> str:
+def nothing_matches(
+    kind: str, unmatched: Sequence[str], names: Iterable[str], otherwise: str = "", among: str = "here"
+) -> str:
     """`no group here matches order-app; did you mean orders-app?`; `otherwise` where no name is near."""
     known = sorted(names)
     hint = next(filter(None, (did_you_mean(one, known) for one in unmatched)), otherwise)
-    return f"no {kind} here matches {' or '.join(unmatched)}{hint}"
+    return f"no {kind} {among} matches {' or '.join(unmatched)}{hint}"
