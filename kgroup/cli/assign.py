@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from kgroup.cli.complete_names import complete_groups
 from kgroup.cli.example import Example
 from kgroup.cli.options import Connection, Output, Paths, Quiet
 from kgroup.cli.say import say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
@@ -56,113 +54,105 @@ def assign(
     connection: Connection,
     members: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--members",
             metavar="ID,... | N",
             help="The members in the order in which they join, with all topics; or how many: c1 to cN.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--topic",
             metavar="TOPIC:N",
             help="A topic and its number of partitions, over what is known of a recorded group; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     input_file: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--input",
             metavar="FILE",
             help="A group in JSON or YAML, - for standard input; its form is above.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     log_dirs: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--log-dir",
             metavar="PATH",
             help="Another way to give a PATH; repeatable.",
             hidden=True,  # from when assign took no PATH as the other commands do
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     log_ends: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--log-ends",
             metavar="FILE",
             help="With PATH: partition counts from a file as for lag-report.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--group",
             metavar="NAME",
             autocompletion=complete_groups,
             help="The group to take from PATH or --bootstrap-server.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     assignors: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
             " simple of share groups. By default the log's, else range. Repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     kafka_version: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--kafka-version",
             metavar="VERSION",
             help="2.4 for the answers of the clients of Kafka 2.4; by default 4.3, as 3.9 answers.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     then: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--then",
             metavar="STEP",
             help="A further rebalance after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
             " or 'grow TOPIC:N'; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option(
+        option(
             "--compare",
             help="Put assignors side by side, all unless --assignor names some.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False,
     output: Output,
     quiet: Quiet = False,
     strict: Annotated[
         bool,
-        typer.Option(
+        option(
             "--strict",
             help="Exit with status 3 if an answer is flawed, or Kafka would give none.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
 ) -> None:

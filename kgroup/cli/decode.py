@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.say import say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
 
@@ -84,112 +82,96 @@ def decode(
     source: Source,
     topics_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--topics-file",
             metavar="FILE",
             help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
             " known without.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     groups: Groups = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--topic",
             metavar="NAME[:N,...]",
             autocompletion=complete_topics,
             help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option(
+        option(
             "--partition",
             metavar="N",
             min=0,
             help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     types: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--type",
             metavar="TYPE",
             help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
             " control, undecoded or empty-batch; repeatable.",
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--since",
             metavar="TIME",
             help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     until: Annotated[
-        str | None,
-        typer.Option(
-            "--until",
-            metavar="TIME",
-            help="Before this time.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
+        str | None, option("--until", metavar="TIME", help="Before this time.", section=Section.SELECTION)
     ] = None,
     from_offset: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--from-offset",
             metavar="N",
             min=0,
             help="From this offset of the log on.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     to_offset: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--to-offset",
             metavar="N",
             min=0,
             help="Up to this offset, it included.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     tombstones: Annotated[
-        bool,
-        typer.Option(
-            "--tombstones",
-            help="Only deletions.",
-            rich_help_panel=Section.SELECTION,
-        ),
+        bool, option("--tombstones", help="Only deletions.", section=Section.SELECTION)
     ] = False,
     latest: Annotated[
         bool,
-        typer.Option(
+        option(
             "--latest",
             help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
             " commits of aborted or open transactions. --until and --to-offset say when.",
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = False,
     output: Output,
     follow: Annotated[
         bool,
-        typer.Option(
+        option(
             "--follow",
             help="With --bootstrap-server: go on with new records as they are written.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
     quiet: Quiet = False,

@@ -10,7 +10,7 @@ import typer
 from kgroup.cli.example import Example
 from kgroup.cli.options import Connection, Output, Quiet, Strict
 from kgroup.cli.say import fail_if_strict, say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
 from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
@@ -65,44 +65,42 @@ def find_coordinator(
     connection: Connection,
     sources: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--from",
             metavar="PATH",
             help="Also take every group found in these logs of the offsets topic; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
         ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--partitions",
             metavar="N",
             min=1,
             max=2**31 - 1,
             help="How many partitions the offsets topic has: by default 50, or 16 by Redpanda's rule.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     rule: Annotated[
         HashRule,
-        typer.Option(
+        option(
             "--rule",
             metavar="RULE",
             help="Who places the groups: kafka or redpanda.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
+            show_default=True,
         ),
     ] = HashRule.KAFKA,
     reverse: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--reverse",
             metavar="PARTITION",
             min=0,
             help="Of all these groups, list those that live on this partition.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     output: Output,

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Final
 
-import typer
-
 from kgroup.cli.complete_names import complete_topics
 from kgroup.cli.example import Example
 from kgroup.cli.join_events import MemberEvents
 from kgroup.cli.options import ClientProperties, CommandConfig, Quiet
 from kgroup.cli.say import say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member_calls import Node
@@ -52,125 +50,115 @@ def join(
     *,
     bootstrap_server: Annotated[
         str,
-        typer.Option(
+        option(
             "-b",
             "--bootstrap-server",
             metavar="HOST:PORT,...",
             help="The cluster.",
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
+            show_default=True,
         ),
     ] = "127.0.0.1:9092",
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
     group: Annotated[
-        str,
-        typer.Option(
-            "--group",
-            metavar="GROUP",
-            help="The group to join.",
-            rich_help_panel=Section.SELECTION,
-        ),
+        str, option("--group", metavar="GROUP", help="The group to join.", section=Section.SELECTION)
     ],
     topics: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--topic",
             metavar="TOPIC",
             autocompletion=complete_topics,
             help="Subscribe to this topic; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     pattern: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--pattern",
             metavar="REGEX",
             help="Subscribe to every topic whose whole name matches, instead of --topic.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
+            section=Section.SELECTION,
         ),
     ] = None,
     members: Annotated[
         int,
-        typer.Option(
+        option(
             "--members",
             metavar="N",
             min=1,
             max=1000,
             help="How many members.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
+            show_default=True,
         ),
     ] = 1,
     assignors: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
             "Without: range and cooperative-sticky, as in Kafka's own consumer.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     start: Annotated[
         OffsetReset | None,
-        typer.Option(
+        option(
             "--from",
             metavar="WHERE",
             help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
             "auto.offset.reset says, or latest.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     group_instance_id: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--group-instance-id",
             metavar="ID",
             help="Be a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     client_id: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--client-id",
             metavar="ID",
             help="Name for the brokers. Without: consumer-GROUP-1, ...",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     trace: Annotated[
         bool,
-        typer.Option(
+        option(
             "--trace",
             help="Print every request and response with its fields and bytes.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False,
     output_format: Annotated[
         OutputFormat,
-        typer.Option(
+        option(
             "-o",
             "--format",
             metavar="FORMAT",
             help="table, which is lines of text, or jsonl: what has no end has no other.",
-            rich_help_panel=Section.OUTPUT,
+            section=Section.OUTPUT,
+            show_default=True,
         ),
     ] = OutputFormat.TABLE,
     duration: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--for",
             metavar="DURATION",
             help="Leave after this time, like 30s or 5m.",
-            show_default=False,
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = None,
     quiet: Quiet = False,

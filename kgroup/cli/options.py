@@ -13,7 +13,7 @@ import typer
 
 from kgroup.cli.bundle import Bundle
 from kgroup.cli.complete_names import complete_groups, complete_topics
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
 
@@ -31,33 +31,30 @@ Paths = Annotated[
 ]
 BootstrapServer = Annotated[
     str | None,
-    typer.Option(
+    option(
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT,...",
         help="Ask this cluster instead of reading files.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 CommandConfig = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--command-config",
         metavar="FILE",
         help="Java client properties for the connection: security.protocol, sasl.*, ssl.*.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 ClientProperties = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "-X",
         metavar="KEY=VALUE",
         help="One client property, over what --command-config says; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 
@@ -112,55 +109,43 @@ Source = Annotated[Given, Bundle(given)]
 # What of it is wanted.
 Groups = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--group",
         metavar="NAME",
         autocompletion=complete_groups,
         help="Only this group, or all that match a pattern; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SELECTION,
+        section=Section.SELECTION,
     ),
 ]
 Topics = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--topic",
         metavar="NAME",
         autocompletion=complete_topics,
         help="Only this topic, or all that match a pattern; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SELECTION,
+        section=Section.SELECTION,
     ),
 ]
 
 # In which form it is shown, and where.
 Format = Annotated[
     OutputFormat,
-    typer.Option(
+    option(
         "-o",
         "--format",
         metavar="FORMAT",
         help="table, json, jsonl, csv or parquet.",
-        rich_help_panel=Section.OUTPUT,
+        section=Section.OUTPUT,
+        show_default=True,
     ),
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, not to the screen.",
-        show_default=False,
-        rich_help_panel=Section.OUTPUT,
-    ),
+    option("--output", metavar="FILE", help="Write to FILE, not to the screen.", section=Section.OUTPUT),
 ]
 NoHeaders = Annotated[
-    bool,
-    typer.Option(
-        "--no-headers",
-        help="Leave out the headings of tables and CSV.",
-        rich_help_panel=Section.OUTPUT,
-    ),
+    bool, option("--no-headers", help="Leave out the headings of tables and CSV.", section=Section.OUTPUT)
 ]
 
 
@@ -175,18 +160,15 @@ Output = Annotated[OutputOptions, Bundle(_output)]
 # How the command behaves.
 Quiet = Annotated[
     bool,
-    typer.Option(
-        "-q",
-        "--quiet",
-        help="Only results and errors: no notes, no progress.",
-        rich_help_panel=Section.BEHAVIOUR,
+    option(
+        "-q", "--quiet", help="Only results and errors: no notes, no progress.", section=Section.BEHAVIOUR
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
+    option(
         "--strict",
         help="Exit with status 3 if anything read was damaged or undecodable.",
-        rich_help_panel=Section.BEHAVIOUR,
+        section=Section.BEHAVIOUR,
     ),
 ]

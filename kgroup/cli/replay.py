@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
 from kgroup.cli.say import fail_if_strict, say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.report.emit import OutputFormat, emit
 
 if TYPE_CHECKING:
@@ -42,41 +40,26 @@ def replay(
     groups: Groups = None,
     events: Annotated[
         bool,
-        typer.Option(
-            "--events",
-            help="A row for each event instead of each generation.",
-            rich_help_panel=Section.SHOWN,
-        ),
+        option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
     ] = False,
     output: Output,
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Also write a page for a browser to FILE.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+        option(
+            "--html", metavar="FILE", help="Also write a page for a browser to FILE.", section=Section.OUTPUT
         ),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(
-            "--svg",
-            metavar="FILE",
-            help="Also write a still picture to FILE.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
-        ),
+        option("--svg", metavar="FILE", help="Also write a still picture to FILE.", section=Section.OUTPUT),
     ] = None,
     png: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--png",
             metavar="FILE",
             help="The same as PNG; needs pip install 'kgroup[png]'.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+            section=Section.OUTPUT,
         ),
     ] = None,
     quiet: Quiet = False,

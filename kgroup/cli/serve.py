@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from kgroup.broker.settings import PROPERTIES, BrokerSettings, from_properties, read_properties, unused
 from kgroup.cli.example import Example
 from kgroup.cli.say import say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import InputError, SourceError, misspelt
 from kgroup.java_properties import decoded
 from kgroup.net.control import ControlServer, control_path
@@ -41,97 +39,95 @@ def serve(
     *,
     listen: Annotated[
         str,
-        typer.Option(
+        option(
             "--listen",
             metavar="HOST:PORT",
             help="Address of the first node; the others take the ports after it. Port 0: free ports.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
+            show_default=True,
         ),
     ] = "127.0.0.1:9092",
     nodes: Annotated[
         int,
-        typer.Option(
+        option(
             "--nodes",
             metavar="N",
             min=1,
             max=100,
             help="How many brokers.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
+            show_default=True,
         ),
     ] = 1,
     data_dir: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--data-dir",
             metavar="DIR",
             help="Keep topics, commits and groups here, as Kafka's own segment files. Without: in memory.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     properties_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--properties",
             metavar="FILE",
             help="Broker settings by Kafka's names, as in server.properties.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--property",
             metavar="NAME=VALUE",
             help="One broker setting, over what --properties says; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--topic",
             metavar="NAME[:PARTITIONS]",
             help="Make this topic if it is not there; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     fsync: Annotated[
         bool,
-        typer.Option(
+        option(
             "--fsync",
             help="Answer only when records are on the disk itself. Without: in the file, which survives a "
             "kill of the process but not a loss of power.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
     insecure: Annotated[
         bool,
-        typer.Option(
+        option(
             "--insecure",
             help="Listen on an address that other machines reach, without authentication and encryption.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
     quiet: Annotated[
         bool,
-        typer.Option(
+        option(
             "-q",
             "--quiet",
             help="No status line on the terminal, only warnings and errors.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
     verbose: Annotated[
         bool,
-        typer.Option(
+        option(
             "-v",
             "--verbose",
             help="Name settings without effect and connections that were closed.",
-            rich_help_panel=Section.BEHAVIOUR,
+            section=Section.BEHAVIOUR,
         ),
     ] = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 from kgroup.cli.app import CommandHelp
 from kgroup.cli.example import Example
 from kgroup.cli.options import Output, Quiet
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.errors import InputError
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, emit
 
@@ -68,151 +68,126 @@ def simulate(
     ] = None,
     members: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--members",
             metavar="NAME,... | N",
             help="Without SCENARIO: the members, or how many: c1 to cN. By default 3.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     partitions: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--partitions",
             metavar="N",
             min=1,
             max=10_000,
             help="Without SCENARIO: the partitions of the topic t. By default 12.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--rate",
             metavar="R",
             min=0,
             max=1e6,
             help="Without SCENARIO: records per second that come in. By default 10.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     nodes: Annotated[
         int | None,
-        typer.Option(
-            "--nodes",
-            metavar="N",
-            min=1,
-            max=100,
-            help="Brokers. By default 3.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
+        option("--nodes", metavar="N", min=1, max=100, help="Brokers. By default 3.", section=Section.SETUP),
     ] = None,
     assignors: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
             " repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     at: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--at",
             metavar="TIME FAULT",
             help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are above.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     duration: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--for",
             metavar="DURATION",
             help="How long to play before the faults end. By default the scenario's, or a minute more than"
             " the last --at.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
+        option(
             "--seed",
             metavar="N",
             min=0,
             help="What chance is drawn from.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
+            show_default=True,
         ),
     ] = 0,
     seeds: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--seeds",
             metavar="N",
             min=1,
             max=_SEEDS_MAX,
             help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
             " another small world for each seed.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     list_: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            help="List the scenarios that come with kgroup.",
-            rich_help_panel=Section.SHOWN,
-        ),
+        bool, option("--list", help="List the scenarios that come with kgroup.", section=Section.SHOWN)
     ] = False,
     compare: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--compare",
             metavar="DESIGN,...",
             help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
             " zookeeper (Kafka 0.8's consumer), or assignors.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None,
     explain: Annotated[
         bool,
-        typer.Option(
+        option(
             "--explain",
             help="Tell every step, and why it is taken, before the result.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False,
     output: Output,
     log_dir: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--log-dir",
             metavar="DIR",
             help="Keep the brokers' logs as real segment files in this new or empty folder.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+            section=Section.OUTPUT,
         ),
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="Write every event to FILE as JSON lines.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+        option(
+            "--trace", metavar="FILE", help="Write every event to FILE as JSON lines.", section=Section.OUTPUT
         ),
     ] = None,
     quiet: Quiet = False,
@@ -245,16 +220,16 @@ def simulate(
     if list_:
         _list(output)
         return
-    for option, given in (
+    for name, given in (
         ("--compare", compare),
         ("--explain", explain),
         ("--log-dir", log_dir),
         ("--trace", trace),
     ):
         if given and seeds is not None:
-            raise InputError(f"{option} is for a single seed: leave out --seeds, and give --seed")
-        if given and compare is not None and option in ("--log-dir", "--trace"):
-            raise InputError(f"{option} is for a single run: leave out --compare")
+            raise InputError(f"{name} is for a single seed: leave out --seeds, and give --seed")
+        if given and compare is not None and name in ("--log-dir", "--trace"):
+            raise InputError(f"{name} is for a single run: leave out --compare")
     if explain and output.format is not OutputFormat.TABLE:
         raise InputError(
             f"--explain is text: leave out -o {output.format.value}; --trace FILE has the events"

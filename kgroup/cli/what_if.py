@@ -4,13 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from kgroup.cli.example import Example
 from kgroup.cli.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.progress import byte_progress
 from kgroup.cli.say import fail_if_strict, say
-from kgroup.cli.section import Section
+from kgroup.cli.section import Section, option
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, did_you_mean
 from kgroup.report.emit import OutputFormat, emit
@@ -51,81 +49,70 @@ def what_if(
     groups: Groups = None,
     assignor: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
             " protocol. By default the recorded one.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--protocol",
             metavar="NAME",
             help="eager, cooperative or consumer, with its usual assignor where the recorded one is of"
             " another.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     static: Annotated[
         bool,
-        typer.Option(
+        option(
             "--static",
             help="Every member has a group.instance.id, and keeps it over restarts.",
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = False,
     session_timeout: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--session-timeout",
             metavar="DURATION",
             help="The session timeout of every member: 30s, 2m.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     members: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--members",
             metavar="+N",
             help="N more members, there whenever the group is.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     partitions: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--partitions",
             metavar="TOPIC=N",
             help="The topic has N partitions from the beginning; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     pause: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--pause",
             metavar="DURATION",
             help="How long each rebalance stops what it stops, on both sides; by default what commits tell.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
+            section=Section.SETUP,
         ),
     ] = None,
     rounds: Annotated[
-        bool,
-        typer.Option(
-            "--rounds",
-            help="A row for each rebalance of both sides.",
-            rich_help_panel=Section.SHOWN,
-        ),
+        bool, option("--rounds", help="A row for each rebalance of both sides.", section=Section.SHOWN)
     ] = False,
     output: Output,
     quiet: Quiet = False,
