@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+from kgroup.cli.option_checks import OneOf, check_options
 from kgroup.cli.section import Section, option
 from kgroup.errors import InputError
 
 DEFAULT_MASTER: Final = "local[*]"
+
+ONE_ADDRESS: Final = (OneOf(options=("--master", "--remote"), several="give --master or --remote, not both"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,9 @@ def spark_options(
 
 
 def _address(master: str | None, remote: str | None) -> str:
+    check_options(ONE_ADDRESS, {"--master": master is not None, "--remote": remote is not None})
     if remote is None:
         return master or DEFAULT_MASTER
-    if master is not None:
-        raise InputError("give --master or --remote, not both")
     if not remote.startswith("sc://"):
         raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
     return remote

@@ -7,20 +7,28 @@ type, and a section, which says where in the help it stands.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.cli.bundle import Bundle
 from kgroup.cli.complete_names import complete_groups, complete_topics
+from kgroup.cli.option_checks import OneOf, check_options
 from kgroup.cli.section import Section, option
-from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 if TYPE_CHECKING:
     from kgroup.net.properties import ConnectionOptions
 
 # A source is given in the same way everywhere: paths, or a cluster.
+ONE_SOURCE: Final = (
+    OneOf(
+        options=("PATH", "--bootstrap-server"),
+        none="no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
+        " or a cluster with --bootstrap-server",
+        several="give PATHs or --bootstrap-server, not both",
+    ),
+)
 Paths = Annotated[
     list[str] | None,
     typer.Argument(
@@ -94,13 +102,7 @@ class Given:
 
 def given(*, paths: Paths = None, connection: Connection) -> Given:
     """The source. Raises InputError unless there are either paths or a cluster."""
-    if not paths and connection is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and connection is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
+    check_options(ONE_SOURCE, {"PATH": paths, "--bootstrap-server": connection})
     return Given(paths=tuple(paths or ()), connection=connection)
 
 
