@@ -2,17 +2,17 @@
 
 import gc
 import re
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from kgroup.cli.app import CommandHelp
+from kgroup.cli.bundle import Bundle
 from kgroup.cli.example import Example
+from kgroup.cli.option_checks import check_options, given_options
 from kgroup.cli.options import Output, Quiet
-from kgroup.cli.section import Section, option
-from kgroup.errors import InputError
-from kgroup.report.emit import Column, OutputFormat, OutputOptions, emit
+from kgroup.cli.simulate_options import RULES, Flags, Kept, ScenarioName, Seeds, Shown
+from kgroup.report.emit import Column, OutputOptions, emit
 
 EXAMPLES: Final = (
     Example(
@@ -31,7 +31,6 @@ EXAMPLES: Final = (
         'kgroup simulate gc-pause --log-dir "$(mktemp -d)"',
     ),
 )
-_SEEDS_MAX: Final = 1_000_000
 _ONLY_A_TIME: Final = re.compile(r"\S+")
 
 
@@ -58,138 +57,13 @@ COMMAND_CLASS: Final = SimulateCommand
 
 def simulate(
     *,
-    scenario: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SCENARIO",
-            help="A scenario that comes with kgroup (--list), or a file: kgroup-scenario(5).",
-            show_default=False,
-        ),
-    ] = None,
-    members: Annotated[
-        str | None,
-        option(
-            "--members",
-            metavar="NAME,... | N",
-            help="Without SCENARIO: the members, or how many: c1 to cN. By default 3.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    partitions: Annotated[
-        int | None,
-        option(
-            "--partitions",
-            metavar="N",
-            min=1,
-            max=10_000,
-            help="Without SCENARIO: the partitions of the topic t. By default 12.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    rate: Annotated[
-        float | None,
-        option(
-            "--rate",
-            metavar="R",
-            min=0,
-            max=1e6,
-            help="Without SCENARIO: records per second that come in. By default 10.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    nodes: Annotated[
-        int | None,
-        option("--nodes", metavar="N", min=1, max=100, help="Brokers. By default 3.", section=Section.SETUP),
-    ] = None,
-    assignors: Annotated[
-        list[str] | None,
-        option(
-            "--assignor",
-            metavar="NAME",
-            help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
-            " repeatable.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        option(
-            "--at",
-            metavar="TIME FAULT",
-            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are above.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        option(
-            "--for",
-            metavar="DURATION",
-            help="How long to play before the faults end. By default the scenario's, or a minute more than"
-            " the last --at.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        option(
-            "--seed",
-            metavar="N",
-            min=0,
-            help="What chance is drawn from.",
-            section=Section.SETUP,
-            show_default=True,
-        ),
-    ] = 0,
-    seeds: Annotated[
-        int | None,
-        option(
-            "--seeds",
-            metavar="N",
-            min=1,
-            max=_SEEDS_MAX,
-            help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
-            " another small world for each seed.",
-            section=Section.SETUP,
-        ),
-    ] = None,
-    list_: Annotated[
-        bool, option("--list", help="List the scenarios that come with kgroup.", section=Section.SHOWN)
-    ] = False,
-    compare: Annotated[
-        str | None,
-        option(
-            "--compare",
-            metavar="DESIGN,...",
-            help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
-            " zookeeper (Kafka 0.8's consumer), or assignors.",
-            section=Section.SHOWN,
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        option(
-            "--explain",
-            help="Tell every step, and why it is taken, before the result.",
-            section=Section.SHOWN,
-        ),
-    ] = False,
+    context: typer.Context,
+    scenario: ScenarioName = None,
+    flags: Annotated[Flags, Bundle(Flags)],
+    seeds: Annotated[Seeds, Bundle(Seeds)],
+    shown: Annotated[Shown, Bundle(Shown)],
     output: Output,
-    log_dir: Annotated[
-        Path | None,
-        option(
-            "--log-dir",
-            metavar="DIR",
-            help="Keep the brokers' logs as real segment files in this new or empty folder.",
-            section=Section.OUTPUT,
-        ),
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        option(
-            "--trace", metavar="FILE", help="Write every event to FILE as JSON lines.", section=Section.OUTPUT
-        ),
-    ] = None,
+    kept: Annotated[Kept, Bundle(Kept)],
     quiet: Quiet = False,
 ) -> None:
     """Play brokers and members on a virtual clock.
@@ -217,54 +91,32 @@ def simulate(
       grow TOPIC to PARTITIONS            move GROUP
     coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
     """
-    if list_:
+    if shown.listing:
         _list(output)
         return
-    for name, given in (
-        ("--compare", compare),
-        ("--explain", explain),
-        ("--log-dir", log_dir),
-        ("--trace", trace),
-    ):
-        if given and seeds is not None:
-            raise InputError(f"{name} is for a single seed: leave out --seeds, and give --seed")
-        if given and compare is not None and name in ("--log-dir", "--trace"):
-            raise InputError(f"{name} is for a single run: leave out --compare")
-    if explain and output.format is not OutputFormat.TABLE:
-        raise InputError(
-            f"--explain is text: leave out -o {output.format.value}; --trace FILE has the events"
-        )
+    check_options(RULES, given_options(context))
     # A world makes small values by the million and hardly any cycle: look for garbage less often.
     gc.set_threshold(50_000, 10, 10)
     from kgroup.cli.simulate_play import Playing, play_designs, play_once, play_seeds
-    from kgroup.cli.simulate_scenario import SWARM, Flags, chosen_scenario, compared_designs
+    from kgroup.cli.simulate_scenario import SWARM, chosen_scenario, compared_designs
 
-    flags = Flags(
-        members=members,
-        partitions=partitions,
-        rate=rate,
-        nodes=nodes,
-        assignors=assignors or (),
-        at=at or (),
-        duration=duration,
-    )
-    if scenario is None and seeds is not None and flags == Flags():
+    if scenario is None and seeds.count is not None and flags == Flags():
         scenario = SWARM
-    chosen = chosen_scenario(scenario, flags, seed)
+    chosen = chosen_scenario(scenario, flags, seeds.first)
     playing = Playing(
         name=SWARM if scenario == SWARM else chosen.name,
         scenario=chosen,
-        seed=seed,
+        seed=seeds.first,
         output=output,
         quiet=quiet,
-        explain=explain,
+        explain=shown.explain,
     )
-    if seeds is not None:
-        play_seeds(playing, seeds, lambda seed: chosen_scenario(scenario, flags, seed))
-    elif compare is not None:
-        play_designs(playing, compared_designs(compare))
+    if seeds.count is not None:
+        play_seeds(playing, seeds.count, lambda seed: chosen_scenario(scenario, flags, seed))
+    elif shown.compare is not None:
+        play_designs(playing, compared_designs(shown.compare))
     else:
-        play_once(playing, log_dir, trace)
+        play_once(playing, kept.log_dir, kept.trace)
 
 
 def _list(output: OutputOptions) -> None:

@@ -1,11 +1,13 @@
 """The scenario that a command line asks for: shipped, from a file, or from flags; and how it is played."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import Storage
+from kgroup.cli.option_checks import check_options
+from kgroup.cli.simulate_options import OF_A_SCENARIO, Flags
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.actions import parse_fault
@@ -30,35 +32,24 @@ ZOOKEEPER: Final = "zookeeper"
 _ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """What the command line says of the scenario; None or empty: nothing."""
-
-    members: str | None = None
-    partitions: int | None = None
-    rate: float | None = None
-    nodes: int | None = None
-    assignors: Sequence[str] = ()
-    at: Sequence[str] = ()
-    duration: str | None = None
-
-
 def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
     """The scenario for this seed; only SWARM has another one for each.
 
     Raises InputError or SourceError that says what makes no sense.
     """
-    faults = tuple(_faults(flags.at))
+    faults = tuple(_faults(flags.at or ()))
     if name is None:
         scenario = _from_flags(flags, faults)
     else:
-        for flag, given in (
-            ("--members", flags.members),
-            ("--partitions", flags.partitions),
-            ("--rate", flags.rate),
-        ):
-            if given is not None:
-                raise InputError(f"{flag}: the scenario '{name}' says that already")
+        check_options(
+            OF_A_SCENARIO,
+            {
+                "--members": flags.members is not None,
+                "--partitions": flags.partitions is not None,
+                "--rate": flags.rate is not None,
+                "SCENARIO": name,
+            },
+        )
         scenario = draw_scenario(seed) if name == SWARM else load_scenario(name)
         scenario = replace(scenario, faults=(*scenario.faults, *faults))
         if flags.nodes is not None:
