@@ -2,14 +2,29 @@
 
 import pytest
 
-from kgroup.cli import lag_checks, lag_spark_options, options
+from kgroup.cli import (
+    assign_options,
+    decode_options,
+    find_coordinator_options,
+    join_options,
+    lag_checks,
+    lag_spark_options,
+    options,
+    simulate_options,
+    what_if_options,
+)
 from kgroup.cli.app import load_command
 from kgroup.cli.option_checks import Clash, Needs, OneOf, Rule, check_options, given_options
 from kgroup.errors import InputError
 
 TABLES = {
-    "decode": options.ONE_SOURCE,
+    "assign": assign_options.RULES,
+    "decode": (*decode_options.RULES, *options.ONE_SOURCE),
+    "find-coordinator": find_coordinator_options.RULES,
+    "join": join_options.RULES,
     "lag-report": (*lag_checks.RULES, *lag_spark_options.ONE_ADDRESS),
+    "simulate": (*simulate_options.RULES, *simulate_options.OF_A_SCENARIO),
+    "what-if": what_if_options.RULES,
 }
 RULES = [(command, rule) for command, rules in TABLES.items() for rule in rules]
 
@@ -70,6 +85,30 @@ def test_a_rule_that_is_broken_is_said(command: str, rule: Rule) -> None:
 
 def test_no_options_at_all_are_fine() -> None:
     lag_checks.check_options({})
+    check_options(simulate_options.RULES, {"--compare": None, "--seeds": None, "--explain": False})
+
+
+def test_the_first_rule_that_is_broken_is_the_one_that_is_said() -> None:
+    given = {"--trace": "t", "--log-dir": "d", "--compare": "eager"}
+    with pytest.raises(InputError, match=r"^--log-dir is for a single run"):
+        check_options(simulate_options.RULES, given)
+    with pytest.raises(InputError, match=r"^--compare is for a single seed"):
+        check_options(simulate_options.RULES, {**given, "--seeds": 2})
+
+
+def test_an_empty_text_asks_for_nothing_but_is_there() -> None:
+    check_options(simulate_options.RULES, {"--compare": "", "--seeds": 2})
+    with pytest.raises(InputError, match="leave out --compare"):
+        check_options(simulate_options.RULES, {"--compare": "", "--trace": "t"})
+    lag_checks.check_options(lag_checks.given_options(context("lag-report", "--explain", "", "--topic", "t")))
+
+
+def test_a_sentence_may_name_the_value_and_the_options_that_are_given() -> None:
+    given = given_options(context("simulate", "--explain", "-o", "csv"))
+    with pytest.raises(InputError, match=r"^--explain is text: leave out -o csv;"):
+        check_options(simulate_options.RULES, given)
+    with pytest.raises(InputError, match=r"; not --members and PATH$"):
+        check_options(assign_options.RULES, {"PATH": ["x"], "--input": "", "--members": "3"})
 
 
 def test_given_is_what_is_not_at_its_default() -> None:
