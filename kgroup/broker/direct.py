@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgroup.assignors.model import group_by_topic
 from kgroup.broker.coordination import ask_coordinator
 from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
 from kgroup.broker.fetching import FetchPart, WaitingFetch
@@ -20,6 +19,7 @@ from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit
 from kgroup.log.batch import Batch, LogRecord, decode_batch
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import group_by_topic
 
 if TYPE_CHECKING:
     from kgroup.broker.node import BrokerNode

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgroup.cli.lag_history_columns import COLUMNS, TABLE_COLUMNS
-from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
+from kgroup.cli.lag_history_rows import AskedEnds, History, batches_of
 from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
 from kgroup.cli.lag_spark import said_saved
 from kgroup.cli.names_asked import nothing_matches, without_match
@@ -26,6 +26,7 @@ from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
 from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_last import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
 from kgroup.report.emit_batches import emit_batches
 

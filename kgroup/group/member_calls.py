@@ -6,7 +6,6 @@ The group's own apis have their values in `requests.py`; here are the others tha
 from dataclasses import dataclass
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -20,6 +19,7 @@ from kgroup.group.requests import (
     SyncGroupResponse,
 )
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 
 EARLIEST_TIMESTAMP: Final = -2
 LATEST_TIMESTAMP: Final = -1

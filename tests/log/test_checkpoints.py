@@ -8,7 +8,6 @@ import pytest
 from kgroup.errors import SourceError
 from kgroup.log.checkpoints import (
     EpochStart,
-    TopicPartition,
     encode_leader_epochs,
     encode_offset_checkpoint,
     read_cluster_id,
@@ -17,6 +16,7 @@ from kgroup.log.checkpoints import (
     read_topic_id,
 )
 from kgroup.protocol.topic_id import topic_id_text
+from kgroup.protocol.topic_partition import TopicPartition
 from tests.log.truth import CAPTURES, FIXTURES, name_of
 
 CHECKPOINTS = sorted(path for capture in CAPTURES for path in capture.glob("*-offset-checkpoint"))
