@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.broker import direct
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.direct import DirectAnswer
+from kgroup.broker.dispatch import handle
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.wire import Call
@@ -67,7 +68,7 @@ class NodeHost(Process):
         if asked.frame is None and isinstance(asked.body, Metadata):
             self.answer(connection, asked, self._metadata(call, asked))
         elif asked.frame is not None:
-            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
             self._collect()
         else:
             assert isinstance(asked.body, direct.DirectRequest)
@@ -80,7 +81,7 @@ class NodeHost(Process):
         if known is None:
             write(asked, call.client_id)
             assert asked.frame is not None
-            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
             frame = self.node.answers.pop().frame
             assert frame is not None
             known = self._host.metadata[asked.body] = read_answer(asked, frame)
