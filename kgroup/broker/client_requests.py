@@ -19,9 +19,10 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kgroup.broker.fetching import READ_COMMITTED, READ_UNCOMMITTED
 from kgroup.errors import SourceError
 from kgroup.group.member_calls import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
     Fetch,
     FindCoordinator,
     ListOffsets,

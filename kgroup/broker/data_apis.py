@@ -7,12 +7,13 @@ from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.producer.produce import ProduceResponse
 
 from kgroup.broker import api_table as api
-from kgroup.broker.fetching import READ_COMMITTED, FetchPart, WaitingFetch
+from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.producers import AbortedTransaction
 from kgroup.broker.wire import Call, required
 from kgroup.errors import DecodeError, SourceError
+from kgroup.group.member_calls import READ_COMMITTED
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 

@@ -7,10 +7,10 @@ from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
 
 from kgroup.broker import api_table as api
-from kgroup.broker.fetching import READ_COMMITTED
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.wire import Call, required
+from kgroup.group.member_calls import READ_COMMITTED
 from kgroup.log.batch import decode_batch
 from kgroup.protocol.error_codes import ErrorCode
 

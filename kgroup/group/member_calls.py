@@ -24,6 +24,10 @@ from kgroup.protocol.topic_partition import TopicPartition
 EARLIEST_TIMESTAMP: Final = -2
 LATEST_TIMESTAMP: Final = -1
 
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+"""Isolation levels, as ListOffsets and Fetch carry them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
