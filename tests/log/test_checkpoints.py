@@ -16,7 +16,6 @@ from kgroup.log.checkpoints import (
     read_topic_id,
 )
 from kgroup.protocol.topic_id import topic_id_text
-from kgroup.protocol.topic_partition import TopicPartition
 from tests.log.truth import CAPTURES, FIXTURES, name_of
 
 CHECKPOINTS = sorted(path for capture in CAPTURES for path in capture.glob("*-offset-checkpoint"))
@@ -30,7 +29,7 @@ def test_high_watermarks_are_the_log_ends_that_the_broker_answered(capture: Path
     topics = json.loads((capture / "topics.json").read_text())["topics"]
     for topic, described in topics.items():
         for partition, answered in described["partitions"].items():
-            watermark = watermarks[TopicPartition(topic, int(partition))]
+            watermark = watermarks[topic, int(partition)]
             if described["internal"]:
                 assert watermark >= answered["logEnd"]
             else:
