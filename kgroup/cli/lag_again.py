@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
+from kgroup.cli.lag_look import LagQuestion, Look, scan_logs, take_look
 from kgroup.cli.live import KeptLog
+from kgroup.cli.opened import OpenedLogs
 from kgroup.group.lag_looks import LagLooks
 from kgroup.log.scan_growing import GrowingScan
 from kgroup.log.scanned import Scanned

@@ -8,7 +8,7 @@ from kgroup.cli.lag_serve import serve_metrics
 from kgroup.cli.lag_view_options import Views, parse_address, parse_seconds
 from kgroup.cli.lag_views import RowView
 from kgroup.cli.lag_watch import watch
-from kgroup.cli.options import Given
+from kgroup.cli.opened import Given
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 
