@@ -17,7 +17,7 @@ _REASONS_MAX: Final = 3
 
 @dataclass
 class Problems:
-    """Problems met so far. `say` hears of each damaged place at once, and of the first records of other kinds.
+    """Problems met so far. `say` hears of each damaged place, and of the first records of other kinds.
 
     `missing` says which names that were asked for are nowhere.
     """

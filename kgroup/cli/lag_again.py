@@ -1,6 +1,5 @@
 """Looks at the same logs or cluster again and again, for `--watch` and `--serve-metrics`."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -22,7 +21,7 @@ class RepeatedLooks:
         question: LagQuestion,
         paths: Sequence[str],
         connection: ConnectionOptions | None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._question = replace(question, quiet=True)  # a bar at each look would hide what is watched
         self._paths = paths
