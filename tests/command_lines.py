@@ -33,6 +33,9 @@ SURROUNDINGS = {
     "TERM": "dumb",
     "TZ": "UTC",
 }
+MEASURED = re.compile(rb"^(kgroup_look_duration_seconds) \S+$", re.MULTILINE)
+"""The one figure in an answer that says how long it took."""
+
 AT_ONCE = 2
 LONGEST_S = 600
 SHOWN_OF_A_DIFFERENCE = 40
@@ -122,7 +125,10 @@ def record(folder: Path, *, spark: bool) -> int:
 
 
 def answer_of(line: CommandLine) -> bytes:
-    """The record of one line. Paths of the repository and of `{out}` stand in it by these names."""
+    """The record of one line.
+
+    In it the root of the repository is `{root}`, the folder for its files `{out}`, and `MEASURED` a word.
+    """
     with tempfile.TemporaryDirectory(prefix="kgroup-") as out:
         ended = subprocess.run(
             [sys.executable, "-m", "kgroup", *(word.replace("{out}", out) for word in line.arguments)],
@@ -137,7 +143,7 @@ def answer_of(line: CommandLine) -> bytes:
         parts = [f"$ {line.text}\n[{ended.returncode}]\n".encode()]
         parts += [_part("standard output", ended.stdout), _part("standard error", ended.stderr)]
         parts += [_part(f"{{out}}/{path.relative_to(out).as_posix()}", path.read_bytes()) for path in files]
-        whole = b"".join(parts)
+        whole = MEASURED.sub(rb"\1 {measured}", b"".join(parts))
         return whole.replace(out.encode(), b"{out}").replace(str(ROOT).encode(), b"{root}")
 
 
