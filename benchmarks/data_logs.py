@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from kgroup.log.batch import encode_batch
-from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.record import LogRecord
 from kgroup.log.scan_crc import crc32c
+from kgroup.protocol.topic_partition import TopicPartition
 
 _BASE_OFFSET_AT: Final = 0
 _CRC_AT: Final = 17
@@ -53,7 +53,7 @@ class DataLogWriter:
             padded[: len(batch)] = batch
             crc = int(crc32c(padded, _CRC_AT + 4, len(batch)))
             batch[_CRC_AT : _CRC_AT + 4] = np.frombuffer(crc.to_bytes(4, "big"), np.uint8)
-        folder = self._out / f"{place.topic}-{place.partition}"
+        folder = self._out / f"{place[0]}-{place[1]}"
         folder.mkdir(exist_ok=True)
         (folder / f"{_NAME}.log").write_bytes(batches.tobytes())
         return batches.size

@@ -40,9 +40,10 @@ from benchmarks.log_writer import (
     Tails,
     write_batches,
 )
-from kgroup.log.checkpoints import TopicPartition, encode_offset_checkpoint
+from kgroup.log.checkpoints import encode_offset_checkpoint
 from kgroup.log.compression import Codec, compress
 from kgroup.log.scan_crc import crc32c
+from kgroup.protocol.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -83,13 +84,13 @@ def make_log(options: Options) -> int:
         share = int(options.size * sum(_weight(group) for group in groups) / total)
         writer = _PartitionWriter(options, partition, groups, share)
         written += writer.write()
-        log_ends[TopicPartition(OFFSETS_TOPIC, partition)] = writer.log_end
+        log_ends[(OFFSETS_TOPIC, partition)] = writer.log_end
         writer.raise_log_ends(log_ends)
     if options.data_logs:
         writer_of_data = DataLogWriter(options.out, _START_MS, _DURATION_MS, options.seed)
-        for place, end in sorted(log_ends.items()):
-            if place.topic != OFFSETS_TOPIC:
-                writer_of_data.write(place, end)
+        for (topic, partition), end in sorted(log_ends.items()):
+            if topic != OFFSETS_TOPIC:
+                writer_of_data.write((topic, partition), end)
     _write_listing(options, fleet, log_ends)
     return written
 
@@ -141,7 +142,7 @@ class _PartitionWriter:
     def raise_log_ends(self, log_ends: dict[TopicPartition, int]) -> None:
         """Put the log ends of the data topics where the groups have committed, or behind."""
         for (topic, partition), committed in zip(self._keys, self._plan.committed.tolist(), strict=True):
-            key = TopicPartition(topic.name, partition)
+            key = (topic.name, partition)
             log_ends[key] = max(log_ends.get(key, 0), committed + committed % 1000)
 
     def _write_segment(self, log: BinaryIO, index: "_Index") -> int:
@@ -264,7 +265,7 @@ def _write_listing(options: Options, fleet: Fleet, log_ends: dict[TopicPartition
     for topic in (offsets, *sorted(fleet.topics, key=lambda topic: topic.name)):
         partitions = {}
         for partition in range(topic.partitions):
-            end = log_ends.setdefault(TopicPartition(topic.name, partition), 0)
+            end = log_ends.setdefault((topic.name, partition), 0)
             partitions[str(partition)] = {"logStart": 0, "logEnd": end, "leaderEpoch": 5}
         topics[topic.name] = {
             "topicId": _base64(topic.topic_id),

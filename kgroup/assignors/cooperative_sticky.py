@@ -7,7 +7,7 @@ out of the first answer. Its owner revokes it and joins again, and the next answ
 from collections.abc import Sequence
 
 from kgroup.assignors.leader_view import LeaderView, leader_view
-from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, Topic
 from kgroup.assignors.sticky import equal_subscriptions
 from kgroup.assignors.sticky_claims import Claim, settle
 from kgroup.assignors.sticky_equal import assign_equal
@@ -15,6 +15,7 @@ from kgroup.assignors.sticky_general import assign_general
 from kgroup.assignors.sticky_racks import sticky_racks
 from kgroup.errors import DecodeError
 from kgroup.protocol.sticky_user_data import decode_cooperative, encode_cooperative
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class CooperativeStickyAssignor:

@@ -3,9 +3,10 @@
 from collections import Counter
 from enum import StrEnum
 
-from kgroup.assignors.model import Assignment, TopicPartition
+from kgroup.assignors.model import Assignment
 from kgroup.assignors.plan import GroupPlan
 from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class Flaw(StrEnum):

@@ -10,18 +10,12 @@ from dataclasses import replace
 from kgroup.assignors.cooperative_sticky import changing_hands
 from kgroup.assignors.java_order import computed_order, hash_order, partition_hash, string_hash
 from kgroup.assignors.leader_view import LeaderView, by_instance_then_id, leader_view
-from kgroup.assignors.model import (
-    NO_GENERATION,
-    Assignment,
-    AssignorError,
-    GroupMember,
-    Topic,
-    TopicPartition,
-)
+from kgroup.assignors.model import NO_GENERATION, Assignment, AssignorError, GroupMember, Topic
 from kgroup.assignors.sticky import StickyAssignor, map_by_topic, remember, sticky_claim
 from kgroup.assignors.sticky_claims import Claim, Ownership
 from kgroup.assignors.sticky_general import GeneralGroup, balance_general
 from kgroup.assignors.sticky_racks import sticky_racks
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class RangeAssignor24:

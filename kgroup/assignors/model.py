@@ -13,9 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kgroup.errors import InputError, KgroupError
-
-# A topic name and a partition id: a plain tuple, as an assignment holds thousands of them.
-TopicPartition = tuple[str, int]
+from kgroup.protocol.topic_partition import TopicPartition
 
 # Member id -> partitions, in the order in which Kafka's own list holds them.
 Assignment = dict[str, list[TopicPartition]]
@@ -144,14 +142,3 @@ def require_distinct(members: Sequence[GroupMember] | Sequence[TargetMember]) ->
         if member.member_id in seen:
             raise InputError(f"member {member.member_id!r} is there twice")
         seen.add(member.member_id)
-
-
-def group_by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
-    """Partition ids by topic, topics in order of first appearance."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        if topic in by_topic:
-            by_topic[topic].append(number)
-        else:
-            by_topic[topic] = [number]
-    return by_topic

@@ -4,16 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import NAMESPACE_OID, uuid5
 
-from kgroup.assignors.model import (
-    NO_GENERATION,
-    Assignment,
-    GroupMember,
-    TargetMember,
-    Topic,
-    TopicPartition,
-    group_by_topic,
-)
+from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, TargetMember, Topic
 from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

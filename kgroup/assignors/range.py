@@ -16,7 +16,8 @@ from kgroup.assignors.leader_view import (
     rack_of,
     racks_of_partitions,
 )
-from kgroup.assignors.model import Assignment, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import Assignment, GroupMember, Topic
+from kgroup.protocol.topic_partition import TopicPartition
 
 # A filter of a topic's partition ids, for one member.
 Match = Callable[[int], bool]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from kgroup.assignors.java_order import sorted_strings
 from kgroup.assignors.leader_view import by_instance_then_id, leader_view
-from kgroup.assignors.model import Assignment, AssignorError, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import Assignment, AssignorError, GroupMember, Topic
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class RoundRobinAssignor:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from kgroup.assignors.cooperative_sticky import cooperative_claim
 from kgroup.assignors.leader_view import racks_of_partitions
-from kgroup.assignors.model import Assignment, GroupMember, TopicPartition
+from kgroup.assignors.model import Assignment, GroupMember
 from kgroup.assignors.plan import GroupPlan
 from kgroup.assignors.registry import Protocol
 from kgroup.assignors.sticky import sticky_claim
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,20 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from kgroup.assignors.java_order import computed_order, string_hash
 from kgroup.assignors.leader_view import LeaderView, leader_view
-from kgroup.assignors.model import (
-    NO_GENERATION,
-    Assignment,
-    GroupMember,
-    Topic,
-    TopicPartition,
-    group_by_topic,
-)
+from kgroup.assignors.model import NO_GENERATION, Assignment, GroupMember, Topic
 from kgroup.assignors.sticky_claims import Claim, settle
 from kgroup.assignors.sticky_equal import assign_equal
 from kgroup.assignors.sticky_general import assign_general
 from kgroup.assignors.sticky_racks import sticky_racks
 from kgroup.errors import DecodeError
 from kgroup.protocol.sticky_user_data import decode_sticky, encode_sticky
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 
 
 class StickyAssignor:

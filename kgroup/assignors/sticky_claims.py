@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kgroup.assignors.leader_view import LeaderView
-from kgroup.assignors.model import NO_GENERATION, TopicPartition
+from kgroup.assignors.model import NO_GENERATION
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

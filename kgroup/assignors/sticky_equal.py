@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from kgroup.assignors.java_order import sorted_strings, string_order, string_ranks
 from kgroup.assignors.leader_view import LeaderView
-from kgroup.assignors.model import Assignment, AssignorError, TopicPartition
+from kgroup.assignors.model import Assignment, AssignorError
 from kgroup.assignors.sticky_claims import Ownership, left_over
 from kgroup.assignors.sticky_racks import StickyRacks
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

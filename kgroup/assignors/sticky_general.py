@@ -9,10 +9,11 @@ from collections import Counter
 
 from kgroup.assignors.java_order import string_order, string_ranks, table_for
 from kgroup.assignors.leader_view import LeaderView
-from kgroup.assignors.model import Assignment, AssignorError, EndlessError, TopicPartition
+from kgroup.assignors.model import Assignment, AssignorError, EndlessError
 from kgroup.assignors.sticky_claims import Ownership, left_over
 from kgroup.assignors.sticky_moves import Moves
 from kgroup.assignors.sticky_racks import StickyRacks
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 def assign_general(view: LeaderView, ownership: Ownership, racks: StickyRacks) -> Assignment:

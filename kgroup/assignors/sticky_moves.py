@@ -4,7 +4,7 @@ Source: PartitionMovements of Kafka 4.3.1's AbstractStickyAssignor.
 """
 
 from kgroup.assignors.java_order import JavaHashSet, partition_hash
-from kgroup.assignors.model import TopicPartition
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class Moves:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kgroup.assignors.leader_view import LeaderView, needs_racks, rack_of, racks_of_partitions
-from kgroup.assignors.model import TopicPartition
+from kgroup.protocol.topic_partition import TopicPartition
 
 _NOWHERE: frozenset[str] = frozenset()
 

@@ -1,6 +1,6 @@
 """What a node tells of itself and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.admin.cluster import DescribeClusterResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsResponse, ListPartitionReassignmentsResponse
@@ -9,12 +9,10 @@ from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse
 from kgroup.broker import api_table as api
 from kgroup.broker import topic_apis
 from kgroup.broker.cluster import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.wire import Call, required
 from kgroup.protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
 
 E = ErrorCode
 _GROUP: Final = 0
@@ -29,7 +27,7 @@ _TRANSACTION_VERSION: Final = "transaction.version"
 # ---- ApiVersions ------------------------------------------------------------------------------
 
 
-def api_versions(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def api_versions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """ApiVersions v0 to v4: what this node speaks, and that transactions follow KIP-890."""
     version = call.version
     response = ApiVersionsResponse(
@@ -77,7 +75,7 @@ def _spoken() -> list[tuple[int, int, int]]:
 # ---- FindCoordinator --------------------------------------------------------------------------
 
 
-def find_coordinator(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def find_coordinator(node: BrokerNode, call: Call, now_ms: int) -> None:
     """FindCoordinator v0 to v6: the leader of the key's partition."""
     request, version = call.body, call.version
     key_type = request.key_type if version >= 1 else _GROUP
@@ -101,7 +99,7 @@ def _message(key_type: int, found: dict[str, Any]) -> str:
     return E(found["error_code"]).name if key_type not in (_GROUP, _TRANSACTION, _SHARE) else ""
 
 
-def _coordinator(node: "BrokerNode", key_type: int, key: str, now_ms: int) -> dict[str, Any]:
+def _coordinator(node: BrokerNode, key_type: int, key: str, now_ms: int) -> dict[str, Any]:
     cluster = node.cluster
     if key_type == _GROUP:
         topic, index = OFFSETS_TOPIC, cluster.offsets_partition(key)
@@ -119,7 +117,7 @@ def _coordinator(node: "BrokerNode", key_type: int, key: str, now_ms: int) -> di
 # ---- Metadata ---------------------------------------------------------------------------------
 
 
-def metadata(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def metadata(node: BrokerNode, call: Call, now_ms: int) -> None:
     """Metadata v0 to v13; asking for a topic may make it, as `auto.create.topics.enable` says."""
     request, version = call.body, call.version
     cluster = node.cluster
@@ -148,7 +146,7 @@ def metadata(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, response)
 
 
-def _asked_topic(node: "BrokerNode", call: Call, asked: Any, now_ms: int) -> Any:
+def _asked_topic(node: BrokerNode, call: Call, asked: Any, now_ms: int) -> Any:
     cluster = node.cluster
     by_id = call.version >= 10 and asked.topic_id is not None
     name = cluster.topic_names.get(asked.topic_id) if by_id else asked.name
@@ -162,7 +160,7 @@ def _asked_topic(node: "BrokerNode", call: Call, asked: Any, now_ms: int) -> Any
     return _topic(node, call.version, cluster.topics[name])
 
 
-def _make(node: "BrokerNode", call: Call, name: str, now_ms: int) -> ErrorCode:
+def _make(node: BrokerNode, call: Call, name: str, now_ms: int) -> ErrorCode:
     """Create a topic that a client asked about, if both sides allow it."""
     cluster = node.cluster
     if name in INTERNAL_TOPICS:
@@ -181,7 +179,7 @@ def _no_topic(version: int, name: str | None, topic_id: Any, error: ErrorCode) -
     )
 
 
-def _topic(node: "BrokerNode", version: int, topic: Topic) -> Any:
+def _topic(node: BrokerNode, version: int, topic: Topic) -> Any:
     return MetadataResponse.MetadataResponseTopic(
         version=version,
         error_code=E.NONE,
@@ -192,13 +190,13 @@ def _topic(node: "BrokerNode", version: int, topic: Topic) -> Any:
     )
 
 
-def _partition(node: "BrokerNode", version: int, partition: Partition) -> Any:
+def _partition(node: BrokerNode, version: int, partition: Partition) -> Any:
     return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
         version=version, **_partition_fields(node, partition)
     )
 
 
-def _partition_fields(node: "BrokerNode", partition: Partition) -> dict[str, Any]:
+def _partition_fields(node: BrokerNode, partition: Partition) -> dict[str, Any]:
     """Who leads a partition, and its replicas: on nodes that are alive, and on those that are not."""
     members = node.cluster.members
     return {
@@ -212,7 +210,7 @@ def _partition_fields(node: "BrokerNode", partition: Partition) -> dict[str, Any
     }
 
 
-def describe_topic_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def describe_topic_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeTopicPartitions v0, in one page."""
     version = call.version
     answer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
@@ -242,7 +240,7 @@ def describe_topic_partitions(node: "BrokerNode", call: Call, now_ms: int) -> No
     node.answer(call, DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=None))
 
 
-def describe_cluster(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def describe_cluster(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeCluster v0 to v2."""
     version, cluster = call.version, node.cluster
     if version >= 1 and call.body.endpoint_type != _BROKERS:
@@ -272,7 +270,7 @@ def describe_cluster(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, response)
 
 
-def list_partition_reassignments(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def list_partition_reassignments(node: BrokerNode, call: Call, now_ms: int) -> None:
     """ListPartitionReassignments v0: there are never any."""
     node.answer(call, ListPartitionReassignmentsResponse(version=call.version, topics=[]))
 

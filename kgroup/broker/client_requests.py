@@ -19,10 +19,10 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kgroup.assignors.model import group_by_topic
-from kgroup.broker.fetching import READ_COMMITTED, READ_UNCOMMITTED
 from kgroup.errors import SourceError
 from kgroup.group.member_calls import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
     Fetch,
     FindCoordinator,
     ListOffsets,
@@ -37,6 +37,7 @@ from kgroup.group.requests import (
     OffsetCommit,
     SyncGroup,
 )
+from kgroup.protocol.topic_partition import group_by_topic
 
 _CLASSES: Final[dict[type, Any]] = {
     FindCoordinator: FindCoordinatorRequest,

@@ -4,7 +4,6 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.broker.reading import read_batches
 from kgroup.errors import DecodeError
 from kgroup.group.member_calls import (
@@ -48,6 +47,7 @@ from kgroup.group.requests import (
 from kgroup.log.batch import Damage
 from kgroup.log.segment import read_records, read_stream
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 def read_response(asked: MemberRequest, version: int, body: Any) -> MemberResponse:

@@ -16,7 +16,6 @@ from kgroup.broker.transactions import Transactions
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.requests import EndTransaction, PartitionsDeleted
 from kgroup.log.batch import LogRecord, decode_batch, encode_batch
-from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.cleaner import is_dirty
 from kgroup.log.segment_log import SegmentLog
 from kgroup.protocol.entries import TransactionMarker
@@ -312,8 +311,7 @@ class Cluster:
     def checkpoint(self) -> None:
         """Write down how far every log goes, for those who read the files."""
         ends = {
-            TopicPartition(partition.topic, partition.index): partition.log.end_offset
-            for partition in self._partitions()
+            (partition.topic, partition.index): partition.log.end_offset for partition in self._partitions()
         }
         self._storage.checkpoint(ends)
 

@@ -1,21 +1,18 @@
 """A group's request to its coordinator on this node, or the refusal that Kafka would give."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.wire import Call
 from kgroup.group.coordinator import precheck
 from kgroup.group.requests import Heartbeat, ReplyBody, RequestBody, SyncGroup, refusal
 from kgroup.protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
-
 E = ErrorCode
 
 
 def ask_coordinator(
-    node: "BrokerNode",
+    node: BrokerNode,
     call: Call,
     group_id: str,
     body: RequestBody,

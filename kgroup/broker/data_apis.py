@@ -1,22 +1,21 @@
 """Records in and out: Produce and Fetch."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.producer.produce import ProduceResponse
 
 from kgroup.broker import api_table as api
-from kgroup.broker.fetching import READ_COMMITTED, FetchPart, WaitingFetch
+from kgroup.broker.fetching import FetchPart, WaitingFetch
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.producers import AbortedTransaction
 from kgroup.broker.wire import Call, required
 from kgroup.errors import DecodeError, SourceError
+from kgroup.group.member_calls import READ_COMMITTED
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
 
 E = ErrorCode
 _NO_OFFSET: Final = -1
@@ -27,7 +26,7 @@ _ALL_REPLICAS: Final = -1
 # ---- Produce ----------------------------------------------------------------------------------
 
 
-def produce(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def produce(node: BrokerNode, call: Call, now_ms: int) -> None:
     """Produce v3 to v13."""
     version, request = call.version, call.body
     topics = []
@@ -59,7 +58,7 @@ def produce(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def _produce_one(
-    node: "BrokerNode", request: Any, version: int, topic: str, part: Any, now_ms: int
+    node: BrokerNode, request: Any, version: int, topic: str, part: Any, now_ms: int
 ) -> tuple[ErrorCode, int]:
     if request.acks not in (0, 1, _ALL_REPLICAS):
         return E.INVALID_REQUIRED_ACKS, _NO_OFFSET
@@ -84,7 +83,7 @@ def _produce_one(
 
 
 def _check_transaction(
-    node: "BrokerNode", request: Any, version: int, partition: Partition, records: bytes, now_ms: int
+    node: BrokerNode, request: Any, version: int, partition: Partition, records: bytes, now_ms: int
 ) -> ErrorCode:
     try:
         header = read_header(records)
@@ -104,7 +103,7 @@ def _check_transaction(
     return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
 
 
-def _message_max_bytes(node: "BrokerNode", topic: str) -> int:
+def _message_max_bytes(node: BrokerNode, topic: str) -> int:
     configured = node.cluster.topics[topic].spec.configs.get("max.message.bytes", "")
     return int(configured) if configured.isdigit() else node.cluster.settings.message_max_bytes
 
@@ -112,7 +111,7 @@ def _message_max_bytes(node: "BrokerNode", topic: str) -> int:
 # ---- Fetch ------------------------------------------------------------------------------------
 
 
-def fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     """Fetch v4 to v18. Sessions are never opened: the answer has session 0, as when Kafka's cache is full."""
     request = call.body
     in_session = call.version >= 7 and request.session_id != 0
@@ -131,7 +130,7 @@ def fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
     finish_or_park(node, waiting, request.max_wait_ms, now_ms)
 
 
-def finish_or_park(node: "BrokerNode", waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
+def finish_or_park(node: BrokerNode, waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
     """Answer a fetch at once, if there is enough or it may not wait, or when there is."""
     if max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
         waiting.finish(waiting)
@@ -139,14 +138,14 @@ def finish_or_park(node: "BrokerNode", waiting: WaitingFetch, max_wait_ms: int, 
     node.waits.park(waiting, now_ms + max_wait_ms)
 
 
-def _is_due(node: "BrokerNode", waiting: WaitingFetch) -> bool:
+def _is_due(node: BrokerNode, waiting: WaitingFetch) -> bool:
     misplaced = any(
         part.partition is not None and part.partition.leader != node.node_id for part in waiting.parts
     )
     return misplaced or waiting.available_bytes() >= waiting.min_bytes
 
 
-def _parts(node: "BrokerNode", call: Call) -> list[FetchPart]:
+def _parts(node: BrokerNode, call: Call) -> list[FetchPart]:
     parts = []
     for each in required(call.body.topics):
         name = node.cluster.topic_names.get(each.topic_id, "") if call.version >= 13 else each.topic
@@ -180,7 +179,7 @@ class ReadPart(NamedTuple):
     aborted: Sequence[AbortedTransaction] | None = None
 
 
-def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
+def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
     """Every part of a fetch with what there is of it now, as far as the fetch's bytes go."""
     left_bytes = fetch.max_bytes
     for part in fetch.parts:
@@ -190,7 +189,7 @@ def read_parts(node: "BrokerNode", fetch: WaitingFetch, *, by_id: bool) -> Itera
 
 
 def _read_part(
-    node: "BrokerNode", fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
 ) -> ReadPart:
     partition = part.partition
     error = _fetch_error(node, by_id, part)
@@ -209,7 +208,7 @@ def _read_part(
     return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
 
 
-def _fetched(node: "BrokerNode", fetch: WaitingFetch) -> Any:
+def _fetched(node: BrokerNode, fetch: WaitingFetch) -> Any:
     version = fetch.call.version
     topics: dict[object, Any] = {}
     for read in read_parts(node, fetch, by_id=version >= 13):
@@ -247,7 +246,7 @@ def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
     )
 
 
-def _fetch_error(node: "BrokerNode", by_id: bool, part: FetchPart) -> ErrorCode:
+def _fetch_error(node: BrokerNode, by_id: bool, part: FetchPart) -> ErrorCode:
     partition = part.partition
     if partition is None:
         return E.UNKNOWN_TOPIC_ID if by_id and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION

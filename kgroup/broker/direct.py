@@ -6,12 +6,11 @@ today.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from kgroup.assignors.model import group_by_topic
 from kgroup.broker.coordination import ask_coordinator
 from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
 from kgroup.broker.fetching import FetchPart, WaitingFetch
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.offset_apis import commit_known
 from kgroup.broker.reading import read_batches
 from kgroup.broker.wire import Call
@@ -20,16 +19,14 @@ from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit
 from kgroup.log.batch import Batch, LogRecord, decode_batch
 from kgroup.log.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
+from kgroup.protocol.topic_partition import group_by_topic
 
 DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
 DirectAnswer = ReplyBody | FetchResponse
 
 
 def ask(
-    node: "BrokerNode", call: Call, body: DirectRequest, now_ms: int, answer: Callable[[DirectAnswer], None]
+    node: BrokerNode, call: Call, body: DirectRequest, now_ms: int, answer: Callable[[DirectAnswer], None]
 ) -> None:
     """Hand a request to this node; `answer` is called at once, or when a flush or an append brings it.
 
@@ -51,7 +48,7 @@ def ask(
 
 
 def _fetch(
-    node: "BrokerNode", call: Call, body: Fetch, now_ms: int, answer: Callable[[DirectAnswer], None]
+    node: BrokerNode, call: Call, body: Fetch, now_ms: int, answer: Callable[[DirectAnswer], None]
 ) -> None:
     if body.session_id:
         answer(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND))

@@ -10,9 +10,6 @@ from kgroup.group.timers import Timers
 if TYPE_CHECKING:
     from kgroup.broker.wire import Call
 
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
-
 
 class FetchPart(NamedTuple):
     """What a fetch wants of one partition; `partition` is None if there is no such."""

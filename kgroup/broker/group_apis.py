@@ -1,10 +1,11 @@
 """Group requests of the wire to coordinators, and their answers back."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kgroup.broker import api_table as api
 from kgroup.broker.coordination import ask_coordinator
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.wire import Call, blob, required, text
 from kgroup.group.requests import (
     DeletableGroupResult,
@@ -23,9 +24,6 @@ from kgroup.group.requests import (
 )
 from kgroup.protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
-
 E = ErrorCode
 # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all that can be done to a group.
 _ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
@@ -34,7 +32,7 @@ _ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 # ---- members ----------------------------------------------------------------------------------
 
 
-def join_group(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def join_group(node: BrokerNode, call: Call, now_ms: int) -> None:
     """JoinGroup v0 to v9."""
     request = call.body
     rebalance_ms = request.rebalance_timeout_ms if call.version >= 1 else request.session_timeout_ms
@@ -60,7 +58,7 @@ def join_group(node: "BrokerNode", call: Call, now_ms: int) -> None:
     ask_coordinator(node, call, body.group_id, body, now_ms, answer)
 
 
-def sync_group(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def sync_group(node: BrokerNode, call: Call, now_ms: int) -> None:
     """SyncGroup v0 to v5."""
     request = call.body
     body = SyncGroup(
@@ -80,7 +78,7 @@ def sync_group(node: "BrokerNode", call: Call, now_ms: int) -> None:
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: node.answer(call, reply))
 
 
-def heartbeat(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def heartbeat(node: BrokerNode, call: Call, now_ms: int) -> None:
     """Heartbeat v0 to v4."""
     request = call.body
     body = Heartbeat(
@@ -92,7 +90,7 @@ def heartbeat(node: "BrokerNode", call: Call, now_ms: int) -> None:
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: node.answer(call, reply))
 
 
-def leave_group(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def leave_group(node: BrokerNode, call: Call, now_ms: int) -> None:
     """LeaveGroup v0 to v5."""
     request = call.body
     batched = call.version >= 3
@@ -121,7 +119,7 @@ class GroupsResponse:
     throttle_time_ms: int = 0
 
 
-def describe_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def describe_groups(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeGroups v0 to v6; before v6 a group that is not there is Dead and no error."""
     operations = _ALL_OPERATIONS if call.version >= 3 and call.body.include_authorized_operations else None
     described = []
@@ -139,7 +137,7 @@ def describe_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, GroupsResponse(groups=described))
 
 
-def list_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def list_groups(node: BrokerNode, call: Call, now_ms: int) -> None:
     """ListGroups v0 to v5: the groups whose coordinator this node is."""
     states = frozenset(state.lower() for state in required(call.body.states_filter or []))
     types = frozenset(kind.lower() for kind in required(call.body.types_filter or []))
@@ -154,7 +152,7 @@ def list_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, GroupsResponse(groups=listed))
 
 
-def delete_groups(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def delete_groups(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DeleteGroups v0 to v2: each group by its own coordinator."""
     names = [text(name) for name in required(call.body.groups_names)]
     results: dict[str, ErrorCode] = {}

@@ -1,20 +1,18 @@
 """Where a log begins and ends, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.admin.topics import DeleteRecordsResponse
 from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
 
 from kgroup.broker import api_table as api
-from kgroup.broker.fetching import READ_COMMITTED
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.wire import Call, required
+from kgroup.group.member_calls import READ_COMMITTED
 from kgroup.log.batch import decode_batch
 from kgroup.protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
 
 E = ErrorCode
 _NO_OFFSET: Final = -1
@@ -25,7 +23,7 @@ _MAX_TIMESTAMP: Final = -3
 _EARLIEST_LOCAL: Final = -4
 
 
-def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def list_offsets(node: BrokerNode, call: Call, now_ms: int) -> None:
     """ListOffsets v1 to v11."""
     version = call.version
     read_committed = version >= 2 and call.body.isolation_level == READ_COMMITTED
@@ -50,7 +48,7 @@ def list_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def _find_offset(
-    node: "BrokerNode", topic: str, part: Any, read_committed: bool
+    node: BrokerNode, topic: str, part: Any, read_committed: bool
 ) -> tuple[ErrorCode, int, int, int]:
     """Error, timestamp, offset and leader epoch."""
     nothing = (_NO_TIMESTAMP, _NO_OFFSET, -1)
@@ -94,7 +92,7 @@ def _records(raw: bytes) -> Any:
     return () if batch.control else batch.records()
 
 
-def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def delete_records(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DeleteRecords v0 to v2."""
     version = call.version
     topic_type = DeleteRecordsResponse.DeleteRecordsTopicResult
@@ -115,7 +113,7 @@ def delete_records(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, DeleteRecordsResponse(version=version, topics=topics))
 
 
-def _delete_before(node: "BrokerNode", topic: str, index: int, offset: int) -> tuple[ErrorCode, int]:
+def _delete_before(node: BrokerNode, topic: str, index: int, offset: int) -> tuple[ErrorCode, int]:
     partition = _led(node, topic, index)
     if isinstance(partition, ErrorCode):
         return partition, _NO_OFFSET
@@ -128,7 +126,7 @@ def _delete_before(node: "BrokerNode", topic: str, index: int, offset: int) -> t
     return E.NONE, partition.log.start_offset
 
 
-def offset_for_leader_epoch(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def offset_for_leader_epoch(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetForLeaderEpoch v2 to v4."""
     version = call.version
     topic_type = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
@@ -150,7 +148,7 @@ def offset_for_leader_epoch(node: "BrokerNode", call: Call, now_ms: int) -> None
     node.answer(call, OffsetForLeaderEpochResponse(version=version, topics=topics))
 
 
-def _end_of_epoch(node: "BrokerNode", topic: str, part: Any) -> tuple[ErrorCode, int, int]:
+def _end_of_epoch(node: BrokerNode, topic: str, part: Any) -> tuple[ErrorCode, int, int]:
     partition = _led(node, topic, part.partition)
     if isinstance(partition, ErrorCode):
         return partition, -1, _NO_OFFSET
@@ -170,7 +168,7 @@ def _by_partition(
         yield topic, [answer(topic, part) for part in required(each.partitions)]
 
 
-def _led(node: "BrokerNode", topic: str, index: int) -> Partition | ErrorCode:
+def _led(node: BrokerNode, topic: str, index: int) -> Partition | ErrorCode:
     """The partition, if there is one and this node leads it."""
     partition = node.cluster.partition(topic, index)
     if partition is None:

@@ -1,25 +1,12 @@
 """One broker node: a request in, its answer out, now or when the time has come."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from kgroup.broker import admin_apis, data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
 from kgroup.broker.api_table import APIS
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.wire import Call, read_call
-
-Handler = Callable[["BrokerNode", Call, int], None]
-
-_HANDLERS: Final[dict[int, Handler]] = {
-    **group_apis.HANDLERS,
-    **offset_apis.HANDLERS,
-    **data_apis.HANDLERS,
-    **log_offset_apis.HANDLERS,
-    **transaction_apis.HANDLERS,
-    **admin_apis.HANDLERS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +18,7 @@ class Answer:
 
 
 class BrokerNode:
-    """A node of a cluster. Pure: `handle` takes a request and the time, `answers` collects what to send.
+    """A node of a cluster. Pure: `dispatch.handle` brings a request and the time, `answers` collects answers.
 
     Call `Cluster.flush` before sending anything: an answer in `answers` may rest on records that only
     the flush writes.
@@ -47,13 +34,6 @@ class BrokerNode:
         """The request in a frame. Raises BadRequestError if its connection has to close."""
         return read_call(frame, token, client_host, APIS)
 
-    def handle(self, call: Call, now_ms: int) -> None:
-        """Answer a request, or let it wait. Raises BadRequestError if its connection has to close."""
-        if call.body is None:
-            self.answer(call, admin_apis.unsupported_api_versions())
-            return
-        _HANDLERS[call.api_key](self, call, now_ms)
-
     def answer(self, call: Call, body: Any) -> None:
         """Encode the answer to a call and queue it for sending."""
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
@@ -67,6 +47,3 @@ class BrokerNode:
         """Everything to send, oldest first."""
         answers, self.answers = self.answers, []
         return answers
-
-
-assert set(_HANDLERS) == set(APIS), "an api without a handler, or the other way round"

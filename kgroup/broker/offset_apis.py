@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kgroup.broker import api_table as api
 from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster
 from kgroup.broker.coordination import ask_coordinator
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.wire import Call, required, text
 from kgroup.group.offsets import FetchTopic
 from kgroup.group.requests import (
@@ -27,9 +28,6 @@ from kgroup.group.requests import (
 )
 from kgroup.protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
-
 E = ErrorCode
 _NO_LIMIT_MS: Final = -1
 
@@ -37,7 +35,7 @@ _NO_LIMIT_MS: Final = -1
 # ---- commits ----------------------------------------------------------------------------------
 
 
-def offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetCommit v2 to v10."""
     request = call.body
     body = OffsetCommit(
@@ -54,7 +52,7 @@ def offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def commit_known(
-    node: "BrokerNode",
+    node: BrokerNode,
     call: Call,
     body: OffsetCommit,
     topics: Sequence[Any] | None,
@@ -72,7 +70,7 @@ def commit_known(
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: answer(commits.merged(reply)))
 
 
-def txn_offset_commit(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def txn_offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
     """TxnOffsetCommit v0 to v5; from v5 it also lets the offsets partition into the transaction (KIP-890)."""
     request = call.body
     group_id = text(request.group_id)
@@ -207,7 +205,7 @@ class OffsetFetchResponse:
     throttle_time_ms: int = 0
 
 
-def offset_fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetFetch v1 to v10."""
     request = call.body
     if call.version >= 8:
@@ -227,7 +225,7 @@ def offset_fetch(node: "BrokerNode", call: Call, now_ms: int) -> None:
 
 
 def _fetch_group(
-    node: "BrokerNode", call: Call, group_id: str, topics: Sequence[Any] | None, now_ms: int
+    node: BrokerNode, call: Call, group_id: str, topics: Sequence[Any] | None, now_ms: int
 ) -> FetchedGroup:
     hosted = node.cluster.coordinator(group_id, node.node_id, now_ms)
     if isinstance(hosted, ErrorCode):
@@ -276,7 +274,7 @@ def _failed_topic(topic: FetchTopic, error: ErrorCode) -> FetchedTopic:
 # ---- deletion ---------------------------------------------------------------------------------
 
 
-def offset_delete(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def offset_delete(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetDelete v0."""
     known: list[tuple[str, tuple[int, ...]]] = []
     unknown: list[TopicResult] = []

@@ -9,16 +9,11 @@ from uuid import UUID
 
 from kgroup.errors import SourceError
 from kgroup.log.atomic import DRAFT_SUFFIX, replace_text
-from kgroup.log.checkpoints import (
-    HIGH_WATERMARKS,
-    META_PROPERTIES,
-    RECOVERY_POINTS,
-    TopicPartition,
-    encode_offset_checkpoint,
-)
+from kgroup.log.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, RECOVERY_POINTS, encode_offset_checkpoint
 from kgroup.log.folder_lock import LOCK_FILE, FolderLock
 from kgroup.log.segment_log import SegmentLog
 from kgroup.log.store import MemoryLog, RecordLog
+from kgroup.protocol.topic_partition import TopicPartition
 
 _CLUSTER_FILE: Final = "kgroup-cluster.json"
 

@@ -1,17 +1,15 @@
 """Topics: CreateTopics, CreatePartitions, DeleteTopics, and DescribeConfigs of all resources."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from kgroup.broker import api_table as api
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.settings import PROPERTIES, BrokerSettings
 from kgroup.broker.wire import Call, required
 from kgroup.protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
 
 E = ErrorCode
 _TOPIC: Final = 2
@@ -34,7 +32,7 @@ _TOPIC_DEFAULTS: Final = {
 }
 
 
-def create_topics(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreateTopics v2 to v7; replica assignments by hand are not taken."""
     version = call.version
     results = []
@@ -65,7 +63,7 @@ def create_topics(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, CreateTopicsResponse(version=version, topics=results))
 
 
-def create_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def create_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreatePartitions v0 to v3."""
     version = call.version
     results = []
@@ -89,7 +87,7 @@ def create_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, CreatePartitionsResponse(version=version, results=results))
 
 
-def delete_topics(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DeleteTopics v1 to v6, by name or by id."""
     version, cluster = call.version, node.cluster
     results = []
@@ -118,7 +116,7 @@ def delete_topics(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, DeleteTopicsResponse(version=version, responses=results))
 
 
-def describe_configs(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeConfigs v1 to v4 of topics, brokers and groups."""
     version = call.version
     results = []
@@ -153,9 +151,7 @@ def describe_configs(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, DescribeConfigsResponse(version=version, results=results))
 
 
-def _configs(
-    node: "BrokerNode", resource_type: int, name: str
-) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
+def _configs(node: BrokerNode, resource_type: int, name: str) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
     """Values of a resource's settings and where each comes from."""
     if resource_type == _TOPIC:
         topic = node.cluster.topics.get(name)

@@ -1,6 +1,6 @@
 """Producers' transactions on the wire: InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnResponse,
@@ -11,17 +11,15 @@ from kafka.protocol.producer.transaction import (
 
 from kgroup.broker import api_table as api
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.transactions import ProducerIdentity
 from kgroup.broker.wire import Call, required
 from kgroup.protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from kgroup.broker.node import BrokerNode
-
 E = ErrorCode
 
 
-def _coordinates(node: "BrokerNode", transactional_id: str, now_ms: int) -> bool:
+def _coordinates(node: BrokerNode, transactional_id: str, now_ms: int) -> bool:
     """Whether this node is the transaction's coordinator."""
     topic = node.cluster.internal_topic(TRANSACTIONS_TOPIC, now_ms)
     return topic.partitions[node.cluster.transaction_partition(transactional_id)].leader == node.node_id
@@ -32,7 +30,7 @@ def _for_version(error: ErrorCode, fenced_since: int, version: int) -> ErrorCode
     return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED and version < fenced_since else error
 
 
-def init_producer_id(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def init_producer_id(node: BrokerNode, call: Call, now_ms: int) -> None:
     """InitProducerId v0 to v5."""
     request, version = call.body, call.version
     known = (request.producer_id, request.producer_epoch) if version >= 3 else (-1, -1)
@@ -51,7 +49,7 @@ def init_producer_id(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, response)
 
 
-def add_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def add_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """AddPartitionsToTxn v0 to v3: all partitions or none."""
     request, version = call.body, call.version
     asked = [
@@ -91,7 +89,7 @@ def add_partitions(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, AddPartitionsToTxnResponse(version=version, results_by_topic_v3_and_below=topics))
 
 
-def add_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def add_offsets(node: BrokerNode, call: Call, now_ms: int) -> None:
     """AddOffsetsToTxn v0 to v4: the group's offsets partition takes part."""
     request, version = call.body, call.version
     error = E.NOT_COORDINATOR
@@ -106,7 +104,7 @@ def add_offsets(node: "BrokerNode", call: Call, now_ms: int) -> None:
     node.answer(call, response)
 
 
-def end_transaction(node: "BrokerNode", call: Call, now_ms: int) -> None:
+def end_transaction(node: BrokerNode, call: Call, now_ms: int) -> None:
     """EndTxn v0 to v5; from v5 on the producer gets a new epoch with the answer (KIP-890)."""
     request, version = call.body, call.version
     identity = ProducerIdentity(E.NOT_COORDINATOR)

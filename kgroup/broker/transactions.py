@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.protocol.transaction_log import TransactionEntry, TransactionStatus
 
 NO_PRODUCER_ID: Final = -1
@@ -14,7 +15,6 @@ _LAST_EPOCH: Final = 2**15 - 2  # the one after it is kept for fencing
 
 E = ErrorCode
 T = TransactionStatus
-TopicPartition = tuple[str, int]
 
 
 class ProducerIdentity(NamedTuple):

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
 
-from kgroup.assignors.model import NO_GENERATION, Topic, TopicPartition
+from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
 from kgroup.assignors.steps import PARTITIONS_MAX
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.topic_id import parse_topic_id
+from kgroup.protocol.topic_partition import TopicPartition
 
 _STDIN = "-"
 _INT32_MAX = 2**31 - 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
-from kgroup.assignors.model import NO_GENERATION, Topic, TopicPartition
+from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
 from kgroup.cli.names_asked import is_pattern
 from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
@@ -25,6 +25,7 @@ from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.subscription import assigned_partitions, decode_subscription
 from kgroup.protocol.topic_id import topic_id_text
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

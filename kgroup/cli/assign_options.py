@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from kgroup.cli.complete_names import complete_groups
-from kgroup.cli.option_checks import Clash, Given, Needs, OneOf, Rule
+from kgroup.cli.option_checks import Clash, GivenOptions, Needs, OneOf, Rule
 from kgroup.cli.options import Connection, Paths
 from kgroup.cli.section import Section, option
 
@@ -108,7 +108,7 @@ class GroupSource:
         return [*(self.paths or ()), *(self.log_dirs or ())]
 
     @property
-    def given(self) -> Given:
+    def given(self) -> GivenOptions:
         """The options as `RULES` takes them."""
         return {
             "--members": self.members,

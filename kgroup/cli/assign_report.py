@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.assignors.rounds import Round
 from kgroup.assignors.score import Score
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
 from kgroup.report.table import printable
 

@@ -171,7 +171,7 @@ def _show(
     from kgroup.cli.decode_problems import Problems
     from kgroup.cli.decode_rows import chosen, flat_rows, json_texts, table_rows
 
-    problems, shown = Problems(), NamesShown(wanted)
+    problems, shown = Problems(say), NamesShown(wanted)
     items = chosen(source, wanted, latest=latest, problems=problems, shown=shown, advance=advance)
     match options.format:
         case OutputFormat.TABLE:

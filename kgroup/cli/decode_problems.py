@@ -1,10 +1,9 @@
-"""What `kgroup decode` has to say of damage and of odd records, on standard error."""
+"""Damage and odd records that decoding meets: each place named, the rest counted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.cli.say import say
 from kgroup.errors import FindingsError, SourceError
 from kgroup.log.batch import Damage
 from kgroup.log.damage_text import damage_text, named
@@ -18,11 +17,12 @@ _REASONS_MAX: Final = 3
 
 @dataclass
 class Problems:
-    """What was found so far. Every damaged place is named at once, and the first records of other kinds.
+    """Problems met so far. `say` hears of each damaged place, and of the first records of other kinds.
 
     `missing` says which names that were asked for are nowhere.
     """
 
+    say: Callable[[str], None]
     damaged: int = 0
     undecodable: int = 0
     odd: int = 0
@@ -32,13 +32,13 @@ class Problems:
     def add_damage(self, damage: Damage) -> None:
         """Name the place."""
         self.damaged += 1
-        say(damage_text(damage))
+        self.say(damage_text(damage))
 
     def add_undecodable(self, read: ReadRecord, why: str) -> None:
         """Count a record that nobody can read."""
         self.undecodable += 1
         if self.undecodable <= _NAMED_MAX:
-            _tell_of(read, f"cannot be decoded: {why}")
+            self._name(read, f"cannot be decoded: {why}")
 
     def add_odd(self, read: ReadRecord, reasons: Sequence[str]) -> None:
         """Count a record that was decoded, and about which something is odd."""
@@ -46,7 +46,7 @@ class Problems:
         if self.odd <= _NAMED_MAX:
             more = len(reasons) - _REASONS_MAX
             shown = [*reasons[:_REASONS_MAX], *([f"and {more} more"] if more > 0 else [])]
-            _tell_of(read, "; ".join(shown))
+            self._name(read, "; ".join(shown))
 
     def summarize(self, *, strict: bool, quiet: bool) -> None:
         """Say what the screen does not: how many were not named, that nothing was shown.
@@ -57,13 +57,13 @@ class Problems:
         for number, what in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
             if number > _NAMED_MAX:
                 unnamed = _count(number - _NAMED_MAX, "more record")
-                say(f"{unnamed} {what}, not named here")
+                self.say(f"{unnamed} {what}, not named here")
         if self.missing and not self.shown:
             raise SourceError("; ".join(self.missing))
         for line in self.missing:
-            say(line)
+            self.say(line)
         if not self.shown + self.damaged + self.undecodable and not quiet:
-            say("no record here is what was asked for")
+            self.say("no record here is what was asked for")
         if strict and self.damaged + self.undecodable + self.odd:
             raise FindingsError(
                 f"{_count(self.damaged, 'damaged place')}, "
@@ -71,10 +71,9 @@ class Problems:
                 f"{_count(self.odd, 'record')} with something odd"
             )
 
-
-def _tell_of(read: ReadRecord, what: str) -> None:
-    offset = "" if read.record is None else f"offset {read.record.offset}: "
-    say(f"{named(read.segment.path)}: byte {read.batch.position}: {offset}{what}")
+    def _name(self, read: ReadRecord, reason: str) -> None:
+        offset = "" if read.record is None else f"offset {read.record.offset}: "
+        self.say(f"{named(read.segment.path)}: byte {read.batch.position}: {offset}{reason}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.cli.bundle import Bundle
+from kgroup.cli.coordinators import LoggedGroups, groups_in_logs
 from kgroup.cli.example import Example
 from kgroup.cli.find_coordinator_options import RULES, GroupIds, LogPaths, Placement
 from kgroup.cli.option_checks import check_options, given_options
@@ -78,7 +78,7 @@ def find_coordinator(
     With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
     leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
     """
-    found = _groups_in_logs(sources) if sources else _Found({})
+    found = groups_in_logs(sources) if sources else LoggedGroups({})
     named = dict.fromkeys([*_named_groups(groups or []), *found.partitions])
     for line in [*([] if quiet else found.skipped), *found.problems]:
         say(line)
@@ -203,42 +203,3 @@ def _checked(group: bytes, place: str) -> str:
         raise InputError(
             f"{place}: a group id is UTF-8, and byte {error.start} of this one is not"
         ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """By group the offsets partition that it stands in; what was not to be read, and what could not be."""
-
-    partitions: Mapping[str, int]
-    skipped: Sequence[str] = ()
-    problems: Sequence[str] = ()
-
-
-def _groups_in_logs(paths: Sequence[str]) -> _Found:
-    """Every group that still has state in these logs, sorted."""
-    from kgroup.group.newest import NewestEntries
-    from kgroup.log.batch import Damage
-    from kgroup.log.damage_text import damage_text, undecodable_text
-    from kgroup.log.entries import read_entries
-    from kgroup.log.sources import one_replica_each, open_sources
-    from kgroup.protocol.entries import OffsetsEntry, Undecodable
-    from kgroup.protocol.keys import group_of
-
-    sources = one_replica_each(open_sources(paths))
-    problems: list[str] = []
-    newest = NewestEntries()
-    for item in read_entries(sources):
-        if isinstance(item, Damage):
-            problems.append(damage_text(item))
-            continue
-        if isinstance(item.entry, Undecodable):
-            problems.append(undecodable_text(item, item.entry))
-        newest.add(item)
-    alive = (logged for entries in (newest.commits(), newest.others()) for logged in entries)
-    found = {
-        group_of(logged.entry.key): logged.partition
-        for logged in alive
-        if isinstance(logged.entry, OffsetsEntry)
-    }
-    skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in sources.skipped]
-    return _Found(dict(sorted(found.items())), skipped, problems)

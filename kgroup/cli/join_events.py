@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.cli.say import say
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord
 from kgroup.group.member_step import Callback, CallbackKind, CommitOutcome
 from kgroup.net.member_connection import Exchange
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 from kgroup.report.emit import to_json
 from kgroup.report.exchange_text import api_name, byte_lines, field_lines, json_fields
 from kgroup.report.table import printable

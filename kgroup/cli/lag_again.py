@@ -1,11 +1,11 @@
 """Looks at the same logs or cluster again and again, for `--watch` and `--serve-metrics`."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
+from kgroup.cli.lag_look import LagQuestion, Look, scan_logs, take_look
 from kgroup.cli.live import KeptLog
+from kgroup.cli.opened import OpenedLogs
 from kgroup.group.lag_looks import LagLooks
 from kgroup.log.scan_growing import GrowingScan
 from kgroup.log.scanned import Scanned
@@ -21,7 +21,7 @@ class RepeatedLooks:
         question: LagQuestion,
         paths: Sequence[str],
         connection: ConnectionOptions | None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ) -> None:
         self._question = replace(question, quiet=True)  # a bar at each look would hide what is watched
         self._paths = paths

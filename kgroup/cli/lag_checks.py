@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from kgroup.cli import option_checks
-from kgroup.cli.option_checks import Clash, Given, Needs, Rule
+from kgroup.cli.option_checks import Clash, GivenOptions, Needs, Rule
 
 FORMAT: Final = "--format"
 """Given: any but a table."""
@@ -133,11 +133,11 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def given_options(context: Any) -> Given:
+def given_options(context: Any) -> GivenOptions:
     """The options that are not at their defaults; an empty text is as good as none."""
     return {name: value for name, value in option_checks.given_options(context).items() if value}
 
 
-def check_options(given: Given) -> None:
+def check_options(given: GivenOptions) -> None:
     """Raises InputError for the first rule that these options break."""
     option_checks.check_options(RULES, given)

@@ -10,28 +10,21 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kgroup.cli.lag_history_columns import COLUMNS, TABLE_COLUMNS
-from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
-from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, OpenedLogs, matcher
-from kgroup.cli.lag_spark import said_saved
+from kgroup.cli.lag_history_rows import AskedEnds, History
 from kgroup.cli.names_asked import nothing_matches, without_match
 from kgroup.cli.progress import byte_progress
-from kgroup.cli.say import say
-from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag_history import WindowsOfTime
-from kgroup.group.lag_rules import LagRules, RuleSet, rules_named
+from kgroup.group.lag_rules import LagRules
 from kgroup.group.status_columns import FURTHEST
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEndsInLogs
 from kgroup.log.scan_gather import values_of
 from kgroup.log.scan_last import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
-from kgroup.report.emit import OutputFormat, OutputOptions, iso_time
-from kgroup.report.emit_batches import emit_batches
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.emit import iso_time
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kgroup.log.sources import Sources
 
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
@@ -89,78 +82,6 @@ class UnknownEnds:
 
 OpenEnds = Callable[[Sequence[CommitKey], Sequence[int]], AskedEnds]
 """Given all keys and rising times (epoch ms): who knows where their logs ended then."""
-
-
-def window_length(text: str) -> int:
-    """Milliseconds of `--windows`. Raises InputError if it is no duration, or below a second."""
-    return parse_length(text, "--windows", least="1s")
-
-
-def history_asked(
-    question: LagQuestion, length: str, span_ms: tuple[int | None, int | None], rules: RuleSet
-) -> HistoryOptions:
-    """What the command's options ask for. Raises InputError for a length that is none."""
-    since_ms, until_ms = span_ms
-    return HistoryOptions(
-        length_ms=window_length(length),
-        since_ms=since_ms,
-        until_ms=until_ms,
-        slots=WINDOW_COMMITS,
-        rules=rules_named(rules),
-        wanted_group=matcher(question.groups),
-        wanted_topic=matcher(question.topics),
-        only_lagging=question.only_lagging,
-        quiet=question.quiet,
-        groups=tuple(question.groups or ()),
-        topics=tuple(question.topics or ()),
-    )
-
-
-def report_history(
-    session: "SparkSession | None",
-    logs: OpenedLogs,
-    options: HistoryOptions,
-    save_as: str | None,
-    destination: OutputOptions,
-) -> tuple[str, ...]:
-    """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table.
-
-    Returns what could not be read, having said it.
-    """
-    columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
-    if session is None:
-        here = history_here(logs.sources, options)
-        missing = here.missing(options)
-        if missing and not here.commits.commits.keys:
-            raise SourceError("; ".join(missing))
-        emit_batches(batches_of(here.rows()), columns, destination)
-        for line in (*here.problems, *missing):
-            say(line)
-        if not here.commits.commits.keys and not options.quiet:
-            say("no commit here is what was asked for")
-        _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
-        return here.problems
-    from kgroup.cli.lag_history_spark import history_on_spark
-
-    with history_on_spark(session, logs, options) as there:
-        if save_as is None:
-            emit_batches(there.batches(), columns, destination)
-        else:
-            said_saved(save_as, there.save(save_as), quiet=options.quiet)
-    problems = tuple(map(logs.message, there.problems))
-    for line in problems:
-        say(line)
-    _say_unknown(there.unknown, quiet=options.quiet)
-    return problems
-
-
-def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
-    if unknown is None or quiet:
-        return
-    partitions = "1 partition" if unknown.count == 1 else f"{unknown.count} partitions"
-    topic, partition = unknown.first
-    more = f"{topic} {partition}" + (" and others" if unknown.count > 1 else "")
-    say(f"no log ends of the time are known of {partitions} ({more}): lag is unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

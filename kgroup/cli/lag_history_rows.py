@@ -15,14 +15,13 @@ from kgroup.group.verdict_numbers import Numbers, RuleNumbers
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.past_ends import PastEnds
 from kgroup.log.scan_gather import numbers, values_of
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.json_columns import json_objects, json_values
 
 if TYPE_CHECKING:
     ArrowColumn = pa.Array[Any]
 else:
     ArrowColumn = pa.Array
-
-TopicPartition = tuple[str, int]
 
 _ROWS_AT_ONCE: Final = 1 << 16
 

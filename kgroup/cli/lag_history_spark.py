@@ -18,13 +18,14 @@ from zlib import crc32
 
 from kgroup.cli.lag_history import Extent, HistoryOptions, UnknownEnds, extent_of, plan_history
 from kgroup.cli.lag_history_columns import COLUMNS
-from kgroup.cli.lag_history_rows import AskedEnds, History, TopicPartition, batches_of
-from kgroup.cli.lag_look import OpenedLogs
-from kgroup.cli.lag_spark import job_of, job_progress
+from kgroup.cli.lag_history_rows import AskedEnds, History, batches_of
+from kgroup.cli.lag_on_spark import job_of, job_progress
+from kgroup.cli.opened import OpenedLogs
 from kgroup.group.lag_history import WindowsOfTime
 from kgroup.log.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.log.partition import OFFSETS_TOPIC, LogDir, PartitionFolder
 from kgroup.log.past_ends import PastEndsInLogs
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import Kind
 from kgroup.report.emit_batches import transit_schema
 

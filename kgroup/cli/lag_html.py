@@ -14,7 +14,8 @@ import numpy as np
 from kgroup.cli.lag_columns import ROW_COLUMNS
 from kgroup.cli.lag_history import HistoryOptions, history_here
 from kgroup.cli.lag_history_rows import AskedEnds, with_keys
-from kgroup.cli.lag_look import Look, OpenedLogs, matcher
+from kgroup.cli.lag_look import Look, matcher
+from kgroup.cli.opened import OpenedLogs
 from kgroup.errors import InputError, SourceError
 from kgroup.group.lag import LagRow
 from kgroup.group.lag_over_time import PastOffset, lag_over_time

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from kgroup.cli.lag_breakdown import Breakdown, parts_in_logs
 from kgroup.cli.lag_inputs import LagInputs, gather
 from kgroup.cli.lag_proof import ProofReader
 from kgroup.cli.lag_status import StatusJudge
-from kgroup.cli.lag_time import TimeColumns, time_columns
+from kgroup.cli.lag_time import time_columns
+from kgroup.cli.lag_time_columns import TimeColumns
 from kgroup.cli.lag_windows import Windows
 from kgroup.cli.names_asked import matches_any, nothing_matches
+from kgroup.cli.opened import OpenedLogs
 from kgroup.cli.progress import byte_progress
 from kgroup.errors import SourceError
 from kgroup.group.lag import LagRow
@@ -23,22 +25,14 @@ from kgroup.group.membership import GroupKind
 from kgroup.group.offset_expiry import RETENTION_MS
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
-from kgroup.log.partition import SegmentFile
 from kgroup.log.scan import Newest, Slice, merge, newest, split
 from kgroup.log.scanned import Scanned, read_all
 from kgroup.log.sources import Sources
-from kgroup.protocol.log_ends import LogListing
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit import Column, Row
 
-if TYPE_CHECKING:
-    from kgroup.log.batch import Batch, Damage
-    from kgroup.net.admin import Cluster
-    from kgroup.spark.remote import RemoteLogs
-
 WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
-_FEW_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,30 +64,6 @@ class LagQuestion:
     def needs_history(self) -> bool:
         """Whether the answer asks what was before: findings do, and kgroup's own rules."""
         return self.findings or self.rules is RuleSet.KGROUP
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedLogs:
-    """Logs to scan; where they are a cluster's, what it says of all topics, and the cluster to ask more."""
-
-    sources: Sources
-    listing: LogListing | None = None
-    cluster: "Cluster | None" = None
-    remote: "RemoteLogs | None" = None
-    """Where to fetch segments from that are not here; only Spark can."""
-
-    def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":
-        """A segment's batches, read from where it lies only as far as they are taken."""
-        from kgroup.log.segment import read_segment
-        from kgroup.spark.remote import is_uri, read_remote_segment
-
-        if is_uri(segment.path):
-            return read_remote_segment(segment.path)
-        return read_segment(segment.path, read_bytes=_FEW_BYTES)
-
-    def message(self, text: str) -> str:
-        """A message with the names that the user knows."""
-        return text if self.remote is None else self.remote.named_in(text)
 
 
 class _Filler(Protocol):

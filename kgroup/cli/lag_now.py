@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from kgroup.cli.lag_asked import Asked
 from kgroup.cli.lag_fail_on import FailOn
 from kgroup.cli.lag_inputs import names_in
-from kgroup.cli.lag_look import LagQuestion, Look, OpenedLogs, scan_logs, take_look
-from kgroup.cli.lag_spark import read_on_spark, save_rows
+from kgroup.cli.lag_look import LagQuestion, Look, scan_logs, take_look
+from kgroup.cli.lag_on_spark import read_on_spark
+from kgroup.cli.lag_spark import save_rows
 from kgroup.cli.lag_stuck import FindingView, emit_findings, judged_at
 from kgroup.cli.lag_view_options import Views
 from kgroup.cli.lag_views import RowView, metrics
 from kgroup.cli.names_asked import nothing_matches, without_match
+from kgroup.cli.opened import OpenedLogs
 from kgroup.cli.say import say
 from kgroup.log.scan import newest_time
 from kgroup.log.scanned import Scanned

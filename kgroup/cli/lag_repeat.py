@@ -1,6 +1,7 @@
 """`lag-report` with more than one look: `--watch` and `--serve-metrics`."""
 
 import signal
+import time
 
 from kgroup.cli.lag_again import RepeatedLooks
 from kgroup.cli.lag_look import LagQuestion
@@ -8,7 +9,7 @@ from kgroup.cli.lag_serve import serve_metrics
 from kgroup.cli.lag_view_options import Views, parse_address, parse_seconds
 from kgroup.cli.lag_views import RowView
 from kgroup.cli.lag_watch import watch
-from kgroup.cli.options import Given
+from kgroup.cli.opened import Given
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 
@@ -21,7 +22,7 @@ def repeat(
     """Watch, or serve metrics, until SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
         signal.signal(number, signal.default_int_handler)
-    looks = RepeatedLooks(question, source.paths, source.connection)
+    looks = RepeatedLooks(question, source.paths, source.connection, time.time)
     try:
         if views.serve_metrics is not None:
             serve_metrics(looks, parse_address(views.serve_metrics))

@@ -15,14 +15,15 @@ from kgroup.cli.lag_asked import Asked
 from kgroup.cli.lag_checks import check_options, given_options
 from kgroup.cli.lag_spark_options import SparkOptions, Streaming, spark_options
 from kgroup.cli.lag_view_options import Views
-from kgroup.cli.options import Connection, Given, Groups, Output, Quiet, Strict, Topics, given
+from kgroup.cli.opened import Given
+from kgroup.cli.options import Connection, Groups, Output, Quiet, Strict, Topics, given
 from kgroup.cli.say import fail_if_strict
 from kgroup.cli.section import Section
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat
 
 if TYPE_CHECKING:
-    from kgroup.cli.lag_look import OpenedLogs
+    from kgroup.cli.opened import OpenedLogs
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -164,7 +165,7 @@ def lag_report(
     have the rules.
     """
     from kgroup.cli.lag_fail_on import FailOn
-    from kgroup.cli.lag_history import history_asked, report_history
+    from kgroup.cli.lag_history_report import history_asked, report_history
     from kgroup.cli.lag_look import LagQuestion
     from kgroup.cli.lag_now import Present
     from kgroup.cli.lag_spark import spark_session
@@ -242,7 +243,7 @@ def _check_paths(source: Given, spark: SparkOptions | None) -> None:
 
 @contextmanager
 def _opened(source: Given) -> Iterator["OpenedLogs"]:
-    from kgroup.cli.lag_look import OpenedLogs
+    from kgroup.cli.opened import OpenedLogs
     from kgroup.log.sources import one_replica_each, open_sources
     from kgroup.spark.remote import is_uri, open_remote
 

@@ -2,22 +2,16 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from kgroup.cli.lag_spark_options import SparkOptions
-from kgroup.cli.progress import activity, polled_progress
+from kgroup.cli.progress import activity
 from kgroup.cli.say import say
 from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from kgroup.cli.lag_look import LagQuestion, OpenedLogs
-    from kgroup.log.partition import SegmentFile
-    from kgroup.log.scanned import Scanned
-    from kgroup.spark.reductions import Part, Reduction
 
 
 @contextmanager
@@ -40,49 +34,6 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
 
                 check_table(session, options.save_as)
         yield session
-
-
-def read_on_spark(session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion") -> "Scanned":
-    """What reading the logs here says, all in one job."""
-    from kgroup.log.scan_last import Keep, counting
-    from kgroup.log.scanned import Scanned
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
-
-    with job_progress(session, "Spark is reading", quiet=question.quiet):
-        if question.window_commits is None:
-            return Scanned(_reduced(session, logs, NewestRecords()))
-        keep = Keep(slots=question.window_commits)
-        for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
-        if not question.needs_history:
-            newest, last = _reduced(session, logs, for_look)
-            return Scanned(newest, counting(last, keep))
-        (newest, last), history = _reduced(session, logs, Both(for_look, ReachAndRounds()))
-        return Scanned(newest, counting(last, keep), history)
-
-
-def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:
-    """A bar of the tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
-    from kgroup.spark.jobs import tasks_done
-    from kgroup.spark.shipping import is_connected
-
-    if is_connected(session):
-        return activity(what, quiet=quiet)
-    return polled_progress(what, partial(tasks_done, session), quiet=quiet)
-
-
-def job_of(
-    logs: "OpenedLogs", reduction: "Reduction[Part]"
-) -> "tuple[tuple[SegmentFile, ...], Reduction[Part]]":
-    """The segments to cut into tasks, and what to do in these."""
-    if logs.remote is None:
-        return logs.sources.segments, reduction
-    return logs.remote.sources.segments, logs.remote.fetching(reduction)
-
-
-def _reduced(session: "SparkSession", logs: "OpenedLogs", reduction: "Reduction[Part]") -> "Part":
-    from kgroup.spark import jobs
-
-    return jobs.reduced(session, *job_of(logs, reduction))
 
 
 def save_rows(

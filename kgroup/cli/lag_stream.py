@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, OpenedLogs, matcher, take_look
+from kgroup.cli.lag_look import WINDOW_COMMITS, LagQuestion, Look, matcher, take_look
 from kgroup.cli.lag_spark_options import Streaming
 from kgroup.cli.lag_views import lagging
+from kgroup.cli.opened import OpenedLogs
 from kgroup.cli.say import say
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError

@@ -7,15 +7,7 @@ from functools import partial
 
 from kgroup.cli.lag_explain import explain_groups
 from kgroup.cli.lag_fail_on import FailOn
-from kgroup.cli.lag_findings import (
-    FINDING_COLUMNS,
-    FINDING_TABLE,
-    FactReader,
-    about_topic,
-    finding_rows,
-    finding_table,
-    remedies,
-)
+from kgroup.cli.lag_findings import FactReader, about_topic
 from kgroup.cli.lag_look import Look, matcher
 from kgroup.cli.lag_proof import JudgedGroup
 from kgroup.group.finding_absence import PATIENCE_MS
@@ -28,6 +20,7 @@ from kgroup.log.data_logs import DataLogs
 from kgroup.log.scan import Newest, newest_time
 from kgroup.log.scanned import Scanned
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, emit, emit_page, iso_time
+from kgroup.report.finding_rows import FINDING_COLUMNS, FINDING_TABLE, finding_rows, finding_table, remedies
 
 
 def judged_at(log: Newest, clock_ms: int) -> tuple[int, list[str]]:

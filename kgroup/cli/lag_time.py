@@ -1,9 +1,10 @@
 """The time columns of a lag report: how long the first unread record has waited, and how that changes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from kgroup.cli.lag_time_columns import UNKNOWN_RATES, Finder, TimeColumns
 from kgroup.cli.lag_windows import Windows
 from kgroup.errors import SourceError
 from kgroup.group.commit_window import CommitWindow, LogEnd
@@ -16,7 +17,6 @@ from kgroup.group.time_lag import (
     TimeLagNote,
     exact_time_lag,
     interpolated_time_lag,
-    without_looking,
 )
 from kgroup.group.time_lag_method import TimeLagMethod
 from kgroup.log.data_logs import DataLogs
@@ -25,37 +25,8 @@ from kgroup.log.sources import Sources
 if TYPE_CHECKING:
     from kgroup.net.admin import Cluster
 
-UNKNOWN_RATES: Final = LagRates(written_per_s=None, read_per_s=None, growth_per_s=None, drain_ms=None)
 _POINTS_MIN: Final = 3
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
-
-
-Finder = Callable[[LagRow], TimeLag]
-"""Finds the time lag of a row that has something unread; both of its offsets are known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeColumns:
-    """Fills the time columns of rows. `problems` are what could not be read, once it has been met."""
-
-    method: TimeLagMethod
-    find: Finder
-    rates: Callable[[LagRow], LagRates]
-    problems: list[str]
-
-    def time_lag(self, row: LagRow) -> TimeLag:
-        """How long the first unread record of a row has waited."""
-        return without_looking(row, self.method) or self.find(row)
-
-    def fields(self, row: LagRow) -> dict[str, object]:
-        """The fields of `lag_columns.TIME_COLUMNS` and `RATE_COLUMNS`."""
-        found, rates = self.time_lag(row), self.rates(row)
-        return {
-            "time_lag_ms": found.lag_ms,
-            "time_lag_method": found.method.value,
-            "time_lag_reason": found.note.value if found.note else None,
-            **rates.fields(),
-        }
 
 
 def time_columns(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
-from kgroup.cli.lag_time import UNKNOWN_RATES, Finder, TimeColumns
+from kgroup.cli.lag_time_columns import UNKNOWN_RATES, Finder, TimeColumns
 from kgroup.cli.lag_windows import Windows
 from kgroup.group.commit_window import LogEnd
 from kgroup.group.lag import LagRow, Note

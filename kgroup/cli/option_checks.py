@@ -12,7 +12,7 @@ from typing import Any
 
 from kgroup.errors import InputError
 
-Given = Mapping[str, object]
+GivenOptions = Mapping[str, object]
 """Long name -> value. An option whose value is None, False or an empty list is not given."""
 
 
@@ -24,7 +24,7 @@ class Needs:
     one_of: Set[str]
     why: str
 
-    def problem(self, given: Given) -> str | None:
+    def problem(self, given: GivenOptions) -> str | None:
         """The sentence that refuses these options, None if they are fine."""
         return self.why if _asking(given, self.options) and not given.keys() & self.one_of else None
 
@@ -42,7 +42,7 @@ class Clash:
     reason: str | None = None
     why: str = "{option} does not go with {other}"
 
-    def problem(self, given: Given) -> str | None:
+    def problem(self, given: GivenOptions) -> str | None:
         """The sentence that refuses these options, None if they are fine."""
         options, others = _asking(given, self.options), sorted(given.keys() & self.others)
         if not options or not others:
@@ -65,7 +65,7 @@ class OneOf:
     none: str | None = None
     several: str | None = None
 
-    def problem(self, given: Given) -> str | None:
+    def problem(self, given: GivenOptions) -> str | None:
         """The sentence that refuses these options, None if they are fine."""
         asking = [name for name in self.options if given.get(name)]
         if not asking:
@@ -78,7 +78,7 @@ class OneOf:
 Rule = Needs | Clash | OneOf
 
 
-def _asking(given: Given, names: Set[str]) -> list[str]:
+def _asking(given: GivenOptions, names: Set[str]) -> list[str]:
     return sorted(name for name in names if given.get(name))
 
 
@@ -91,7 +91,7 @@ def given_options(context: Any) -> dict[str, object]:
     return {name: value for name, value, default in named if value != default and _is_there(value)}
 
 
-def check_options(rules: Iterable[Rule], given: Given) -> None:
+def check_options(rules: Iterable[Rule], given: GivenOptions) -> None:
     """Raises InputError for the first rule that these options break."""
     there = {name: value for name, value in given.items() if _is_there(value)}
     for rule in rules:

@@ -5,7 +5,6 @@ What goes together is a bundle (`bundle.py`). Every option has a metavar, so tha
 type, and a section, which says where in the help it stands.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,6 +12,7 @@ import typer
 
 from kgroup.cli.bundle import Bundle
 from kgroup.cli.complete_names import complete_groups, complete_topics
+from kgroup.cli.opened import Given
 from kgroup.cli.option_checks import OneOf, check_options
 from kgroup.cli.section import Section, option
 from kgroup.report.emit import OutputFormat, OutputOptions
@@ -85,19 +85,6 @@ def connection_options(
 
 
 Connection = Annotated["ConnectionOptions | None", Bundle(connection_options)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """Where a command reads: paths, or a cluster if there is a connection."""
-
-    paths: tuple[str, ...]
-    connection: "ConnectionOptions | None"
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it is a cluster."""
-        return self.connection is not None
 
 
 def given(*, paths: Paths = None, connection: Connection) -> Given:

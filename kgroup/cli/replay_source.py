@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kgroup.cli.names_asked import is_pattern, matches_any, nothing_matches, without_match
-from kgroup.cli.options import Given
+from kgroup.cli.opened import Given
 from kgroup.errors import InputError, SourceError
 from kgroup.group.log_ends import LogEnds
 from kgroup.group.membership import GroupKind

@@ -98,7 +98,8 @@ def simulate(
     # A world makes small values by the million and hardly any cycle: look for garbage less often.
     gc.set_threshold(50_000, 10, 10)
     from kgroup.cli.simulate_play import Playing, play_designs, play_once, play_seeds
-    from kgroup.cli.simulate_scenario import SWARM, chosen_scenario, compared_designs
+    from kgroup.cli.simulate_scenario import SWARM, chosen_scenario
+    from kgroup.sim.designs import compared_designs
 
     if scenario is None and seeds.count is not None and flags == Flags():
         scenario = SWARM

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.cli.simulate_names import MemberNames
 from kgroup.group.events import GenerationFormed, GroupStable, MemberAdded, MemberRemoved, RebalanceStarted
 from kgroup.group.member_identity import MemberState
@@ -12,6 +11,7 @@ from kgroup.group.member_step import CallbackKind
 from kgroup.group.requests import SyncGroupResponse
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.subscription import assigned_partitions
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario import Scenario
 from kgroup.sim.trace import (
     CoordinatorEvent,

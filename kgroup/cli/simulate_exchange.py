@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.cli.assign_report import runs_by_topic
 from kgroup.group import member_calls as calls
 from kgroup.group import requests as asked
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.subscription import assigned_partitions
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

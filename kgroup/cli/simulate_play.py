@@ -9,7 +9,6 @@ from kgroup.broker.storage import FolderStorage, Storage
 from kgroup.cli.progress import activity, count_progress
 from kgroup.cli.say import say
 from kgroup.cli.simulate_chronicle import Chronicle
-from kgroup.cli.simulate_scenario import own_design, play
 from kgroup.cli.simulate_story import Story
 from kgroup.cli.simulate_view import (
     RUN_COLUMNS,
@@ -31,6 +30,7 @@ from kgroup.report.emit import (
     emit_json,
     to_json,
 )
+from kgroup.sim.designs import own_design, play
 from kgroup.sim.result import Run
 from kgroup.sim.scenario import Scenario
 from kgroup.sim.trace import to_json as event_fields

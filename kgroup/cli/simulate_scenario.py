@@ -1,25 +1,21 @@
 """The scenario that a command line asks for: shipped, from a file, or from flags; and how it is played."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
-from kgroup.broker.storage import Storage
 from kgroup.cli.option_checks import check_options
 from kgroup.cli.simulate_options import OF_A_SCENARIO, Flags
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.actions import parse_fault
-from kgroup.sim.result import Run
+from kgroup.sim.designs import with_assignors
 from kgroup.sim.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
 from kgroup.sim.scenario_check import check_scenario
 from kgroup.sim.scenario_file import load_scenario
 from kgroup.sim.scenario_keys import MEMBERS_MAX
 from kgroup.sim.swarm import draw_scenario
-from kgroup.sim.world import run
-from kgroup.sim.zookeeper_trace import ZookeeperEvent
-from kgroup.sim.zookeeper_world import run_zookeeper
 
 QUICK_MEMBERS: Final = 3
 QUICK_PARTITIONS: Final = 12
@@ -28,8 +24,6 @@ QUICK_TOPIC: Final = "t"
 _AFTER_LAST_FAULT_MS: Final = 60_000
 SWARM: Final = "swarm"
 SWARM_ABOUT: Final = "A small world full of trouble, another one for each seed."
-ZOOKEEPER: Final = "zookeeper"
-_ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 
 def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
@@ -57,7 +51,7 @@ def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
     if flags.duration is not None:
         scenario = replace(scenario, duration_ms=parse_length(flags.duration, "--for"))
     if flags.assignors:
-        scenario = _with_assignors(scenario, tuple(_known_assignor(name) for name in flags.assignors))
+        scenario = with_assignors(scenario, tuple(_known_assignor(name) for name in flags.assignors))
     if name is None or flags.at or flags.nodes or flags.duration:
         check_scenario(scenario)
     return scenario
@@ -117,47 +111,4 @@ def _known_assignor(name: str) -> str:
     raise InputError(f"unknown assignor '{name}': {nearest_or_all(name, CLIENT_ASSIGNORS)}")
 
 
-def _with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
-    members = tuple(replace(member, assignors=assignors) for member in scenario.members)
-    return replace(scenario, members=members)
-
-
 # ---- designs --------------------------------------------------------------------------------------
-
-
-def compared_designs(text: str) -> list[str]:
-    """The names in `eager,cooperative,zookeeper`, which may also be those of assignors."""
-    names = [name.strip() for name in text.split(",")]
-    known = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
-    for name in names:
-        if name not in known:
-            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, known)}")
-        if names.count(name) > 1:
-            raise InputError(f"--compare: '{name}' is there twice")
-    return names
-
-
-def own_design(scenario: Scenario) -> str:
-    """What a scenario is played as when nobody says otherwise: the assignors of its members."""
-    return " and ".join(dict.fromkeys(",".join(member.assignors) for member in scenario.members))
-
-
-def play(
-    scenario: Scenario,
-    design: str,
-    seed: int,
-    *,
-    storage: Storage | None = None,
-    on_event: Callable[[ZookeeperEvent], None] | None = None,
-    until_settled: bool = False,
-) -> Run:
-    """Play a scenario as one of `compared_designs`, or as its `own_design`.
-
-    `until_settled`: not to the end of its time, if the checkers have seen all before.
-    """
-    if design == ZOOKEEPER:
-        return run_zookeeper(scenario, seed, on_event=on_event)
-    assignor = _ALIASES.get(design, design)
-    if assignor in CLIENT_ASSIGNORS and design != own_design(scenario):
-        scenario = _with_assignors(scenario, (assignor,))
-    return run(scenario, seed, storage=storage, on_event=on_event, codec=False, until_settled=until_settled)

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from textwrap import fill
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.cli.assign_report import runs_by_topic
 from kgroup.cli.simulate_chronicle import LETTERS, Chronicle, Formed
 from kgroup.group.member_identity import MemberState
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
 from kgroup.report.state_lanes import WIDTH, Lane, Picture, draw_lanes
 from kgroup.report.table import printable

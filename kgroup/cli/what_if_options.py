@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kgroup.cli.option_checks import Given, OneOf, Rule
+from kgroup.cli.option_checks import GivenOptions, OneOf, Rule
 from kgroup.cli.section import Section, option
 from kgroup.cli.times import parse_length
 from kgroup.errors import InputError, did_you_mean
@@ -96,7 +96,7 @@ class Settings:
     ] = None
 
     @property
-    def given(self) -> Given:
+    def given(self) -> GivenOptions:
         """The options as `RULES` takes them. An empty text is given: it is refused by name later."""
         return {
             "--assignor": self.assignor is not None,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kgroup.assignors.model import group_by_topic
 from kgroup.group.what_if import Comparison, Outcome, PlayedRound
+from kgroup.protocol.topic_partition import group_by_topic
 from kgroup.report.emit import Column, Kind, Row
 
 SUMMARY_COLUMNS: Final = (

@@ -12,9 +12,10 @@ from itertools import groupby
 
 from kgroup.group.log_ends import LogEnds, TopicState
 from kgroup.group.membership import Group, GroupKind, GroupState, Member, OwnedPartition, simple_group
-from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TopicId
+from kgroup.protocol.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.keys import OffsetCommitKey
 from kgroup.protocol.log_ends import LogEndSource
+from kgroup.protocol.topic_id import TopicId
 from kgroup.protocol.values import OffsetCommitValue
 
 _INVALID_OFFSET = -1  # what Kafka answers for "nothing committed"; a log may hold it, too

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-TopicPartition = tuple[str, int]
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class PastOffset(NamedTuple):

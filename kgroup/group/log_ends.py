@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from uuid import UUID
 
-from kgroup.protocol.entries import TopicId
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
 
 
 class TopicState(StrEnum):

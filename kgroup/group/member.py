@@ -8,7 +8,6 @@ the classic consumer of Kafka 4.3.1 (ConsumerCoordinator, SubscriptionState, Fet
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.errors import InputError
 from kgroup.group.member_calls import (
     Fetch,
@@ -61,6 +60,7 @@ from kgroup.group.requests import (
     SyncGroup,
     SyncGroupResponse,
 )
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class ClassicMember:

@@ -6,7 +6,6 @@ The group's own apis have their values in `requests.py`; here are the others tha
 from dataclasses import dataclass
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.requests import (
     Heartbeat,
     HeartbeatResponse,
@@ -20,9 +19,14 @@ from kgroup.group.requests import (
     SyncGroupResponse,
 )
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 
 EARLIEST_TIMESTAMP: Final = -2
 LATEST_TIMESTAMP: Final = -1
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+"""Isolation levels, as ListOffsets and Fetch carry them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kgroup.assignors.model import Topic, TopicPartition
+from kgroup.assignors.model import Topic
 from kgroup.group import member_errors
 from kgroup.group.member_calls import (
     FindCoordinator,
@@ -17,6 +17,7 @@ from kgroup.group.member_outbox import NEVER_MS, Outbox
 from kgroup.group.member_positions import SubscriptionKind, Subscriptions
 from kgroup.group.member_step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class ClusterView:

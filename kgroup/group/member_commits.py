@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.group import member_errors
 from kgroup.group.member_cluster import CoordinatorLink
 from kgroup.group.member_errors import Reaction, reaction
@@ -12,6 +11,7 @@ from kgroup.group.member_positions import Subscriptions
 from kgroup.group.member_step import CommitOutcome, MemberError
 from kgroup.group.requests import CommitPartition, CommitTopic, OffsetCommit, OffsetCommitResponse
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 
 Offsets = tuple[tuple[TopicPartition, int], ...]
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kgroup.assignors.java_order import hash_order, partition_hash
-from kgroup.assignors.model import TopicPartition, group_by_topic
 from kgroup.group import member_errors
 from kgroup.group.member_calls import (
     EARLIEST_TIMESTAMP,
@@ -25,6 +24,7 @@ from kgroup.group.member_positions import Position, PositionState, Subscriptions
 from kgroup.group.member_settings import OffsetReset
 from kgroup.group.member_step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 
 _FETCHING: Final = PositionState.FETCHING  # asked for in every turn; before Python 3.12 naming it is slow
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kgroup.assignors.model import Assignment as AssignedPartitions
-from kgroup.assignors.model import ClientAssignor, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import ClientAssignor, GroupMember, Topic
 from kgroup.assignors.registry import ASSIGNORS, CLIENT_ASSIGNORS, Protocol
 from kgroup.errors import InputError
 from kgroup.group.requests import JoinGroupResponse
@@ -16,6 +16,7 @@ from kgroup.protocol.subscription import (
     named_partitions,
     partitions_of,
 )
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 def find_assignors(names: Iterable[str]) -> tuple[ClientAssignor, ...]:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.errors import InputError
 from kgroup.group.member_calls import FetchedRecord
 from kgroup.group.member_step import UseError
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class SubscriptionKind(StrEnum):

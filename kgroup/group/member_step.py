@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.errors import KgroupError
 from kgroup.group.member_calls import FetchedRecord, MemberRequest, MemberResponse
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 
 ASSIGNOR: Final = "assignor"
 """The `api` of a MemberError for what the member's own assignor could not do."""

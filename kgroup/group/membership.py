@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.topic_id import TopicId
 
 
 class GroupKind(StrEnum):

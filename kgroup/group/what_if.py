@@ -8,7 +8,7 @@ assignment before. What is supposed beyond that is said in `Comparison.assumptio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kgroup.assignors.model import Assignment, Topic, TopicPartition
+from kgroup.assignors.model import Assignment, Topic
 from kgroup.assignors.plan import GroupPlan, PlanMember
 from kgroup.assignors.registry import ASSIGNORS, Protocol
 from kgroup.assignors.rounds import Round, run_rounds
@@ -21,6 +21,7 @@ from kgroup.group.what_if_changes import Changes
 from kgroup.group.what_if_record import Circumstances, circumstances
 from kgroup.group.what_if_schedule import Moment, Schedule, changed_schedule, recorded_schedule
 from kgroup.group.what_if_stays import Stay
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from kgroup.errors import SourceError
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.topic_id import TopicId
+from kgroup.protocol.topic_partition import TopicPartition
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
@@ -22,13 +23,6 @@ PARTITION_METADATA: Final = "partition.metadata"
 META_PROPERTIES: Final = "meta.properties"
 
 _Line = TypeVar("_Line")
-
-
-class TopicPartition(NamedTuple):
-    """One partition of a topic; equal to the plain tuple."""
-
-    topic: str
-    partition: int
 
 
 class EpochStart(NamedTuple):
@@ -43,7 +37,7 @@ def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
 
     def read_line(line: str) -> tuple[TopicPartition, int]:
         topic, partition, offset = line.split(" ")
-        return TopicPartition(topic, int(partition)), int(offset)
+        return (topic, int(partition)), int(offset)
 
     return dict(_read_checkpoint(path, read_line))
 

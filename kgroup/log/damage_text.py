@@ -1,14 +1,8 @@
 """Damage in words: the same ones from every command, for standard error."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from kgroup.log.batch import Damage
 from kgroup.log.sources import STDIN
 from kgroup.protocol.entries import LoggedEntry, Undecodable
-
-if TYPE_CHECKING:
-    from kgroup.log.scan import ScanBlock
 
 
 def named(path: str) -> str:
@@ -26,11 +20,3 @@ def damage_text(damage: Damage) -> str:
 def undecodable_text(logged: LoggedEntry, entry: Undecodable) -> str:
     """Which record of which offsets partition, and why it says nothing."""
     return f"offsets partition {logged.partition}: offset {logged.offset}: {entry.why}"
-
-
-def problems_of(block: "ScanBlock") -> Iterator[str]:
-    """What of a block could not be read: its damage, then records that say nothing."""
-    yield from map(damage_text, block.damage)
-    for logged in block.others:
-        if isinstance(logged.entry, Undecodable):
-            yield undecodable_text(logged, logged.entry)

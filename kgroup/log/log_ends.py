@@ -17,10 +17,9 @@ from typing import TypeVar
 from uuid import UUID
 
 from kgroup.errors import SourceError
-from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.partition import OFFSETS_TOPIC, LogDir, PartitionFolder
-from kgroup.protocol.entries import TopicId
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
 
 _Answer = TypeVar("_Answer")
 
@@ -75,7 +74,7 @@ class LogDirEndsReader:
                 topic=topic,
                 partition=partition,
                 source=LogEndSource.CHECKPOINT,
-                log_start_offset=log_starts.get(TopicPartition(topic, partition)),
+                log_start_offset=log_starts.get((topic, partition)),
                 log_end_offset=high_watermark,
                 topic_id=topic_ids.get(topic),
             )

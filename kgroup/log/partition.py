@@ -14,14 +14,14 @@ from kgroup.log.checkpoints import (
     LOG_STARTS,
     META_PROPERTIES,
     PARTITION_METADATA,
-    TopicPartition,
     read_cluster_id,
     read_offset_checkpoint,
     read_topic_id,
 )
 from kgroup.log.index import OffsetEntry, read_offset_index
 from kgroup.log.segment import read_segment
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.topic_id import TopicId
+from kgroup.protocol.topic_partition import TopicPartition
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 UNKNOWN_PARTITION: Final = -1
@@ -87,7 +87,7 @@ class PartitionFolder:
         checkpoint = self.path.parent / LOG_STARTS
         if self.topic is None or not checkpoint.is_file():
             return starts[0]
-        raised = read_offset_checkpoint(checkpoint).get(TopicPartition(self.topic, self.partition), 0)
+        raised = read_offset_checkpoint(checkpoint).get((self.topic, self.partition), 0)
         return max(starts[0], raised)
 
     def log_end_offset(self) -> int | None:

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kgroup.log.batch import Damage
+from kgroup.log.damage_text import damage_text, undecodable_text
 from kgroup.log.scan_arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schema_of
 from kgroup.log.scan_keys import key_bytes
 from kgroup.log.scan_newest import (
@@ -73,6 +74,13 @@ class ScanBlock:
     commits: pa.RecordBatch
     others: tuple[LoggedEntry, ...]
     damage: tuple[Damage, ...]
+
+    def problems(self) -> Iterator[str]:
+        """What could not be read: the damage, then records that say nothing."""
+        yield from map(damage_text, self.damage)
+        for logged in self.others:
+            if isinstance(logged.entry, Undecodable):
+                yield undecodable_text(logged, logged.entry)
 
 
 def scan(

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.log.damage_text import problems_of
 from kgroup.log.scan import FirstMarker, ScanBlock, Slice, scan
 from kgroup.log.scan_arrow import schema_of
 from kgroup.log.scan_gather import no_rows, numbers, values_of
@@ -250,7 +249,7 @@ class _PartitionPart:
 
     def add(self, block: ScanBlock) -> None:
         self._membership.add(block)
-        self._problems += problems_of(block)
+        self._problems += block.problems()
         table = pa.Table.from_batches([block.commits])
         # A tombstone acts at once, even inside a transaction.
         waits = (values_of(table["producer_id"]) >= 0) & (values_of(table["value_version"]) >= 0)

@@ -20,9 +20,9 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kgroup.errors import SourceError
 from kgroup.net.first_contact import CONNECT_TIMEOUT_MS, require_broker
 from kgroup.net.properties import ConnectionOptions, client_config, parse_servers
-from kgroup.protocol.entries import TopicId
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)

@@ -8,7 +8,6 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.errors import SourceError
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchedRecord, Node
@@ -28,6 +27,7 @@ from kgroup.group.member_step import (
     SubscribePattern,
 )
 from kgroup.net.member_connection import OPEN, BrokenError, Connection, Security, Watcher
+from kgroup.protocol.topic_partition import TopicPartition
 
 Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.connection import RequestQueue
+from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
@@ -169,7 +170,7 @@ class NodeServer:
     def handle(self, call: Call) -> None:
         """Hand a request to the node; its answer goes out with the next flush."""
         try:
-            self.node.handle(call, self.cluster_server.clock.now_ms())
+            handle(self.node, call, self.cluster_server.clock.now_ms())
         except BadRequestError:
             raise
         except KgroupError as error:

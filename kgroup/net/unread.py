@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from kafka.protocol.consumer import FetchRequest
 
-from kgroup.broker.fetching import READ_COMMITTED, READ_UNCOMMITTED
 from kgroup.errors import SourceError
+from kgroup.group.member_calls import READ_COMMITTED, READ_UNCOMMITTED
 from kgroup.log.batch import Batch, Damage
 from kgroup.log.entries import decode_marker
 from kgroup.log.segment import read_stream

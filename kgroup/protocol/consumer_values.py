@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.topic_id import TopicId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

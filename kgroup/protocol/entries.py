@@ -10,12 +10,10 @@ Sources: the record schemas of Kafka 0.10.1 to 4.3.1 (`schemas/*.json`).
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from kgroup.protocol.keys import Key
-    from kgroup.protocol.values import Value
+from kgroup.protocol.keys import Key
+from kgroup.protocol.values import Value
 
 
 class RecordType(IntEnum):
@@ -56,8 +54,8 @@ class OffsetsEntry(NamedTuple):
     """
 
     type: RecordType
-    key: "Key"
-    value: "Value | None"
+    key: Key
+    value: Value | None
     value_version: int | None
     trailing: bytes = b""
     note: str | None = None
@@ -125,7 +123,3 @@ class OffsetGap:
     partition: int
     first_offset: int
     last_offset: int
-
-
-# Kafka writes the zero UUID where there is no topic id; here that is None.
-TopicId = UUID | None

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from kgroup.protocol.entries import TopicId, TransactionOutcome
+from kgroup.protocol.entries import TransactionOutcome
+from kgroup.protocol.topic_id import TopicId
 
 
 class LogEndSource(StrEnum):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kgroup.protocol.consumer_values import TopicPartitions
-from kgroup.protocol.entries import TopicId
+from kgroup.protocol.topic_id import TopicId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

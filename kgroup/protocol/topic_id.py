@@ -5,6 +5,9 @@ from binascii import Error as Base64Error
 from functools import lru_cache
 from uuid import UUID
 
+# Kafka writes the zero UUID where there is no topic id; here that is None.
+TopicId = UUID | None
+
 
 @lru_cache(maxsize=4096)  # asked again and again for the few topics of a cluster
 def topic_id_text(topic_id: UUID) -> str:

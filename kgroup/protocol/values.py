@@ -11,7 +11,6 @@ from kgroup.protocol.consumer_values import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from kgroup.protocol.entries import TopicId
 from kgroup.protocol.share_values import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,
@@ -28,6 +27,7 @@ from kgroup.protocol.streams_values import (
     StreamsGroupTargetAssignmentMetadataValue,
     StreamsGroupTopologyValue,
 )
+from kgroup.protocol.topic_id import TopicId
 
 __all__ = [
     "ConsumerGroupCurrentMemberAssignmentValue",

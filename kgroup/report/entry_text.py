@@ -5,10 +5,10 @@ from typing import assert_never
 from uuid import UUID
 
 from kgroup.protocol.consumer_values import TopicPartitions
-from kgroup.protocol.entries import OffsetsEntry, RecordType, TopicId, TransactionMarker, Undecodable
+from kgroup.protocol.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
 from kgroup.protocol.keys import ConsumerGroupRegularExpressionKey, OffsetCommitKey
 from kgroup.protocol.streams_values import TaskIds
-from kgroup.protocol.topic_id import topic_id_text
+from kgroup.protocol.topic_id import TopicId, topic_id_text
 from kgroup.protocol.values import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,

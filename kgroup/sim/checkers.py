@@ -17,11 +17,11 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GenerationFormed, GroupDeleted, GroupEvent, GroupStable
 from kgroup.group.member_step import ASSIGNOR, MemberError
 from kgroup.group.requests import OffsetCommit, OffsetCommitResponse
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.result import (
     COMMITS_SURVIVE,
     GENERATIONS_GROW,

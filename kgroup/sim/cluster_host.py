@@ -6,7 +6,6 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.hosting import HostedCoordinator
@@ -17,6 +16,7 @@ from kgroup.broker.storage import Storage
 from kgroup.group.events import GroupEvent
 from kgroup.group.member_calls import MemberResponse, Metadata
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.commit_watch import CommitWatch
 from kgroup.sim.network import Network

@@ -11,7 +11,6 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import FetchResponse, MemberResponse, Node
 from kgroup.group.member_identity import MemberState
@@ -30,6 +29,7 @@ from kgroup.group.member_step import (
     Subscribe,
 )
 from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.checkers import Checkers
 from kgroup.sim.member_connections import Connections
 from kgroup.sim.member_trace import MemberTrace

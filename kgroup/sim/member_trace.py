@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import Callback, CommitOutcome
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.process import Process
 from kgroup.sim.trace import (
     CommitEnded,

@@ -2,29 +2,44 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from kgroup.broker import direct
-from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster
 from kgroup.broker.direct import DirectAnswer
+from kgroup.broker.dispatch import handle
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.wire import Call
 from kgroup.group.member_calls import MemberResponse, Metadata
+from kgroup.sim.network import Network
 from kgroup.sim.process import Process
 from kgroup.sim.scenario import node_name
+from kgroup.sim.schedule import Schedule
 from kgroup.sim.wire import Connection, Exchange, read_answer, write
 
-if TYPE_CHECKING:
-    from kgroup.sim.cluster_host import ClusterHost
-
 _LOADING_STEP_MS: Final = 10
+
+
+class Surroundings(Protocol):
+    """What a node of the world needs of the cluster's host, which has all nodes."""
+
+    schedule: Schedule
+    network: Network
+    cluster: Cluster
+    metadata: dict[Metadata, MemberResponse]
+    """Answers that are true until leaders or topics change."""
+    answered: list[tuple["NodeHost", Connection]]
+    """Connections whose next request may be handled, since the last one was answered."""
+
+    def schedule_flush(self, node: "NodeHost | None" = None) -> None:
+        """Flush this node, or all, once everything of this moment has been taken in."""
 
 
 class NodeHost(Process):
     """One broker process. `disk_ms`: how long each append to the offsets topic takes."""
 
-    def __init__(self, host: "ClusterHost", node: BrokerNode) -> None:
+    def __init__(self, host: Surroundings, node: BrokerNode) -> None:
         super().__init__(node_name(node.node_id), host.schedule)
         self.node = node
         self.disk_ms = 0
@@ -67,7 +82,7 @@ class NodeHost(Process):
         if asked.frame is None and isinstance(asked.body, Metadata):
             self.answer(connection, asked, self._metadata(call, asked))
         elif asked.frame is not None:
-            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
             self._collect()
         else:
             assert isinstance(asked.body, direct.DirectRequest)
@@ -80,7 +95,7 @@ class NodeHost(Process):
         if known is None:
             write(asked, call.client_id)
             assert asked.frame is not None
-            self.node.handle(self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
             frame = self.node.answers.pop().frame
             assert frame is not None
             known = self._host.metadata[asked.body] = read_answer(asked, frame)

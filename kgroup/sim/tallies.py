@@ -1,10 +1,10 @@
 """Measuring a run: who reads what, since when, and what was done twice. Fed with facts, on any design."""
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GenerationFormed, GroupEvent, RebalanceStarted
 from kgroup.group.member_calls import MemberResponse
 from kgroup.group.requests import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.result import Tally
 
 Place = tuple[str, TopicPartition]

@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from uuid import UUID
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.events import GroupEvent
 from kgroup.group.member_calls import MemberRequest, MemberResponse
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario import Fault, FaultKind
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.broker.settings import from_properties
 from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario import FaultKind, Scenario, node_name
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.trace import NodeStarted, NodeStopped

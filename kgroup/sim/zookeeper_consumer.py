@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kgroup.assignors.model import ClientAssignor, GroupMember, Topic, TopicPartition
+from kgroup.assignors.model import ClientAssignor, GroupMember, Topic
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.zookeeper import (
     Answer,
     CreateEphemeral,

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.group.member_identity import MemberState
 from kgroup.group.member_step import CallbackKind
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.network import Network
 from kgroup.sim.scenario import CommitMode, SimMember, ZookeeperSettings
 from kgroup.sim.schedule import Schedule

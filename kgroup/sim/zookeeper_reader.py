@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kgroup.assignors.model import TopicPartition
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.schedule import Schedule
 from kgroup.sim.tallies import Measures
 

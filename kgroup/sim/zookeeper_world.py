@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from kgroup.assignors.model import TopicPartition
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.faults import draw
 from kgroup.sim.network import Network
 from kgroup.sim.result import Run

@@ -12,7 +12,6 @@ from kafka.protocol.producer.transaction import InitProducerIdRequest
 from kgroup.broker.storage import ClusterSpec, FolderStorage, TopicSpec
 from kgroup.errors import SourceError
 from kgroup.log.batch import encode_batch
-from kgroup.log.checkpoints import TopicPartition
 from kgroup.log.record import LogRecord
 from tests.broker.world import BrokerWorld
 
@@ -157,7 +156,7 @@ def test_a_torn_tail_is_cut_off_with_a_warning(tmp_path: Path) -> None:
 
 
 def test_checkpoints_tell_other_tools_how_far_the_logs_go(tmp_path: Path) -> None:
-    storage(tmp_path)[0].checkpoint({TopicPartition("orders", 0): 12})
+    storage(tmp_path)[0].checkpoint({("orders", 0): 12})
     for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
         assert (tmp_path / name).read_text() == "0\n1\norders 0 12\n"
 

@@ -9,6 +9,7 @@ from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from kgroup.broker.api_table import APIS
+from kgroup.broker.dispatch import handle
 from kgroup.broker.wire import BadRequestError, read_call
 from tests.broker.world import BrokerWorld
 
@@ -39,7 +40,7 @@ def test_a_request_cut_short_anywhere_is_refused(cut: int) -> None:
 def test_noise_is_refused_or_answered_and_breaks_nothing(frame: bytes) -> None:
     node = WORLD.nodes[1]
     with suppress(BadRequestError):
-        node.handle(node.read(frame, 1, "/127.0.0.1"), WORLD.now_ms)
+        handle(node, node.read(frame, 1, "/127.0.0.1"), WORLD.now_ms)
     WORLD.cluster.flush()
     node.take_answers()
 
@@ -76,7 +77,7 @@ def test_api_versions_says_what_is_spoken_and_nothing_of_the_newer_protocol() ->
 def test_a_newer_api_versions_is_answered_in_version_0_with_its_own_range() -> None:
     node = WORLD.nodes[1]
     frame = b"\x00\x12\x00\x63\x00\x00\x00\x07\x00\x03cid\x00\x01\x01\x00"
-    node.handle(node.read(frame, 9, "/"), WORLD.now_ms)
+    handle(node, node.read(frame, 9, "/"), WORLD.now_ms)
     [answer] = node.take_answers()
     # correlation id 7, UNSUPPORTED_VERSION, one range: api 18 in versions 0 to 4
     assert answer.frame == bytes.fromhex("00000010 00000007 0023 00000001 0012 0000 0004")

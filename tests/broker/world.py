@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kgroup.broker.api_table import APIS
 from kgroup.broker.cluster import Cluster, Member
+from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.settings import from_properties
@@ -54,7 +55,7 @@ class BrokerWorld:
         request.with_header(token, "tester")
         self._asked[token] = request
         frame = bytes(request.encode(header=True))
-        self.nodes[node].handle(self.nodes[node].read(frame, token, "/127.0.0.1"), self.now_ms)
+        handle(self.nodes[node], self.nodes[node].read(frame, token, "/127.0.0.1"), self.now_ms)
         return token
 
     def settle(self) -> dict[int, Any]:

@@ -41,7 +41,7 @@ def test_a_page_is_of_a_new_look_once_the_last_is_a_second_old(tmp_path: Path) -
     logs = tmp_path / "logs"
     shutil.copytree(SMALL, logs)
     clock = Clock()
-    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None), clock=clock)
+    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None, clock), clock=clock)
     offsets = "kafka_consumergroup_group_offset"
     assert samples(page.text(), f'{offsets}{{group="brief-solo"') == ["25"]
     shutil.rmtree(logs / "__consumer_offsets-26")  # where brief-solo lives
@@ -56,7 +56,7 @@ def test_a_look_that_fails_is_down_and_the_next_one_up_again(
 ) -> None:
     logs = tmp_path / "logs"
     clock = Clock()
-    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None), clock=clock)
+    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None, clock), clock=clock)
     assert samples(page.text(), "kgroup_up") == ["0"]
     assert capsys.readouterr().err == f"kgroup: {logs}: No such file or directory\n"
     shutil.copytree(SMALL, logs)
@@ -68,7 +68,7 @@ def test_a_cluster_is_asked_at_each_page() -> None:
     with kgroup.testing.cluster(topics={"orders": 1}) as kafka:
         group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
         clock = Clock()
-        looks = RepeatedLooks(QUIET, (), ConnectionOptions(bootstrap_servers=kafka.bootstrap))
+        looks = RepeatedLooks(QUIET, (), ConnectionOptions(bootstrap_servers=kafka.bootstrap), clock)
         page = MetricsPage(looks, clock=clock)
         for offset in (3, 5):
             group.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.group.member import ClassicMember
 from kgroup.group.member_calls import (
     CommittedOffset,
@@ -53,6 +52,7 @@ from kgroup.group.requests import (
 )
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
+from kgroup.protocol.topic_partition import TopicPartition
 
 BROKER = Node(node_id=1, host="broker", port=9092)
 BOOTSTRAP = Node(node_id=-1, host="bootstrap", port=9092)

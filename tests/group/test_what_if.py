@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kgroup.assignors.registry import Protocol
-from kgroup.cli.options import Given
+from kgroup.cli.opened import Given
 from kgroup.cli.replay_source import opened_reader
 from kgroup.errors import InputError
 from kgroup.group.timeline_model import Timeline

@@ -8,7 +8,6 @@ import pytest
 from kgroup.errors import SourceError
 from kgroup.log.checkpoints import (
     EpochStart,
-    TopicPartition,
     encode_leader_epochs,
     encode_offset_checkpoint,
     read_cluster_id,
@@ -30,7 +29,7 @@ def test_high_watermarks_are_the_log_ends_that_the_broker_answered(capture: Path
     topics = json.loads((capture / "topics.json").read_text())["topics"]
     for topic, described in topics.items():
         for partition, answered in described["partitions"].items():
-            watermark = watermarks[TopicPartition(topic, int(partition))]
+            watermark = watermarks[topic, int(partition)]
             if described["internal"]:
                 assert watermark >= answered["logEnd"]
             else:

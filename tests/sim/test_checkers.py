@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kgroup.assignors.model import TopicPartition
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.group import member_errors, member_rounds
 from kgroup.group.classic_group import ClassicGroup
@@ -15,6 +14,7 @@ from kgroup.group.member_errors import Reaction
 from kgroup.group.member_positions import Position, Subscriptions
 from kgroup.log.store import MemoryLog, RecordLog
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.result import (
     COMMITS_SURVIVE,
     GENERATIONS_GROW,

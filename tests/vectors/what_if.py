@@ -7,7 +7,7 @@ What the log alone cannot give is printed as held, with the reason, and not coun
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgroup.cli.options import Given
+from kgroup.cli.opened import Given
 from kgroup.cli.replay_source import opened_reader
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.timeline_model import CauseKind, Generation, Timeline

@@ -1,0 +1,29 @@
+"""A request to a node goes to the handler of its API."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kgroup.broker import admin_apis, data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
+from kgroup.broker.api_table import APIS
+from kgroup.broker.node import BrokerNode
+from kgroup.broker.wire import Call
+
+Handler = Callable[[BrokerNode, Call, int], None]
+
+_HANDLERS: Final[dict[int, Handler]] = {
+    **group_apis.HANDLERS,
+    **offset_apis.HANDLERS,
+    **data_apis.HANDLERS,
+    **log_offset_apis.HANDLERS,
+    **transaction_apis.HANDLERS,
+    **admin_apis.HANDLERS,
+}
+assert set(_HANDLERS) == set(APIS), "an api without a handler, or the other way round"
+
+
+def handle(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """Answer a request, or let it wait. Raises BadRequestError if its connection has to close."""
+    if call.body is None:
+        node.answer(call, admin_apis.unsupported_api_versions())
+        return
+    _HANDLERS[call.api_key](node, call, now_ms)

@@ -1,0 +1,61 @@
+"""The designs that a scenario may be played as: assignors, and the consumer of before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from kgroup.assignors.registry import CLIENT_ASSIGNORS
+from kgroup.broker.storage import Storage
+from kgroup.errors import InputError, nearest_or_all
+from kgroup.sim.result import Run
+from kgroup.sim.scenario import Scenario
+from kgroup.sim.world import run
+from kgroup.sim.zookeeper_trace import ZookeeperEvent
+from kgroup.sim.zookeeper_world import run_zookeeper
+
+ZOOKEEPER: Final = "zookeeper"
+_ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
+
+
+def with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
+    """The same with these assignors, in this order, at every member."""
+    members = tuple(replace(member, assignors=assignors) for member in scenario.members)
+    return replace(scenario, members=members)
+
+
+def compared_designs(text: str) -> list[str]:
+    """The names in `eager,cooperative,zookeeper`, which may also be those of assignors."""
+    names = [name.strip() for name in text.split(",")]
+    known = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
+    for name in names:
+        if name not in known:
+            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, known)}")
+        if names.count(name) > 1:
+            raise InputError(f"--compare: '{name}' is there twice")
+    return names
+
+
+def own_design(scenario: Scenario) -> str:
+    """What a scenario is played as when nobody says otherwise: the assignors of its members."""
+    return " and ".join(dict.fromkeys(",".join(member.assignors) for member in scenario.members))
+
+
+def play(
+    scenario: Scenario,
+    design: str,
+    seed: int,
+    *,
+    storage: Storage | None = None,
+    on_event: Callable[[ZookeeperEvent], None] | None = None,
+    until_settled: bool = False,
+) -> Run:
+    """Play a scenario as one of `compared_designs`, or as its `own_design`.
+
+    `until_settled`: not to the end of its time, if the checkers have seen all before.
+    """
+    if design == ZOOKEEPER:
+        return run_zookeeper(scenario, seed, on_event=on_event)
+    assignor = _ALIASES.get(design, design)
+    if assignor in CLIENT_ASSIGNORS and design != own_design(scenario):
+        scenario = with_assignors(scenario, (assignor,))
+    return run(scenario, seed, storage=storage, on_event=on_event, codec=False, until_settled=until_settled)
