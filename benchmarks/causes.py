@@ -14,7 +14,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from kgroup.group.timeline_model import CauseKind
+from kgroup.history.timeline.model import CauseKind
 from tests.vectors.story import SLOW_MS, Said, Story, client_of, is_true, read_story
 
 K = CauseKind

@@ -19,14 +19,14 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from benchmarks.simulated_truth import Truth, Window
+from kgroup.api.replay import GroupReader
 from kgroup.broker.storage import MemoryStorage, TopicSpec
-from kgroup.cli.replay_source import GroupReader
-from kgroup.group.timeline_model import Cause, CauseKind, Grade, Timeline
-from kgroup.log.sources import open_sources
-from kgroup.log.store import MemoryLog, RecordLog
+from kgroup.history.timeline.model import Cause, CauseKind, Grade, Timeline
+from kgroup.log.files.sources import open_sources
+from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.sim.swarm import draw_scenario
-from kgroup.sim.world import run
+from kgroup.sim.world.world import run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

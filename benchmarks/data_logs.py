@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from kgroup.log.batch import encode_batch
-from kgroup.log.record import LogRecord
-from kgroup.log.scan_crc import crc32c
+from kgroup.log.format.batch import encode_batch
+from kgroup.log.format.record import LogRecord
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.scan.kernels.crc import crc32c
 
 _BASE_OFFSET_AT: Final = 0
 _CRC_AT: Final = 17

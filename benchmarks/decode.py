@@ -15,11 +15,11 @@ from tabulate import tabulate
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.make_log import parse_size
 from benchmarks.measure import Speed, alternate, peak_rss_mb
-from kgroup.log.batch import Damage
-from kgroup.log.entries import read_entries
-from kgroup.log.scan import Slice, newest, scan, split
-from kgroup.log.scan_reader import CHUNK_BYTES, RowBlock, RowReader
-from kgroup.log.sources import Sources, open_sources
+from kgroup.log.files.entries import read_entries
+from kgroup.log.files.sources import Sources, open_sources
+from kgroup.log.format.batch import Damage
+from kgroup.scan.reading.reader import CHUNK_BYTES, RowBlock, RowReader
+from kgroup.scan.reductions.scan import Slice, newest, scan, split
 
 
 class Way(StrEnum):

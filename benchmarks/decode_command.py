@@ -14,8 +14,8 @@ from tabulate import tabulate
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.measure import Speed
 from benchmarks.process import cost_of_kgroup
-from kgroup.log.scan import newest, split
-from kgroup.log.sources import open_sources
+from kgroup.log.files.sources import open_sources
+from kgroup.scan.reductions.scan import newest, split
 
 
 class Call(StrEnum):

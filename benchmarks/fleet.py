@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from kgroup.protocol.entries import OffsetsEntry, RecordType
 from kgroup.protocol.group_hash import partition_for
-from kgroup.protocol.keys import GroupMetadataKey, OffsetCommitKey
-from kgroup.protocol.records import encode_entry
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.values import GroupMetadataValue, MemberMetadata, OffsetCommitValue
 from kgroup.protocol.subscription import (
     Assignment,
     NamedTopicPartitions,
@@ -22,7 +23,6 @@ from kgroup.protocol.subscription import (
     encode_assignment,
     encode_subscription,
 )
-from kgroup.protocol.values import GroupMetadataValue, MemberMetadata, OffsetCommitValue
 
 _DOMAINS = (
     "orders",

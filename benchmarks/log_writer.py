@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.log.scan_compile import helper, kernel
-from kgroup.log.scan_crc import crc32c
-from kgroup.log.scan_kernel import HEADER_SIZE
+from kgroup.scan.kernels.batches import HEADER_SIZE
+from kgroup.scan.kernels.compile import helper, kernel
+from kgroup.scan.kernels.crc import crc32c
 
 Ints = NDArray[np.int64]
 

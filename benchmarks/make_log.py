@@ -40,10 +40,10 @@ from benchmarks.log_writer import (
     Tails,
     write_batches,
 )
-from kgroup.log.checkpoints import encode_offset_checkpoint
-from kgroup.log.compression import Codec, compress
-from kgroup.log.scan_crc import crc32c
+from kgroup.log.files.checkpoints import encode_offset_checkpoint
+from kgroup.log.format.compression import Codec, compress
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.scan.kernels.crc import crc32c
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}

@@ -14,10 +14,10 @@ from tabulate import tabulate
 
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.measure import Speed, alternate, peak_rss_mb
-from kgroup.cli.replay_source import GroupReader
-from kgroup.log.scan import Slice, scan, split
-from kgroup.log.scan_reader import RowBlock, RowReader
-from kgroup.log.sources import Sources, open_sources
+from kgroup.api.replay import GroupReader
+from kgroup.log.files.sources import Sources, open_sources
+from kgroup.scan.reading.reader import RowBlock, RowReader
+from kgroup.scan.reductions.scan import Slice, scan, split
 
 
 class Way(StrEnum):

@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass, replace
 
 from benchmarks.measure import peak_rss_mb
-from kgroup.sim.scenario import Scenario
-from kgroup.sim.scenario_file import load_shipped
+from kgroup.sim.scenario.file import load_shipped
+from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.swarm import run_seed
-from kgroup.sim.world import run
+from kgroup.sim.world.world import run
 
 HOUR_MS = 3_600_000
 

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kgroup.group.events import GenerationFormed, GroupStable, MemberAdded, MemberRemoved
-from kgroup.group.member_step import CallbackKind
-from kgroup.group.timeline_model import Cause, CauseKind
-from kgroup.sim import trace
+from kgroup.group.coordinator.events import GenerationFormed, GroupStable, MemberAdded, MemberRemoved
+from kgroup.group.member.step import CallbackKind
+from kgroup.history.timeline.model import Cause, CauseKind
+from kgroup.sim.watch import trace
 
 K: Final = CauseKind
 _EVER_MS: Final = 1 << 62

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from benchmarks.process_tree import TICKS_PER_SECOND, peaks_mb, processes_below, stat_fields
-from kgroup.log.scan import Newest, newest, split
-from kgroup.log.sources import Sources, open_sources
+from kgroup.log.files.sources import Sources, open_sources
+from kgroup.scan.reductions.scan import Newest, newest, split
 from kgroup.spark.jobs import newest as spark_newest
 from kgroup.spark.session import open_session
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Measured, alternate, peak_rss_mb
-from kgroup.group.burrow_rules import BurrowRules
-from kgroup.group.commit_window import CommitWindow, WindowCommit
-from kgroup.group.lag_rules import KgroupRules, LagRules, judge
-from kgroup.group.status_columns import UNKNOWN, CommitColumns, every_commit, judge_columns
+from kgroup.lag.status.burrow_rules import BurrowRules
+from kgroup.lag.status.columns import UNKNOWN, CommitColumns, every_commit, judge_columns
+from kgroup.lag.status.rules import KgroupRules, LagRules, judge
+from kgroup.lag.status.window import CommitWindow, WindowCommit
 
 _COMMITS_OF_KEY = 200
 _SLOTS = 10

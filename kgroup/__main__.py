@@ -6,8 +6,8 @@ import sys
 def main() -> None:
     """Run kgroup with the process's arguments and exit."""
     try:
-        from kgroup.cli.app import main as run
-        from kgroup.cli.streams import open_missing_streams
+        from kgroup.cli.shell.app import main as run
+        from kgroup.cli.shell.std_streams import open_missing_streams
 
         open_missing_streams()
         run()

@@ -1,4 +1,4 @@
-"""The exceptions of kgroup. Only `cli/app.py` catches them, prints one line on stderr and exits.
+"""The exceptions of kgroup. Only `cli/shell/app.py` catches them, prints one line on stderr and exits.
 
 Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
 `protocol.entries.Undecodable`), not exceptions: a scan goes on past them.

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from kgroup.broker.settings import from_properties
 from kgroup.errors import KgroupError
-from kgroup.net.control import state
-from kgroup.net.faults import Fault, Faults, Hold, Which
-from kgroup.net.running import TopicRequest, start_cluster
-from kgroup.net.server import ClusterServer
+from kgroup.net.serve.control import state
+from kgroup.net.serve.faults import Fault, Faults, Hold, Which
+from kgroup.net.serve.running import TopicRequest, start_cluster
+from kgroup.net.serve.server import ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
 
 __all__ = ["Cluster", "ErrorCode", "Fault", "Hold", "cluster", "kafka_cluster"]

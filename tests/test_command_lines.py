@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli.app import COMMANDS
+from kgroup.cli.shell.app import COMMANDS
 from tests.command_lines import LIST, ListError, answer_of, command_lines, compare, main
 
 LINES = list(command_lines(LIST.read_text(encoding="utf-8")))

@@ -25,7 +25,7 @@ from benchmarks.all import BEGIN, END, HEADERS, README, ROWS, Figures, put_into
 from benchmarks.all import table as figures_table
 from benchmarks.measure import Measured, Speed
 from benchmarks.process import Cost
-from kgroup.group.timeline_model import Cause, CauseKind, Grade
+from kgroup.history.timeline.model import Cause, CauseKind, Grade
 
 
 def table() -> list[list[str]]:

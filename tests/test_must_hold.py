@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kgroup.sim.scenario_file import shipped_names
+from kgroup.sim.scenario.file import shipped_names
 
 ROOT = Path(__file__).parents[1]
 ROWS = [

@@ -59,7 +59,7 @@ def test_an_example_answers_what_the_page_shows(shown):
 
 
 def test_every_command_has_a_section_with_an_example():
-    from kgroup.cli.app import COMMANDS
+    from kgroup.cli.shell.app import COMMANDS
 
     text = README.read_text(encoding="utf-8")
     for name in COMMANDS:

@@ -1,6 +1,5 @@
 """Who gets which partition: Kafka's assignors as pure functions, one file each.
 
 May import `kgroup.protocol` and `kgroup.errors`. Read `model.py` first, then `registry.py`; `java_order.py`
-says why the order of an answer is what it is. `plan.py` and `rounds.py` put one group to any assignor,
-rebalance after rebalance, and `score.py` and `flaws.py` say how good an answer is.
+says why the order of an answer is what it is.
 """

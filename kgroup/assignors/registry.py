@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from kgroup.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kgroup.assignors.kafka_2_4 import CooperativeStickyAssignor24, RangeAssignor24, StickyAssignor24
+from kgroup.assignors.client.cooperative_sticky import CooperativeStickyAssignor
+from kgroup.assignors.client.kafka_2_4 import CooperativeStickyAssignor24, RangeAssignor24, StickyAssignor24
+from kgroup.assignors.client.range import RangeAssignor
+from kgroup.assignors.client.roundrobin import RoundRobinAssignor
+from kgroup.assignors.client.sticky import StickyAssignor
 from kgroup.assignors.model import ClientAssignor, ServerAssignor
-from kgroup.assignors.range import RangeAssignor
-from kgroup.assignors.roundrobin import RoundRobinAssignor
-from kgroup.assignors.server_range import ServerRangeAssignor
-from kgroup.assignors.simple import SimpleAssignor
-from kgroup.assignors.sticky import StickyAssignor
-from kgroup.assignors.uniform import UniformAssignor
+from kgroup.assignors.server.range import ServerRangeAssignor
+from kgroup.assignors.server.simple import SimpleAssignor
+from kgroup.assignors.server.uniform import UniformAssignor
 from kgroup.errors import InputError, nearest_or_all
 
 CLIENT_ASSIGNORS: Final[dict[str, ClientAssignor]] = {

@@ -8,20 +8,20 @@ from typing import Final
 from uuid import UUID
 
 from kgroup.broker.coordinators import NEVER_MS, Coordinators
-from kgroup.broker.hosting import HostedCoordinator, damage
+from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
 from kgroup.errors import DecodeError, SourceError
-from kgroup.group.requests import EndTransaction, PartitionsDeleted
-from kgroup.log.batch import LogRecord, decode_batch, encode_batch
-from kgroup.log.cleaner import is_dirty
-from kgroup.log.segment_log import SegmentLog
-from kgroup.protocol.entries import TransactionMarker
+from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
+from kgroup.log.store.cleaner import is_dirty
+from kgroup.log.store.segment_log import SegmentLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import partition_for
-from kgroup.protocol.transaction_log import TransactionEntry, decode_transaction, encode_transaction
+from kgroup.protocol.records.entries import TransactionMarker
+from kgroup.protocol.records.transaction_state import TransactionEntry, decode_transaction, encode_transaction
+from kgroup.protocol.requests.coordinator import EndTransaction, PartitionsDeleted
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"

@@ -7,10 +7,10 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from kgroup.protocol.entries import OffsetsEntry, RecordType
-from kgroup.protocol.keys import OffsetCommitKey
-from kgroup.protocol.records import encode_entry
-from kgroup.protocol.values import OffsetCommitValue
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
 
 _VERSION: Final = 4
 _KEPT_KEYS: Final = 1 << 14

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from kgroup.broker.hosting import HostedCoordinator, damage
+from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.errors import DecodeError, SourceError
-from kgroup.group.events import GroupEvent
-from kgroup.group.requests import ReplyBody, RequestBody
-from kgroup.group.settings import GroupSettings
-from kgroup.group.step import Reply, Request
+from kgroup.group.coordinator.events import GroupEvent
+from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.step import Reply, Request
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
 
 NEVER_MS: Final = 1 << 63
 ReplyTo = Callable[[ReplyBody], None]

@@ -1,25 +1,32 @@
 """A member's requests as values, for members in the same process: no frames, the same rules.
 
-What the wire would bring is what the newest versions say, as between `client_requests.py` and a node of
+What the wire would bring is what the newest versions say, as between `wire/member_requests.py` and a node of
 today.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from kgroup.broker.coordination import ask_coordinator
-from kgroup.broker.data_apis import ReadPart, finish_or_park, read_parts
+from kgroup.broker.apis.coordination import ask_coordinator
+from kgroup.broker.apis.data_apis import ReadPart, finish_or_park, read_parts
+from kgroup.broker.apis.offset_apis import commit_known
 from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.node import BrokerNode
-from kgroup.broker.offset_apis import commit_known
-from kgroup.broker.reading import read_batches
-from kgroup.broker.wire import Call
-from kgroup.group.member_calls import Fetch, FetchedPartition, FetchResponse
-from kgroup.group.requests import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, ReplyBody, SyncGroup
-from kgroup.log.batch import Batch, LogRecord, decode_batch
-from kgroup.log.batch_header import read_header
+from kgroup.log.format.batch import Batch, LogRecord, decode_batch
+from kgroup.log.format.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import Fetch, FetchedPartition, FetchResponse
+from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    OffsetCommit,
+    ReplyBody,
+    SyncGroup,
+)
 from kgroup.protocol.topic_partition import group_by_topic
+from kgroup.wire.fetched import read_batches
+from kgroup.wire.frames import Call
 
 DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
 DirectAnswer = ReplyBody | FetchResponse

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
-from kgroup.broker import admin_apis, data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
-from kgroup.broker.api_table import APIS
+from kgroup.broker.apis import cluster_apis as admin_apis
+from kgroup.broker.apis import data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
 from kgroup.broker.node import BrokerNode
-from kgroup.broker.wire import Call
+from kgroup.wire.apis import APIS
+from kgroup.wire.frames import Call
 
 Handler = Callable[[BrokerNode, Call, int], None]
 

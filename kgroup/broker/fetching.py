@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kgroup.broker.partition import Partition
-from kgroup.group.timers import Timers
+from kgroup.group.coordinator.timers import Timers
 
 if TYPE_CHECKING:
-    from kgroup.broker.wire import Call
+    from kgroup.wire.frames import Call
 
 
 class FetchPart(NamedTuple):

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kgroup.broker.api_table import APIS
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
-from kgroup.broker.wire import Call, read_call
+from kgroup.wire.apis import APIS
+from kgroup.wire.frames import Call, read_call
 
 
 @dataclass(frozen=True, slots=True)

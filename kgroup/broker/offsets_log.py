@@ -5,10 +5,10 @@ from itertools import groupby
 from typing import Final
 
 from kgroup.broker.commit_bytes import encode_fast
-from kgroup.group.step import NO_PRODUCER_ID, OffsetsRecord
-from kgroup.log.batch import Batch, LogRecord, decode_batch, encode_batch
-from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker
-from kgroup.protocol.records import decode_entry
+from kgroup.group.coordinator.step import NO_PRODUCER_ID, OffsetsRecord
+from kgroup.log.format.batch import Batch, LogRecord, decode_batch, encode_batch
+from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
 
 ABORT_MARKER: Final = 0
 COMMIT_MARKER: Final = 1

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from kgroup.broker.offsets_log import encode_marker, is_commit_marker
 from kgroup.broker.producers import Producers
 from kgroup.errors import DecodeError
-from kgroup.log.batch import decode_batch
-from kgroup.log.batch_header import BatchHeader, check_batch, read_header
-from kgroup.log.store import RecordLog
-from kgroup.protocol.entries import TransactionMarker
+from kgroup.log.format.batch import decode_batch
+from kgroup.log.format.batch_header import BatchHeader, check_batch, read_header
+from kgroup.log.store.record_log import RecordLog
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
 
 NO_LEADER = -1
 

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kgroup.log.batch_header import BatchHeader
+from kgroup.log.format.batch_header import BatchHeader
 from kgroup.protocol.error_codes import ErrorCode
 
 NO_PRODUCER: Final = -1

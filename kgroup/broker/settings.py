@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kgroup.errors import InputError
-from kgroup.group.settings import MAX_INT, GroupSettings
+from kgroup.group.coordinator.settings import MAX_INT, GroupSettings
 from kgroup.java_properties import assignments
 
 _MINUTE_MS: Final = 60_000

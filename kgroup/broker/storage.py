@@ -8,11 +8,16 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from kgroup.errors import SourceError
-from kgroup.log.atomic import DRAFT_SUFFIX, replace_text
-from kgroup.log.checkpoints import HIGH_WATERMARKS, META_PROPERTIES, RECOVERY_POINTS, encode_offset_checkpoint
-from kgroup.log.folder_lock import LOCK_FILE, FolderLock
-from kgroup.log.segment_log import SegmentLog
-from kgroup.log.store import MemoryLog, RecordLog
+from kgroup.log.files.checkpoints import (
+    HIGH_WATERMARKS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    encode_offset_checkpoint,
+)
+from kgroup.log.store.atomic_file import DRAFT_SUFFIX, replace_text
+from kgroup.log.store.folder_lock import LOCK_FILE, FolderLock
+from kgroup.log.store.record_log import MemoryLog, RecordLog
+from kgroup.log.store.segment_log import SegmentLog
 from kgroup.protocol.topic_partition import TopicPartition
 
 _CLUSTER_FILE: Final = "kgroup-cluster.json"

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kgroup.protocol.entries import TransactionMarker
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
+from kgroup.protocol.records.transaction_state import TransactionEntry, TransactionStatus
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.protocol.transaction_log import TransactionEntry, TransactionStatus
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1

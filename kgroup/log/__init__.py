@@ -1,7 +1,5 @@
-"""How records lie in files: batches, message sets, segments, indexes, partition folders, checkpoints.
+"""How records lie in files, read plainly: everything is decoded, and damage is explained.
 
-May import `kgroup.protocol` and `kgroup.errors`. Two paths over the same bytes: the plain one (`batch.py`,
-`segment.py`, `entries.py`) decodes everything and explains damage; the columnar one (`scan.py`) does the
-hot record types at memory speed. Tests hold them equal. Read `batch.py` first; `sources.py` finds the files,
-and `store.py` has logs that can be appended to.
+May import `kgroup.protocol` and `kgroup.errors`. `kgroup.scan` reads the same bytes in columns; tests hold
+the two equal. Read `format/batch.py` first, then `files/sources.py`.
 """

@@ -7,11 +7,11 @@ from typing import Final
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import Storage
 from kgroup.errors import InputError, nearest_or_all
-from kgroup.sim.result import Run
-from kgroup.sim.scenario import Scenario
-from kgroup.sim.world import run
-from kgroup.sim.zookeeper_trace import ZookeeperEvent
-from kgroup.sim.zookeeper_world import run_zookeeper
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.result import Run
+from kgroup.sim.world.world import run
+from kgroup.sim.zookeeper.trace import ZookeeperEvent
+from kgroup.sim.zookeeper.world import run_zookeeper
 
 ZOOKEEPER: Final = "zookeeper"
 _ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}

@@ -4,9 +4,17 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from kgroup.sim.result import Run
-from kgroup.sim.scenario import Chaos, CommitMode, FaultKind, NetworkSettings, Scenario, SimMember, SimTopic
-from kgroup.sim.world import run
+from kgroup.sim.scenario.scenario import (
+    Chaos,
+    CommitMode,
+    FaultKind,
+    NetworkSettings,
+    Scenario,
+    SimMember,
+    SimTopic,
+)
+from kgroup.sim.watch.result import Run
+from kgroup.sim.world.world import run
 
 _DURATION_MS: Final = 120_000
 _CODEC_EVERY: Final = 10
@@ -26,7 +34,7 @@ _NEWCOMER_AFTER_MS: Final = 30_000
 handed what the last assignment gave it (KIP-345, KIP-814), and two kinds of partitions stay without a reader
 until somebody else brings about a rebalance: those that grew while the leader was away, and those that a
 cooperative round kept back until the member gave them up, which it forgot before it could. Kafka's gaps, not
-bugs to look for (`tests/sim/test_checkers.py` shows both): somebody comes, and then all must be read."""
+bugs to look for (`tests/sim/watch/test_checkers.py` shows both): somebody comes, then all must be read."""
 
 
 def run_seed(seed: int) -> Run:

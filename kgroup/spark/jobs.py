@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from kgroup.log.partition import SegmentFile
-    from kgroup.log.scan import Newest, Slice
+    from kgroup.log.files.log_dir import SegmentFile
+    from kgroup.scan.reductions.scan import Newest, Slice
     from kgroup.spark.tasks import Task
 
 Value = TypeVar("Value")
@@ -25,7 +25,7 @@ _REMOTE_CORES: Final = 16
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
-    """What `kgroup.log.scan.newest` says of these segments, given in log order; Spark's executors scan them.
+    """What `kgroup.scan.reductions.scan.newest` says of these segments, in log order; executors scan them.
 
     The driver holds what is newest per key, never more. Raises KgroupError, with the cause, if a segment
     cannot be read or the job fails.

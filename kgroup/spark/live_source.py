@@ -119,7 +119,7 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Fetch and reduce the spans of a task. Raises SourceError if the cluster cannot be read."""
-        from kgroup.log.scan import Slice
+        from kgroup.scan.reductions.scan import Slice
 
         spans: Spans = partition.value
         with TemporaryDirectory(prefix="kgroup-live-") as folder:

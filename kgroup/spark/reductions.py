@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from kgroup.log.scan import Newest, Slice
-    from kgroup.log.scan_history import History
-    from kgroup.log.scan_last import Keep, LastPart
+    from kgroup.scan.reductions.history import History
+    from kgroup.scan.reductions.last_commits import Keep, LastPart
+    from kgroup.scan.reductions.scan import Newest, Slice
 
 Part = TypeVar("Part")
 First = TypeVar("First")
@@ -35,14 +35,14 @@ class NewestRecords:
     """The newest record of each key."""
 
     def reduce(self, slices: "Iterable[Slice]") -> "Newest":
-        """See `kgroup.log.scan.newest`."""
-        from kgroup.log.scan import newest
+        """See `kgroup.scan.reductions.scan.newest`."""
+        from kgroup.scan.reductions.scan import newest
 
         return newest(slices)
 
     def merge(self, parts: "Iterable[Newest]") -> "Newest":
-        """See `kgroup.log.scan.merge`."""
-        from kgroup.log.scan import merge
+        """See `kgroup.scan.reductions.scan.merge`."""
+        from kgroup.scan.reductions.scan import merge
 
         return merge(parts)
 
@@ -54,14 +54,14 @@ class LastCommitsOfEach:
     keep: "Keep"
 
     def reduce(self, slices: "Iterable[Slice]") -> "LastPart":
-        """See `kgroup.log.scan_last.last_part`."""
-        from kgroup.log.scan_last import last_part
+        """See `kgroup.scan.reductions.last_commits.last_part`."""
+        from kgroup.scan.reductions.last_commits import last_part
 
         return last_part(slices, self.keep)
 
     def merge(self, parts: "Iterable[LastPart]") -> "LastPart":
-        """See `kgroup.log.scan_last.merge_last`."""
-        from kgroup.log.scan_last import merge_last
+        """See `kgroup.scan.reductions.last_commits.merge_last`."""
+        from kgroup.scan.reductions.last_commits import merge_last
 
         return merge_last(parts, self.keep)
 
@@ -71,14 +71,14 @@ class ReachAndRounds:
     """How far anybody had got when, and rebalances in a row."""
 
     def reduce(self, slices: "Iterable[Slice]") -> "History":
-        """See `kgroup.log.scan_history.read_history`."""
-        from kgroup.log.scan_history import read_history
+        """See `kgroup.scan.reductions.history.read_history`."""
+        from kgroup.scan.reductions.history import read_history
 
         return read_history(slices)
 
     def merge(self, parts: "Iterable[History]") -> "History":
-        """See `kgroup.log.scan_history.merge_histories`."""
-        from kgroup.log.scan_history import merge_histories
+        """See `kgroup.scan.reductions.history.merge_histories`."""
+        from kgroup.scan.reductions.history import merge_histories
 
         return merge_histories(parts)
 

@@ -16,22 +16,22 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Generic, cast
 
 from kgroup.errors import SourceError
-from kgroup.log.checkpoints import (
+from kgroup.log.files.checkpoints import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
     LOG_STARTS,
     META_PROPERTIES,
     PARTITION_METADATA,
 )
-from kgroup.log.partition import OFFSETS_TOPIC, parse_folder_name, parse_segment_name
-from kgroup.log.sources import Sources, one_replica_each, open_sources
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, parse_folder_name, parse_segment_name
+from kgroup.log.files.sources import Sources, one_replica_each, open_sources
 from kgroup.spark.reductions import Part, Reduction
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-    from kgroup.log.batch import Batch, Damage
-    from kgroup.log.scan import Slice
+    from kgroup.log.format.batch import Batch, Damage
+    from kgroup.scan.reductions.scan import Slice
 
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SMALL_FILES: Final = {HIGH_WATERMARKS, LOG_STARTS, META_PROPERTIES, PARTITION_METADATA, LEADER_EPOCHS}
@@ -133,7 +133,7 @@ class Fetching(Generic[Part]):
 
 def read_remote_segment(uri: str) -> "Iterator[Batch | Damage]":
     """As `read_segment`, from where it is. Raises SourceError, naming the URI, if it cannot be read."""
-    from kgroup.log.segment import read_stream
+    from kgroup.log.files.segment import read_stream
 
     with _raised_as_source_error(uri):
         system, remote = _file_system(uri)

@@ -4,9 +4,9 @@
     commits = spark.read.format("kgroup-offsets").load(["/logs/a", "/logs/b"])
 
 Paths are what all commands take: segments, partition folders, log dirs, directories of many. The columns
-are those of `kgroup.log.scan.COMMIT_SCHEMA`; `.schema(...)` may ask for fewer, which is faster. Tombstones
-and the commits of open and of aborted transactions are rows, too: `kgroup.spark.jobs` finds what counts.
-Options:
+are those of `kgroup.scan.reductions.scan.COMMIT_SCHEMA`; `.schema(...)` may ask for fewer, which is faster.
+Tombstones and the commits of open and of aborted transactions are rows, too: `kgroup.spark.jobs` finds what
+counts. Options:
 
 `damage`     `fail` (the default), or `skip` damaged bytes and go on behind them.
 `taskBytes`  bytes of segments per task, 128 MiB by default; large segments are cut, small ones share a task.
@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kgroup.errors import InputError, SourceError
-from kgroup.log.sources import STDIN, open_sources
+from kgroup.log.files.sources import STDIN, open_sources
 from kgroup.spark.tasks import TASK_BYTES_MAX, Task, pack, split_segments
 
 SOURCE: Final = "kgroup-offsets"
@@ -65,7 +65,7 @@ class OffsetsDataSource(DataSource):
 
     def schema(self) -> StructType:
         """COMMIT_SCHEMA in types that Spark has: strings for dictionaries, variable binary for fixed."""
-        from kgroup.log.scan import COMMIT_SCHEMA
+        from kgroup.scan.reductions.scan import COMMIT_SCHEMA
 
         columns = pa.schema([field.with_type(_spark_type(field.type)) for field in COMMIT_SCHEMA])
         schema: StructType = from_arrow_schema(columns)
@@ -80,7 +80,7 @@ class OffsetsReader(DataSourceReader):
     """Yields every commit, as the columnar scan finds them."""
 
     def __init__(self, options: OffsetsOptions, schema: StructType) -> None:
-        from kgroup.log.scan import COMMIT_SCHEMA
+        from kgroup.scan.reductions.scan import COMMIT_SCHEMA
 
         unknown = [name for name in schema.names if name not in COMMIT_SCHEMA.names]
         if unknown:
@@ -95,7 +95,7 @@ class OffsetsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Scan the slices of a task. Raises SourceError for damage, unless it is to be skipped."""
-        from kgroup.log.scan import scan
+        from kgroup.scan.reductions.scan import scan
 
         assert isinstance(partition, Task)
         schema = to_arrow_schema(self._schema)

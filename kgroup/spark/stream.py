@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kgroup.spark.live_source import OffsetsTopic
 
-_STATE: Final = "kgroup-state-2"
+_STATE: Final = "kgroup-state-3"
 """In the checkpoint folder. Parts are pickles: another number when their classes change."""
 
 

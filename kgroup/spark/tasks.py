@@ -16,8 +16,8 @@ from pyspark.sql.datasource import InputPartition
 from kgroup.errors import SourceError
 
 if TYPE_CHECKING:
-    from kgroup.log.partition import SegmentFile
-    from kgroup.log.scan import Slice
+    from kgroup.log.files.log_dir import SegmentFile
+    from kgroup.scan.reductions.scan import Slice
 
 TASK_BYTES_MAX: Final = 128 * 1024 * 1024
 # Below this, handing a task to a worker costs more than reading its bytes.
@@ -51,7 +51,7 @@ class Task(InputPartition):
 
     def runs(self) -> list[Run]:
         """The runs; there are none only if there is nothing to read at all."""
-        from kgroup.log.scan import Slice
+        from kgroup.scan.reductions.scan import Slice
 
         return [
             Run(
@@ -75,7 +75,7 @@ def _encoded(part: "Slice") -> tuple[str, str | None, int, int]:
 
 def split_segments(segments: "Iterable[SegmentFile]", task_bytes: int) -> "list[Slice]":
     """Cut segments into slices of about `task_bytes` at most. Raises SourceError if one cannot be read."""
-    from kgroup.log.scan import split
+    from kgroup.scan.reductions.scan import split
 
     return [part for segment in segments for part in split(segment.path, segment.partition, task_bytes)]
 

@@ -1,7 +1,7 @@
 """Short ways to write groups down, for tests."""
 
 from kgroup.assignors.model import GroupMember, Topic
-from kgroup.assignors.plan import PlanMember, new_plan
+from kgroup.assignors.planning.plan import PlanMember, new_plan
 
 
 def topics(**partitions):

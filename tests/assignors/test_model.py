@@ -4,7 +4,6 @@ from uuid import UUID
 
 import pytest
 
-from kgroup.assignors.coordinator_view import coordinator_view
 from kgroup.assignors.model import (
     AssignorError,
     EndlessError,
@@ -14,6 +13,7 @@ from kgroup.assignors.model import (
     require_distinct,
 )
 from kgroup.assignors.registry import ASSIGNORS, CLIENT_ASSIGNORS, SERVER_ASSIGNORS, names_of_version
+from kgroup.assignors.server.coordinator_view import coordinator_view
 from kgroup.errors import InputError
 from tests.assignors.groups import members, topics
 

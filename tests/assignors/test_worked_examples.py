@@ -1,8 +1,8 @@
 """The worked examples of Kafka's documentation and the books, by name."""
 
-from kgroup.assignors.plan import assign_plan
+from kgroup.assignors.planning.plan import assign_plan
+from kgroup.assignors.planning.rounds import run_rounds
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
-from kgroup.assignors.rounds import run_rounds
 from tests.assignors.groups import members, named, plan, topics
 
 

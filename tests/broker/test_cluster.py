@@ -13,7 +13,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.errors import SourceError
-from kgroup.group.events import (
+from kgroup.group.coordinator.events import (
     GenerationFormed,
     GroupCreated,
     GroupEvent,
@@ -21,7 +21,7 @@ from kgroup.group.events import (
     MemberAdded,
     RebalanceStarted,
 )
-from kgroup.log.store import MemoryLog
+from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
 from tests.broker.world import BrokerWorld
 

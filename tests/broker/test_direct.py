@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from kgroup.broker import direct
-from kgroup.broker.wire import Call
-from kgroup.group.member_calls import Fetch, FetchResponse
-from kgroup.group.requests import (
+from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
+from kgroup.protocol.requests.client import Fetch, FetchResponse
+from kgroup.protocol.requests.coordinator import (
     CommitPartition,
     CommitTopic,
     Heartbeat,
@@ -18,9 +20,7 @@ from kgroup.group.requests import (
     OffsetCommit,
     OffsetCommitResponse,
 )
-from kgroup.log.batch import LogRecord, encode_batch
-from kgroup.protocol.entries import TransactionMarker
-from kgroup.protocol.error_codes import ErrorCode
+from kgroup.wire.frames import Call
 from tests.broker.world import BrokerWorld
 
 E = ErrorCode

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from kgroup.broker.commit_bytes import encode_fast
 from kgroup.broker.offsets_log import decode_records, encode_records
-from kgroup.group.step import OffsetsRecord
-from kgroup.log.batch import Batch, encode_batch
-from kgroup.log.batch_header import placed
-from kgroup.log.segment import read_segment
-from kgroup.protocol.entries import OffsetsEntry, RecordType, TransactionMarker
-from kgroup.protocol.keys import OffsetCommitKey
-from kgroup.protocol.records import encode_entry
-from kgroup.protocol.values import OffsetCommitValue
+from kgroup.group.coordinator.step import OffsetsRecord
+from kgroup.log.files.segment import read_segment
+from kgroup.log.format.batch import Batch, encode_batch
+from kgroup.log.format.batch_header import placed
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "4.3.1"
 int64 = st.integers(-(2**63), 2**63 - 1)
@@ -97,7 +97,7 @@ def test_a_transaction_has_batches_of_its_own_and_a_control_batch_for_its_marker
 
 
 def test_a_marker_of_an_unknown_kind_says_nothing() -> None:
-    from kgroup.log.record import LogRecord
+    from kgroup.log.format.record import LogRecord
 
     record = LogRecord(offset=0, timestamp_ms=1, key=b"\0\0\0\x05", value=b"")
     raw = encode_batch([record], transactional=True, control=True, producer_id=1, producer_epoch=0)

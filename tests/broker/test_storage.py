@@ -11,8 +11,8 @@ from kafka.protocol.producer.transaction import InitProducerIdRequest
 
 from kgroup.broker.storage import ClusterSpec, FolderStorage, TopicSpec
 from kgroup.errors import SourceError
-from kgroup.log.batch import encode_batch
-from kgroup.log.record import LogRecord
+from kgroup.log.format.batch import encode_batch
+from kgroup.log.format.record import LogRecord
 from tests.broker.world import BrokerWorld
 
 SPEC = ClusterSpec(
@@ -77,7 +77,7 @@ def test_an_open_folder_is_held_until_it_is_closed(tmp_path: Path) -> None:
     opened = storage(tmp_path)[0]
     opened.load()
     other = (
-        "import sys; from pathlib import Path; from kgroup.log.folder_lock import FolderLock;"
+        "import sys; from pathlib import Path; from kgroup.log.store.folder_lock import FolderLock;"
         " FolderLock(Path(sys.argv[1]))"
     )
 

@@ -16,7 +16,7 @@ from kafka.protocol.producer.transaction import (
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgroup.broker.transactions import Transactions
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.transaction_log import (
+from kgroup.protocol.records.transaction_state import (
     TransactionEntry,
     TransactionStatus,
     decode_transaction,

@@ -5,13 +5,13 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
-from kgroup.broker.api_table import APIS
 from kgroup.broker.cluster import Cluster, Member
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import MemoryStorage, Storage
+from kgroup.wire.apis import APIS
 
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 
 
 @dataclass(frozen=True)

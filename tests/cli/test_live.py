@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kgroup.net.admin import ClassicState
+from kgroup.net.admin.cluster import ClassicState
 from tests.net.broker_with_files import LIVES, BrokerWithFiles
 
 
@@ -12,9 +12,9 @@ from tests.net.broker_with_files import LIVES, BrokerWithFiles
 def broker(monkeypatch):
     broker = BrokerWithFiles()
     monkeypatch.setattr(
-        "kgroup.cli.live.Cluster", lambda connection: broker
+        "kgroup.api.live.Cluster", lambda connection: broker
     )  # first: it takes the real one from the other
-    monkeypatch.setattr("kgroup.net.admin.Cluster", lambda connection: broker)
+    monkeypatch.setattr("kgroup.net.admin.cluster.Cluster", lambda connection: broker)
     return broker
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kgroup.cli.lag_inputs import LagInputs, gather
-from kgroup.group.lag import LagRow
-from kgroup.log.scan import newest, split
-from kgroup.log.sources import open_sources
+from kgroup.api.lag.inputs import LagInputs, gather
+from kgroup.lag.measures.rows import LagRow
+from kgroup.log.files.sources import open_sources
+from kgroup.scan.reductions.scan import newest, split
 from tests.compat.described import Described, read_described
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

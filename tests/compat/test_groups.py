@@ -2,7 +2,7 @@
 
 import pytest
 
-from kgroup.group.membership import GroupKind, GroupState, simple_group
+from kgroup.history.groups.model import GroupKind, GroupState, simple_group
 from tests.compat.captures import NAMES, described, groups_json, report
 
 # Brokers from 3.9 on never answer a join with such metadata: the round is in their memory and not in the log.

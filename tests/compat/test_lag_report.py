@@ -5,9 +5,9 @@ Where they differ, the difference is named and asserted here; nothing is passed 
 
 import pytest
 
-from kgroup.group.lag import Note
-from kgroup.group.log_ends import TopicState
-from kgroup.protocol.log_ends import LogEndSource
+from kgroup.lag.measures.log_ends import TopicState
+from kgroup.lag.measures.rows import Note
+from kgroup.protocol.log_listing import LogEndSource
 from tests.compat.captures import NAMES, described, groups_json, report, truth
 
 SINCE_1_1 = [name for name in NAMES if not name.startswith("0.10")]

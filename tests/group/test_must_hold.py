@@ -2,14 +2,14 @@
 
 import pytest
 
-from kgroup.group.member_calls import Fetch
-from kgroup.group.member_step import CallbackKind, Poll
-from kgroup.group.requests import Heartbeat, HeartbeatResponse, JoinGroup
-from kgroup.group.settings import GroupSettings
-from kgroup.group.states import GroupState
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.member.step import CallbackKind, Poll
 from kgroup.protocol.error_codes import ErrorCode
-from tests.group.member_world import MemberWorld
-from tests.group.script import ScriptWorld
+from kgroup.protocol.requests.client import Fetch
+from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse, JoinGroup
+from tests.group.coordinator.script import ScriptWorld
+from tests.group.member.member_world import MemberWorld
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-from kgroup.log.batch import Codec, LogRecord, TimestampType
-from kgroup.log.compression import compress
+from kgroup.log.format.batch import Codec, LogRecord, TimestampType
+from kgroup.log.format.compression import compress
 
 _LOG_APPEND_TIME_BIT = 0x08
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kgroup.log.batch import encode_batch
-from kgroup.log.compression import Codec
-from kgroup.log.record import LogRecord
-from kgroup.protocol.entries import OffsetsEntry, RecordType
-from kgroup.protocol.keys import GroupMetadataKey, OffsetCommitKey
-from kgroup.protocol.records import encode_entry
-from kgroup.protocol.values import GroupMetadataValue, OffsetCommitValue
+from kgroup.log.format.batch import encode_batch
+from kgroup.log.format.compression import Codec
+from kgroup.log.format.record import LogRecord
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
 
 NAME = "00000000000000000000.log"
 

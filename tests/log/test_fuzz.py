@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 import google_crc32c
 import pytest
 
-from kgroup.log.batch import Batch, Damage, LogRecord
-from kgroup.log.entries import decode_record
-from kgroup.log.segment import read_records, read_segment, read_stream
-from kgroup.protocol.entries import OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.log.files.entries import decode_record
+from kgroup.log.files.segment import read_records, read_segment, read_stream
+from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.protocol.records.entries import OffsetsEntry, TransactionMarker, Undecodable
 from tests.log.truth import FIXTURES
 
 SEEDS = 12_000

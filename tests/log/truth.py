@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kgroup.log.batch import Batch, Damage, LogRecord, TimestampType
-from kgroup.log.segment import read_records, read_segment
+from kgroup.log.files.segment import read_records, read_segment
+from kgroup.log.format.batch import Batch, Damage, LogRecord, TimestampType
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(

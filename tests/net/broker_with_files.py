@@ -1,14 +1,14 @@
-"""A cluster of one broker that has a real broker's files: answers as `kgroup.net.admin.Cluster` would."""
+"""A cluster of one broker that has a real broker's files: answers as `net.admin.cluster.Cluster` would."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
-from kgroup.log.log_ends_file import read_log_ends_file
-from kgroup.log.segment import read_segment
-from kgroup.net.admin import Broker, ClassicState, Coordinator, Topic
+from kgroup.log.files.segment import read_segment
+from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.net.admin.cluster import Broker, ClassicState, Coordinator, Topic
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
-from kgroup.protocol.log_ends import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 
 LIVES = Path(__file__).parents[2] / "fixtures/4.3.1/lives"
 SEGMENTS = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
 
 from kgroup.broker.settings import from_properties
-from kgroup.net.running import TopicRequest, start_cluster
+from kgroup.net.serve.running import TopicRequest, start_cluster
 from tests.net.wire_client import WireClient
 
 KILLS = 55
@@ -23,7 +23,7 @@ PARTITIONS = 3
 
 # Forked from a server that has everything imported, a broker starts in a fraction of the time.
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["kgroup.net.running", "tests.net.wire_client"])
+context.set_forkserver_preload(["kgroup.net.serve.running", "tests.net.wire_client"])
 
 
 def serve(data_dir: str, ready: Connection) -> None:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from random import Random
 
-from kgroup.log.entries import ReadRecord, read_decoded
-from kgroup.log.sources import open_sources
-from kgroup.protocol.entries import OffsetsEntry
+from kgroup.log.files.entries import ReadRecord, read_decoded
+from kgroup.log.files.sources import open_sources
+from kgroup.protocol.records.entries import OffsetsEntry
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

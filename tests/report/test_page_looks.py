@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from kgroup.group.lag_over_time import PastOffset, lag_over_time
-from kgroup.report.lag_page import LagNow, TimeAxis, write_lag_page
-from kgroup.report.timeline_page import write_page
-from tests.group.group_log import GroupLog, member
+from kgroup.lag.measures.over_time import PastOffset, lag_over_time
+from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
+from kgroup.report.timeline.page import write_page
+from tests.history.group_log import GroupLog, member
 from tests.report.browser import needs_browser
 from tests.report.chromium import Chromium, chromium
-from tests.report.test_lag_page import NOW, axis, two_groups
-from tests.report.test_timeline_page import crowd, storm
+from tests.report.lag.test_page import NOW, axis, two_groups
+from tests.report.timeline.test_page import crowd, storm
 
 SIZES = ((1280, 900), (390, 844))
 SCHEMES = ("light", "dark")

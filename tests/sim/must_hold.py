@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kgroup.sim.scenario import Scenario
-from kgroup.sim.trace import CoordinatorEvent, RequestSent
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.trace import CoordinatorEvent, RequestSent
 from tests.sim.worlds import Seen, members, play
 
 T = TypeVar("T")

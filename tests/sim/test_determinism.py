@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kgroup.sim.swarm import draw_scenario
-from kgroup.sim.trace import to_json
+from kgroup.sim.watch.trace import to_json
 from tests.sim.worlds import play, world
 
 _PRINT_TRACE = """

@@ -9,10 +9,18 @@ import pytest
 from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import MemoryStorage
-from kgroup.group.events import GenerationFormed, GroupStable, MemberAdded, MemberRemoved, RebalanceStarted
-from kgroup.group.member_identity import MemberState
-from kgroup.group.member_step import CallbackKind
-from kgroup.group.requests import (
+from kgroup.group.coordinator.events import (
+    GenerationFormed,
+    GroupStable,
+    MemberAdded,
+    MemberRemoved,
+    RebalanceStarted,
+)
+from kgroup.group.member.identity import MemberState
+from kgroup.group.member.step import CallbackKind
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.requests.coordinator import (
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -20,10 +28,8 @@ from kgroup.group.requests import (
     OffsetCommit,
     SyncGroup,
 )
-from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.group_hash import partition_for
-from kgroup.sim.scenario import CommitMode
-from kgroup.sim.trace import (
+from kgroup.sim.scenario.scenario import CommitMode
+from kgroup.sim.watch.trace import (
     CoordinatorMoved,
     MemberMoved,
     PartitionsChanged,

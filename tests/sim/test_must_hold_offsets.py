@@ -5,17 +5,23 @@ from collections import defaultdict
 import pytest
 
 from kgroup.broker.storage import FolderStorage
-from kgroup.group.member_calls import Fetch, FetchResponse, ListOffsets, OffsetFetch, OffsetFetchResponse
-from kgroup.group.requests import OffsetCommit
-from kgroup.log.batch import Damage
-from kgroup.log.entries import read_entries
-from kgroup.log.sources import open_sources
-from kgroup.protocol.entries import OffsetsEntry, RecordType
+from kgroup.log.files.entries import read_entries
+from kgroup.log.files.sources import open_sources
+from kgroup.log.format.batch import Damage
 from kgroup.protocol.group_hash import partition_for
-from kgroup.protocol.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.values import GroupMetadataValue
+from kgroup.protocol.requests.client import (
+    Fetch,
+    FetchResponse,
+    ListOffsets,
+    OffsetFetch,
+    OffsetFetchResponse,
+)
+from kgroup.protocol.requests.coordinator import OffsetCommit
 from kgroup.protocol.subscription import decode_assignment, decode_subscription
-from kgroup.protocol.values import GroupMetadataValue
-from kgroup.sim.trace import RecordsProcessed, ResponseReceived
+from kgroup.sim.watch.trace import RecordsProcessed, ResponseReceived
 from tests.sim.must_hold import played, requests, with_late
 from tests.sim.worlds import Seen, play, world
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from kgroup.group.events import GenerationFormed, GroupStable, MemberRemoved, RebalanceStarted
-from kgroup.group.member_identity import MemberState
+from kgroup.group.coordinator.events import GenerationFormed, GroupStable, MemberRemoved, RebalanceStarted
+from kgroup.group.member.identity import MemberState
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.sim.scenario import CommitMode, SimTopic
-from kgroup.sim.scenario_file import load_shipped
-from kgroup.sim.trace import CommitEnded, CoordinatorEvent, MemberMoved, RecordsProcessed
-from kgroup.sim.world import run
-from kgroup.sim.zookeeper_world import run_zookeeper
+from kgroup.sim.scenario.file import load_shipped
+from kgroup.sim.scenario.scenario import CommitMode, SimTopic
+from kgroup.sim.watch.trace import CommitEnded, CoordinatorEvent, MemberMoved, RecordsProcessed
+from kgroup.sim.world.world import run
+from kgroup.sim.zookeeper.world import run_zookeeper
 from tests.sim.must_hold import decided, played, since, with_late
 from tests.sim.worlds import members, world
 

@@ -5,9 +5,9 @@
 
 import pytest
 
-from kgroup.sim.result import Violation
-from kgroup.sim.scenario import FaultKind
+from kgroup.sim.scenario.scenario import FaultKind
 from kgroup.sim.swarm import draw_scenario, run_seed
+from kgroup.sim.watch.result import Violation
 
 _BATCH = 25
 

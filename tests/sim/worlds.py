@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from kgroup.broker.storage import Storage
-from kgroup.sim.actions import parse_fault
-from kgroup.sim.result import Run
-from kgroup.sim.scenario import Scenario, SimMember, SimTopic
-from kgroup.sim.trace import TraceEvent
-from kgroup.sim.world import run
+from kgroup.sim.scenario.actions import parse_fault
+from kgroup.sim.scenario.scenario import Scenario, SimMember, SimTopic
+from kgroup.sim.watch.result import Run
+from kgroup.sim.watch.trace import TraceEvent
+from kgroup.sim.world.world import run
 
 E = TypeVar("E", bound=TraceEvent)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgroup.net.consumer import batch_boundary, copy_span, offsets_spans
+from kgroup.net.admin.raw_logs import batch_boundary, copy_span, offsets_spans
 from tests.net.broker_with_files import BrokerWithFiles
 
 

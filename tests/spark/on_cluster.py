@@ -14,8 +14,8 @@ from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgroup.cli.app import main
-from kgroup.log.scan import Newest, Slice, merge, newest
+from kgroup.cli.shell.app import main
+from kgroup.scan.reductions.scan import Newest, Slice, merge, newest
 from kgroup.spark import reductions
 from kgroup.spark import session as session_module
 from kgroup.spark.exchange import KeptBatches

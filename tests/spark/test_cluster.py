@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 from kgroup.spark.shipping import write_package
 from tests.spark.standalone import standalone_cluster
 
@@ -54,11 +54,11 @@ def test_the_shipped_package_is_whole_and_is_imported_from_the_zip(tmp_path: Pat
     assert {"kgroup/__init__.py", "kgroup/protocol/schemas/GroupMetadataValue.json"} <= names
     assert not any("__pycache__" in name for name in names)
     answer = subprocess.run(
-        [sys.executable, "-c", "import kgroup.log.scan_last as used; print(used.__file__)"],
+        [sys.executable, "-c", "import kgroup.scan.reductions.last_commits as used; print(used.__file__)"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(package)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert answer.stdout.strip() == f"{package}/kgroup/log/scan_last.py", answer.stderr
+    assert answer.stdout.strip() == f"{package}/kgroup/scan/reductions/last_commits.py", answer.stderr

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kgroup.errors import KgroupError
-from kgroup.log.batch import Batch
-from kgroup.log.scan import Slice, newest, split
-from kgroup.log.scan_last import Keep, counting, last_commits
-from kgroup.log.segment import read_segment
-from kgroup.log.sources import open_sources
+from kgroup.log.files.segment import read_segment
+from kgroup.log.files.sources import open_sources
+from kgroup.log.format.batch import Batch
+from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
+from kgroup.scan.reductions.scan import Slice, newest, split
 from kgroup.spark import jobs, reduced_source
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 

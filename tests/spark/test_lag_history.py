@@ -9,9 +9,9 @@ import pytest
 from pyarrow import parquet
 
 from benchmarks.make_log import Options, make_log
-from kgroup.cli import lag_history_spark
-from kgroup.cli.app import main
-from kgroup.cli.lag_history_spark import KeyRanges, Told
+from kgroup.api.lag_history import on_spark as lag_history_spark
+from kgroup.api.lag_history.on_spark import KeyRanges, Told
+from kgroup.cli.shell.app import main
 from kgroup.spark import tables, tasks
 from tests.compat.captures import FIXTURES
 

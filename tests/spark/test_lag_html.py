@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 from kgroup.testing import cluster
-from tests.cli.test_lag_time import commit, produce
+from tests.cli.lag.test_time_lag import commit, produce
 from tests.compat.captures import FIXTURES
-from tests.report.test_lag_page import data_of
+from tests.report.lag.test_page import data_of
 
 LIVES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/lives/truth.jsonl"))
 

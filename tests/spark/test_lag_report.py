@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/*/truth.jsonl"))

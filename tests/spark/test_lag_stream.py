@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.consumer.group import OffsetCommitRequest
 
 import kgroup.testing
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 from tests.net.wire_client import WireClient
 
 PARTITIONS = 3

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from kgroup.log.segment import read_segment
+from kgroup.log.files.segment import read_segment
 from kgroup.spark.live_source import LiveReader, admitted, tasks_of
 from kgroup.spark.reductions import NewestRecords
 from tests.spark.files_topic import FilesTopic

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.log.scan import split
-from kgroup.log.scan_last import Keep
+from kgroup.scan.reductions.last_commits import Keep
+from kgroup.scan.reductions.scan import split
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds, Reduction
 from kgroup.spark.tasks import pack
 from tests.log.offsets_log import batch, commit, write

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 from kgroup.errors import SourceError
-from kgroup.log.scan import newest, split
+from kgroup.scan.reductions.scan import newest, split
 from kgroup.spark.reductions import NewestRecords
 from kgroup.spark.remote import is_uri, open_remote
 

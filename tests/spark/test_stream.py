@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgroup.errors import KgroupError, SourceError
-from kgroup.log.scan import newest, split
-from kgroup.log.scan_last import Keep, counting, last_commits
+from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
+from kgroup.scan.reductions.scan import newest, split
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 from kgroup.spark.stream import StreamOptions, run_stream
 from tests.spark.files_topic import FilesTopic

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgroup.cli.app import main
+from kgroup.cli.shell.app import main
 from kgroup.errors import InputError, KgroupError
 from kgroup.report.emit import Column, Kind, arrow_batches, arrow_schema
 from kgroup.spark import tables

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kgroup.errors import SourceError
-from kgroup.log.partition import SegmentFile
-from kgroup.log.scan import Slice
+from kgroup.log.files.log_dir import SegmentFile
+from kgroup.scan.reductions.scan import Slice
 from kgroup.spark.tasks import Run, Task, bytes_of, pack, split_segments, task_bytes_for
 
 MEBIBYTE = 1024 * 1024

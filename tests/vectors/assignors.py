@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kgroup.assignors.flaws import plan_flaws
 from kgroup.assignors.model import AssignorError, GroupMember, TargetMember, Topic
-from kgroup.assignors.plan import GroupPlan, PlanMember, new_plan
+from kgroup.assignors.planning.flaws import plan_flaws
+from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
+from kgroup.assignors.planning.score import kept, spread
 from kgroup.assignors.registry import CLIENT_ASSIGNORS, OLDER_CLIENT_ASSIGNORS, SERVER_ASSIGNORS
-from kgroup.assignors.score import kept, spread
 from kgroup.errors import KgroupError
 from kgroup.protocol.topic_partition import TopicPartition
 from tests.vectors.case import Case, VectorError

@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 from kgroup.errors import KgroupError
-from kgroup.group.newest import NewestEntries
-from kgroup.log.batch import Damage
-from kgroup.log.entries import ReadRecord, read_decoded, to_logged_entry
-from kgroup.log.sources import open_sources
-from kgroup.log.transactions import TransactionOutcomes
-from kgroup.protocol.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
-from kgroup.protocol.keys import OffsetCommitKey
-from kgroup.protocol.records import encode_entry
-from kgroup.protocol.values import OffsetCommitValue
-from kgroup.report.record_json import record_json
+from kgroup.history.groups.newest import NewestEntries
+from kgroup.log.files.entries import ReadRecord, read_decoded, to_logged_entry
+from kgroup.log.files.sources import open_sources
+from kgroup.log.files.transaction_outcomes import TransactionOutcomes
+from kgroup.log.format.batch import Damage
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.report.records.record_json import record_json
 from tests.vectors.case import Case, VectorError
 
 ADDED = {"transaction", "note"}

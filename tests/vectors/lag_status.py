@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kgroup.group import burrow_rules
-from kgroup.group.burrow_rules import BurrowRules, as_float32
-from kgroup.group.burrow_store import BurrowConfig, BurrowStore, GroupVerdict
-from kgroup.group.commit_window import CommitWindow, LogEnd, WindowCommit
-from kgroup.group.lag_rules import judge
-from kgroup.group.status import GroupStatus
+from kgroup.lag.status import burrow_rules
+from kgroup.lag.status.burrow_rules import BurrowRules, as_float32
+from kgroup.lag.status.burrow_store import BurrowConfig, BurrowStore, GroupVerdict
+from kgroup.lag.status.model import GroupStatus
+from kgroup.lag.status.rules import judge
+from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 from tests.vectors.case import Case, VectorError
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgroup.errors import KgroupError
-from kgroup.group.timeline_model import CauseKind, Grade, Pattern
+from kgroup.history.timeline.model import CauseKind, Grade, Pattern
 from tests.vectors.case import Case, VectorError
 from tests.vectors.story import SLOW_MS, HeldError, Said, Story, is_true, read_story
 from tests.vectors.story_findings import JUDGES as LAG_JUDGES

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgroup.group.timeline import replay
-from kgroup.group.timeline_model import Cause, CauseKind, Grade, Timeline
-from kgroup.log.batch import Damage
-from kgroup.log.log_ends import LogDirEndsReader
-from kgroup.log.scan import split
-from kgroup.log.scan_select import select
-from kgroup.log.sources import one_replica_each, open_sources
-from kgroup.protocol.entries import LoggedEntry, OffsetGap, OffsetsEntry
-from kgroup.protocol.keys import OffsetCommitKey, group_of
+from kgroup.history.timeline.model import Cause, CauseKind, Grade, Timeline
+from kgroup.history.timeline.replay import replay
+from kgroup.log.files.sources import one_replica_each, open_sources
+from kgroup.log.format.batch import Damage
+from kgroup.log.topics.log_ends import LogDirEndsReader
+from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry
+from kgroup.protocol.records.keys import OffsetCommitKey, group_of
+from kgroup.scan.reductions.scan import split
+from kgroup.scan.reductions.select import select
 
 K = CauseKind
 # From an event to its trace in the log: a member may sleep through a heartbeat, a session runs out,

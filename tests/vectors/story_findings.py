@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgroup.cli.lag_findings import FactReader
-from kgroup.cli.lag_inputs import gather
-from kgroup.cli.lag_windows import Windows
-from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, Place
-from kgroup.group.findings import find
-from kgroup.group.lag_rules import SHORTEST_MS, KgroupRules
-from kgroup.group.status import Judged
-from kgroup.group.timeline_model import Grade
-from kgroup.log.data_logs import DataLogs
-from kgroup.log.scan import newest, split
-from kgroup.log.scan_history import read_history
-from kgroup.log.scan_last import last_commits
-from kgroup.log.sources import one_replica_each, open_sources
+from kgroup.api.lag.facts import FactReader
+from kgroup.api.lag.inputs import gather
+from kgroup.api.lag.windows import Windows
+from kgroup.history.timeline.model import Grade
+from kgroup.lag.findings.find import find
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Place
+from kgroup.lag.status.model import Judged
+from kgroup.lag.status.rules import SHORTEST_MS, KgroupRules
+from kgroup.log.files.sources import one_replica_each, open_sources
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.scan.reductions.history import read_history
+from kgroup.scan.reductions.last_commits import last_commits
+from kgroup.scan.reductions.scan import newest, split
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
 K = FindingKind

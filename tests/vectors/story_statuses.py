@@ -6,8 +6,8 @@ same time, must come to the same mind about every partition.
 
 from collections.abc import Iterator, Mapping
 
-from kgroup.group.finding_model import Finding, FindingKind, GroupFacts, PartitionFacts, Place
-from kgroup.group.status import Judged, PartitionStatus
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts, Place
+from kgroup.lag.status.model import Judged, PartitionStatus
 from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus

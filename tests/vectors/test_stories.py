@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.group.timeline_model import CauseKind, Grade
+from kgroup.history.timeline.model import CauseKind, Grade
 from tests.vectors import stories
 from tests.vectors.case import VectorError
 from tests.vectors.story import HeldError, is_true, read_story

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kgroup.group.time_lag import LagIsZero, LogEndTable, Prediction, TooFewPoints
+from kgroup.lag.measures.time_lag import LagIsZero, LogEndTable, Prediction, TooFewPoints
 from tests.vectors.case import Case, VectorError
 
 Json = dict[str, Any]

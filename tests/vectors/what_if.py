@@ -7,12 +7,12 @@ What the log alone cannot give is printed as held, with the reason, and not coun
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgroup.cli.opened import Given
-from kgroup.cli.replay_source import opened_reader
+from kgroup.api.opened import Given
+from kgroup.api.replay import opened_reader
 from kgroup.errors import InputError, KgroupError
-from kgroup.group.timeline_model import CauseKind, Generation, Timeline
-from kgroup.group.what_if import PlayedRound, what_if
-from kgroup.group.what_if_changes import Changes
+from kgroup.history.timeline.model import CauseKind, Generation, Timeline
+from kgroup.history.what_if.changes import Changes
+from kgroup.history.what_if.what_if import PlayedRound, what_if
 from tests.vectors.case import Case, VectorError
 
 # A generation's number and time: a group that was deleted begins again at 1.

@@ -1,0 +1,150 @@
+"""Where `kgroup decode` takes records from: log files, or a live cluster."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+from uuid import UUID
+
+from kgroup.errors import KgroupError, SourceError
+from kgroup.log.files.entries import ReadRecord, Selection, read_decoded
+from kgroup.log.files.log_dir import LogDir
+from kgroup.log.files.sources import STDIN, Sources
+from kgroup.log.files.spool import SpooledStream
+from kgroup.log.files.transaction_outcomes import TransactionOutcomes
+from kgroup.log.format.batch import Damage
+from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.protocol.records.entries import TransactionOutcome
+
+if TYPE_CHECKING:
+    from kgroup.api.live import LiveLog
+
+_TOPICS_JSON = "topics.json"
+
+
+class EntrySource(Protocol):
+    """Records of the offsets topic, each with its place; `read` begins at the start whenever it is called."""
+
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
+        """What may be of the selection, partition after partition, in the order of each log."""
+
+    def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
+        """How the record's transaction ended; None if it is in none."""
+
+
+class FileSource:
+    """Segment files and standard input. Raises SourceError where one cannot be read.
+
+    A context manager: what came on standard input is kept, to be read again, until it ends.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        has_stdin = any(segment.path == STDIN for segment in sources)
+        self._stdin = SpooledStream(sys.stdin.buffer) if has_stdin else None
+        self._outcomes = TransactionOutcomes(sources, self._stdin)
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files; standard input counts as nothing."""
+        return sum(Path(segment.path).stat().st_size for segment in self._sources if segment.path != STDIN)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stdin is not None:
+            self._stdin.close()
+
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
+        """See EntrySource."""
+        stdin = self._stdin.open() if self._stdin else None
+        return read_decoded(self._sources, stdin=stdin, selection=selection)
+
+    def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
+        """See EntrySource."""
+        if read.record is None:
+            return None
+        return self._outcomes.of(read.segment, read.batch, read.record.offset)
+
+
+class LiveSource:
+    """The copy of a live topic, and with `follow` what comes after it; SourceError if the cluster fails."""
+
+    def __init__(self, copied: EntrySource, live: "LiveLog", *, follow: bool) -> None:
+        self._copied = copied
+        self._live = live
+        self._follow = follow
+
+    def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
+        """See EntrySource; followed records all come, with no order but that of their coming."""
+        from kgroup.net.admin.raw_logs import follow
+
+        yield from self._copied.read(selection)
+        if self._follow:
+            yield from follow(self._live.cluster, self._live.ends)
+
+    def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
+        """See EntrySource; of a followed record it is still to come."""
+        if read.segment.base_offset is not None:
+            return self._copied.outcome(read)
+        return TransactionOutcome.PENDING if read.batch.transactional and not read.batch.control else None
+
+
+def only_partitions(sources: Sources, wanted: Sequence[int]) -> Sources:
+    """The segments of these partitions of the offsets topic. Raises SourceError if there are none."""
+    kept = tuple(segment for segment in sources if segment.partition in wanted)
+    if not kept:
+        there = sorted({segment.partition for segment in sources})
+        numbers = ", ".join(map(str, wanted))
+        raise SourceError(f"no segments of partition {numbers} here, only of {', '.join(map(str, there))}")
+    return replace(sources, segments=kept)
+
+
+def only_offsets(sources: Sources, first: int | None, last: int | None) -> Sources:
+    """Leave out segments that lie wholly outside of the offsets `first` to `last`, by their names."""
+    kept = []
+    for segment, following in zip(sources.segments, [*sources.segments[1:], None], strict=True):
+        is_followed = (
+            following is not None
+            and following.folder == segment.folder
+            and segment.partition == following.partition
+        )
+        end = following.base_offset if following is not None and is_followed else None
+        if first is not None and end is not None and end <= first:
+            continue
+        if last is not None and segment.base_offset is not None and segment.base_offset > last:
+            continue
+        kept.append(segment)
+    return replace(sources, segments=tuple(kept))
+
+
+def topic_names(log_dirs: Iterable[LogDir], topics_file: Path | None) -> dict[UUID, str]:
+    """Topic id to name: from `topics_file`, from partition.metadata, from a topics.json in a log directory.
+
+    Raises InputError or SourceError for `topics_file`; damaged files that nobody named say nothing.
+    """
+    names: dict[UUID, str] = {}
+    for log_dir in log_dirs:
+        beside = log_dir.path / _TOPICS_JSON
+        if beside.is_file():
+            names |= _names_in_file(beside, asked_for=False)
+        for folder in log_dir.partitions:
+            try:
+                topic_id = folder.topic_id
+            except SourceError:
+                continue
+            if topic_id is not None and folder.topic is not None:
+                names[topic_id] = folder.topic
+    return names | (_names_in_file(topics_file, asked_for=True) if topics_file else {})
+
+
+def _names_in_file(path: Path, *, asked_for: bool) -> dict[UUID, str]:
+    try:
+        logs = read_log_ends_file(path).logs
+    except KgroupError:
+        if asked_for:
+            raise
+        return {}
+    return {log.topic_id: log.topic for log in logs if log.topic_id is not None}

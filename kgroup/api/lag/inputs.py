@@ -1,0 +1,228 @@
+"""From what a scan of the offsets topic leaves to the values that `kgroup.lag.measures.rows` takes.
+
+The same for a local scan and for one that Spark did: both end in a `Newest`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kgroup.history.groups.model import Group, GroupKind
+from kgroup.history.groups.snapshot import logged_topic_names, read_groups
+from kgroup.lag.measures.log_ends import LogEnds
+from kgroup.lag.measures.rows import Commit, LagRow, lag_rows
+from kgroup.log.files.damage_text import damage_text
+from kgroup.log.files.sources import Sources
+from kgroup.log.topics.log_ends import LogDirEndsReader
+from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.protocol.log_listing import LogListing
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodable
+from kgroup.protocol.records.keys import group_of
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reading.order import ordered_by, ranks
+
+if TYPE_CHECKING:
+    from kgroup.scan.reductions.scan import Newest
+
+_ROWS_AT_ONCE = 4096
+
+PartitionOfGroup = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagInputs:
+    """All that rows are made of. `commits` are living ones, sorted by group, topic, partition.
+
+    `problems` are what could not be read: each says where and why.
+    """
+
+    groups: Mapping[str, Group]
+    commits: pa.Table
+    ends: LogEnds
+    pending: Collection[PartitionOfGroup]
+    problems: tuple[str, ...]
+
+    def rows(self) -> Iterator[LagRow]:
+        """The rows of all groups, sorted by group, topic, partition, made as they are asked for."""
+        return lag_rows(self.groups, iterate_commits(self.commits), self.ends, self.pending)
+
+    def groups_without_rows(self) -> list[Group]:
+        """Groups of the log that have neither commits nor owned partitions here."""
+        committed = set(names_in(self.commits, "group"))
+        return [
+            group
+            for group_id, group in sorted(self.groups.items())
+            if group_id not in committed
+            and (group.kind is GroupKind.SHARE or not any(member.owned for member in group.members))
+        ]
+
+
+def gather(
+    newest: "Newest",
+    sources: Sources,
+    log_ends_file: Path | None,
+    wanted: Callable[[str], bool],
+    live: LogListing | None = None,
+) -> LagInputs:
+    """Put together what a report on the groups that are `wanted` (by group id) needs.
+
+    Log ends are asked for, in order of precedence: the file that the user gave, what a `live` cluster said,
+    segments, checkpoints.
+    Raises InputError or SourceError for that file.
+    """
+    said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    said += [live] if live is not None else []
+    reader = LogDirEndsReader(sources.log_dirs)
+    commits = living_commits(newest.commits, wanted)
+    names = {
+        **logged_topic_names(newest.others),
+        **named_topic_ids(commits),
+        **reader.topic_names(),
+        **LogEnds(said).topic_names(),
+    }
+    of_groups = (
+        logged
+        for logged in newest.others
+        if isinstance(logged.entry, OffsetsEntry) and wanted(group_of(logged.entry.key))
+    )
+    groups = read_groups(of_groups, names)
+    owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
+    found = reader.read(owned | set(names_in(commits, "topic")))
+    return LagInputs(
+        groups=groups,
+        commits=commits,
+        ends=LogEnds([*said, found.segments, found.checkpoints]),
+        pending={place for place in pending_commits(newest) if wanted(place[0])},
+        problems=(*_problems(newest, sources), *reader.problems),
+    )
+
+
+def _problems(newest: "Newest", sources: Sources) -> Iterator[str]:
+    for damage in newest.damage:
+        yield damage_text(damage)
+    for logged in newest.others:
+        if isinstance(logged.entry, Undecodable):
+            yield f"{_segment_of(logged, sources)}: offset {logged.offset}: {logged.entry.why}"
+
+
+def _segment_of(logged: LoggedEntry, sources: Sources) -> str:
+    """The segment that the entry is in: the last one of its offsets partition that begins before it."""
+    segments = [
+        segment.path
+        for segment in sources.segments
+        if segment.partition == logged.partition and (segment.base_offset or 0) <= logged.offset
+    ]
+    return segments[-1] if segments else f"offsets partition {logged.partition}"
+
+
+def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table:
+    """The commits that count of the groups that are `wanted`, sorted by group, topic, partition.
+
+    Tombstones are left out. One chunk; `group` and `topic` as dictionaries.
+    """
+    table = commits.unify_dictionaries().combine_chunks()
+    names, codes = _dictionary(table, "group")
+    chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
+    chosen &= np.asarray(values_of(table["value_version"]), np.int64) >= 0  # a tombstone has none
+    order = ordered_by(ranks(table["group"]), ranks(table["topic"]), values_of(table["partition"]))
+    return table.take(numbers(order[chosen[order]])).combine_chunks()
+
+
+def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int32]]:
+    if not commits.num_rows:
+        return [], np.empty(0, np.int32)
+    array = commits[column].chunk(0)
+    assert isinstance(array, pa.DictionaryArray)
+    return array.dictionary.to_pylist(), values_of(commits[column])
+
+
+def names_in(commits: pa.Table, column: str) -> list[str]:
+    """The groups, or topics, of commits in one chunk, in order."""
+    names, codes = _dictionary(commits, column)
+    return sorted(names[code] for code in np.unique(codes))
+
+
+def named_topic_ids(commits: pa.Table) -> dict[UUID, str]:
+    """Topic id to name, as commits of value version 4 carry both."""
+    names: dict[UUID, str] = {}
+    for batch in commits.select(["topic_id", "topic"]).to_batches(max_chunksize=_ROWS_AT_ONCE):
+        # Not by Arrow's group_by: loading its engine takes more memory than all the rest of a report.
+        pairs = set(zip(batch["topic_id"].to_pylist(), batch["topic"].to_pylist(), strict=True))
+        names |= {UUID(bytes=raw): str(topic) for raw, topic in pairs if raw is not None and any(raw)}
+    return names
+
+
+def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
+    """Each row of a commits table as a value; a few thousand are held at a time."""
+    for batch in commits.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        columns = [
+            batch[name].to_pylist()
+            for name in (
+                "group",
+                "topic",
+                "partition",
+                "offset",
+                "leader_epoch",
+                "metadata",
+                "commit_timestamp",
+                "expire_timestamp",
+                "topic_id",
+                "offsets_partition",
+                "log_offset",
+            )
+        ]
+        for (
+            group,
+            topic,
+            partition,
+            offset,
+            epoch,
+            metadata,
+            time,
+            expires,
+            topic_id,
+            place,
+            log_offset,
+        ) in zip(*columns, strict=True):
+            yield Commit(
+                group=group,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                leader_epoch=epoch if epoch >= 0 else None,
+                metadata=metadata or "",
+                commit_timestamp=time,
+                expire_timestamp=expires if expires >= 0 else None,
+                topic_id=_topic_id(topic_id),
+                offsets_partition=place,
+                log_offset=log_offset,
+            )
+
+
+@lru_cache(maxsize=4096)  # a report has few topics, and a commit for each group of each partition
+def _topic_id(raw: bytes | None) -> UUID | None:
+    return UUID(bytes=raw) if raw and any(raw) else None
+
+
+def pending_commits(newest: "Newest") -> set[PartitionOfGroup]:
+    """Where a commit of an open transaction is newer than what counts, tombstones included."""
+    if not newest.pending.num_rows:
+        return set()
+    settled = {
+        (commit.offsets_partition, commit.group, commit.topic, commit.partition): commit.log_offset
+        for commit in iterate_commits(newest.commits)
+    }
+    return {
+        (commit.group, commit.topic, commit.partition)
+        for commit in iterate_commits(newest.pending)
+        if commit.log_offset
+        > settled.get((commit.offsets_partition, commit.group, commit.topic, commit.partition), -1)
+    }

@@ -1,0 +1,206 @@
+"""What other groups' commits and the topics' own logs prove of each partition, for findings and statuses."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, islice
+from typing import Final
+
+import numpy as np
+
+from kgroup.api.lag.inputs import LagInputs
+from kgroup.api.lag.windows import Windows
+from kgroup.errors import SourceError
+from kgroup.history.groups.model import Group, simple_group
+from kgroup.lag.findings.fact_columns import PartitionColumns
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.findings.partition_facts import is_judged, partition_facts, usual_step
+from kgroup.lag.findings.proven_status import judged_one_by_one
+from kgroup.lag.findings.seen_ends import seen_ends, unread_by
+from kgroup.lag.findings.seen_ends_columns import SeenColumns, SeenNumbers
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.status.columns import UNKNOWN
+from kgroup.lag.status.model import Judged
+from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.window import CommitWindow, LogEnd
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reductions.history import History
+
+_POINTS: Final = 60  # log ends of the past, evenly over a partition's log
+_ROWS_AT_ONCE: Final = 4096
+_NOWHERE: Final = (0, 0)
+
+JudgedGroup = tuple[GroupFacts, Sequence[Judged | None]]
+"""A group, and the status of each of its partitions; None where there is no log end to judge by."""
+_GroupRows = tuple[Group, Sequence[LagRow]]
+
+
+class Reaches:
+    """How far anybody had got in each partition."""
+
+    def __init__(self, history: History) -> None:
+        table = history.reach
+        self._offsets = values_of(table["offset"])
+        self._timestamps = values_of(table["commit_timestamp"])
+        topics, partitions = table["topic"].dictionary_encode(), values_of(table["partition"])
+        starts = np.flatnonzero(begins_of([values_of(topics), partitions]))
+        places = zip(
+            table["topic"].take(numbers(starts)).to_pylist(), partitions[starts].tolist(), strict=True
+        )
+        bounds = zip(starts.tolist(), np.append(starts, table.num_rows)[1:].tolist(), strict=True)
+        self._bounds = dict(
+            zip(((str(topic), partition) for topic, partition in places), bounds, strict=True)
+        )
+
+    def of_rows(self, rows: Sequence[LagRow]) -> SeenColumns:
+        """The log ends that other groups' commits, and a group's own, prove of each row's partition."""
+        bounds = np.array([self._bounds.get((row.topic, row.partition), _NOWHERE) for row in rows], np.int64)
+        return SeenColumns(
+            offsets=self._offsets,
+            timestamps=self._timestamps,
+            starts=bounds.reshape(-1, 2)[:, 0],
+            stops=bounds.reshape(-1, 2)[:, 1],
+        )
+
+    def of_row(self, row: LagRow) -> tuple[LogEnd, ...]:
+        """The same of one row, by time, without what lies beyond the log's end."""
+        rows = slice(*self._bounds.get((row.topic, row.partition), _NOWHERE))
+        pairs = zip(self._offsets[rows].tolist(), self._timestamps[rows].tolist(), strict=True)
+        return seen_ends(
+            (LogEnd(offset=offset, timestamp=timestamp) for offset, timestamp in pairs), row.log_end_offset
+        )
+
+
+class ProofReader:
+    """Puts together what is known of the partitions of each group at `now_ms` (epoch ms).
+
+    Without a `history` nothing is proven: Burrow's rules ask for no proof. The facts are judged by kgroup's
+    own rules, whatever --rules says of statuses: findings stand on what is certain.
+    """
+
+    def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
+        self._windows = windows
+        self._reaches = Reaches(history) if history is not None else None
+        self._data_logs = data_logs
+        self._now_ms = now_ms
+        self.problems: list[str] = []
+        """What of the data topics' logs could not be read, once it has been met."""
+
+    def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
+        """All groups that have rows or records of their own, by group id, with their partitions."""
+        for groups in _some_groups(inputs):
+            columns = self._columns(groups)
+            if columns.is_strange():
+                yield from map(self._one_by_one, groups)
+            else:
+                yield from self._facts(groups, columns, self._seen(columns))
+
+    def judged(self, inputs: LagInputs, rules: LagRules) -> Iterator[JudgedGroup]:
+        """The same groups with the status of each partition."""
+        for groups in _some_groups(inputs):
+            columns = self._columns(groups)
+            if columns.is_strange():
+                plain = map(self._one_by_one, groups)
+                yield from ((facts, judged_one_by_one(facts, rules)) for facts in plain)
+                continue
+            seen = self._seen(columns)
+            found = self._facts(groups, columns, seen)
+            judged = iter(columns.judged(found, seen, rules))
+            yield from ((facts, list(islice(judged, len(facts.partitions)))) for facts in found)
+
+    def _columns(self, groups: Sequence[_GroupRows]) -> PartitionColumns:
+        rows = [row for _, of_group in groups for row in of_group]
+        return PartitionColumns.of(
+            rows,
+            np.repeat(np.arange(len(groups)), [len(of_group) for _, of_group in groups]),
+            self._windows.of_rows(rows),
+            self._now_ms,
+            self._windows.of_row,
+            partial(self._windows.changed_between, rows),
+        )
+
+    def _facts(
+        self, groups: Sequence[_GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
+    ) -> list[GroupFacts]:
+        partitions, steps = iter(columns.facts(seen)), columns.usual_steps(len(groups))
+        return [
+            GroupFacts(
+                group=group,
+                partitions=tuple(islice(partitions, len(rows))),
+                now_ms=self._now_ms,
+                usual_step=step,
+            )
+            for (group, rows), step in zip(groups, steps, strict=True)
+        ]
+
+    def _seen(self, columns: PartitionColumns) -> SeenNumbers | None:
+        """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
+        if self._reaches is None:
+            return None
+        seen = columns.seen(self._reaches.of_rows(columns.rows))
+        unproven = columns.lagging & (seen.unread_by_ms == UNKNOWN)
+        in_logs = [self._in_log(columns.rows[row]) for row in np.flatnonzero(unproven).tolist()]
+        if any(in_logs):
+            of_rows: list[tuple[LogEnd, ...]] = [()] * len(columns.rows)
+            for row, ends in zip(np.flatnonzero(unproven).tolist(), in_logs, strict=True):
+                of_rows[row] = ends
+            there = np.array([bool(ends) for ends in of_rows], np.bool_)
+            seen = seen.or_where(there, columns.seen(SeenColumns.of(of_rows)))
+        return seen
+
+    def _in_log(self, row: LagRow) -> tuple[LogEnd, ...]:
+        try:
+            ends = self._data_logs.history(row.topic, row.partition, _POINTS)
+        except SourceError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return ()
+        past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
+        return seen_ends(past, row.log_end_offset)
+
+    def _one_by_one(self, of_group: _GroupRows) -> GroupFacts:
+        """The same of a group with numbers that columns have no room to reckon with."""
+        group, rows = of_group
+        windows = [self._windows.of_row(row) for row in rows]
+        return GroupFacts(
+            group=group,
+            partitions=tuple(map(self._partition, rows, windows)),
+            now_ms=self._now_ms,
+            usual_step=usual_step(windows),
+        )
+
+    def _partition(self, row: LagRow, window: CommitWindow) -> PartitionFacts:
+        seen: tuple[LogEnd, ...] = ()
+        if self._reaches is not None and window.commits and is_judged(row) and (row.lag or 0) > 0:
+            seen = self._reaches.of_row(row)
+            if unread_by(seen, window.commits[-1].offset) is None:
+                seen = self._in_log(row) or seen
+        return partition_facts(row, window, seen, self._now_ms)
+
+
+def _some_groups(inputs: LagInputs) -> Iterator[list[_GroupRows]]:
+    """Every group with its rows, which some do not have, by group id; no more at once than is worth it."""
+    some: list[_GroupRows] = []
+    size = 0
+    for group_id, of_group in _by_group(inputs):
+        rows = tuple(of_group)
+        some.append((inputs.groups.get(group_id) or simple_group(group_id), rows))
+        size += 1 + len(rows)
+        if size >= _ROWS_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _by_group(inputs: LagInputs) -> Iterator[tuple[str, Iterable[LagRow]]]:
+    """Every group with its rows, which some do not have, by group id."""
+    unvisited = sorted(inputs.groups, reverse=True)
+    for group_id, rows in groupby(inputs.rows(), lambda row: row.group):
+        while unvisited and unvisited[-1] < group_id:
+            yield unvisited.pop(), ()
+        if unvisited and unvisited[-1] == group_id:
+            unvisited.pop()
+        yield group_id, rows
+    yield from ((group_id, ()) for group_id in reversed(unvisited))

@@ -1,0 +1,133 @@
+"""The time columns of a lag report: how long the first unread record has waited, and how that changes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kgroup.api.lag.time_columns import UNKNOWN_RATES, Finder, TimeColumns
+from kgroup.api.lag.windows import Windows
+from kgroup.errors import SourceError
+from kgroup.lag.measures.rates import LagRates, lag_rates
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.measures.successive import LagLooks
+from kgroup.lag.measures.time_lag import (
+    LogEndTable,
+    TimeLag,
+    TimeLagNote,
+    exact_time_lag,
+    interpolated_time_lag,
+)
+from kgroup.lag.measures.time_lag_method import TimeLagMethod
+from kgroup.lag.status.window import CommitWindow, LogEnd
+from kgroup.log.files.sources import Sources
+from kgroup.log.topics.topic_logs import DataLogs
+
+if TYPE_CHECKING:
+    from kgroup.net.admin.cluster import Cluster
+
+_POINTS_MIN: Final = 3
+_POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
+
+
+def time_columns(
+    method: TimeLagMethod,
+    sources: Sources,
+    cluster: "Cluster | None",
+    rows: Iterable[LagRow],
+    windows: Windows,
+    now_ms: int,
+    looks: LagLooks | None = None,
+) -> TimeColumns:
+    """The columns at `now_ms` for these rows; a cluster is asked about all of them here, files when needed.
+
+    Raises SourceError if the cluster does not answer.
+    """
+    if cluster is None:
+        return offline_columns(method, DataLogs(sources.log_dirs), windows, now_ms)
+    from kgroup.api.lag.time_live import live_columns
+
+    return live_columns(method, cluster, rows, windows, now_ms, looks)
+
+
+def offline_columns(method: TimeLagMethod, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:
+    """The columns from files, not by bisection: the topics' own logs, and the last commits of each group."""
+    problems: list[str] = []
+    in_logs = _InLogs(logs=logs, windows=windows, now_ms=now_ms, problems=problems)
+    finder: Finder = in_logs.interpolated if method is TimeLagMethod.INTERPOLATE else in_logs.exact
+    return TimeColumns(method=method, find=finder, rates=in_logs.rates, problems=problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InLogs:
+    """Finds what the segments of data topics say; damage is told once and leaves an answer unknown."""
+
+    logs: DataLogs
+    windows: Windows
+    now_ms: int
+    problems: list[str]
+
+    def exact(self, row: LagRow) -> TimeLag:
+        """By the first unread record."""
+        method = TimeLagMethod.EXACT
+        topic, partition, offset, end = _place(row)
+        try:
+            here = self.logs.end(topic, partition)
+            unread = self.logs.first_unread(topic, partition, offset) if here is not None else None
+        except SourceError as error:
+            return self._unreadable(error, method)
+        if here is None or (unread is None and here < end):
+            return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_DATA_LOG)
+        return exact_time_lag(offset, row.log_start_offset or 0, end, unread, self.now_ms)
+
+    def interpolated(self, row: LagRow) -> TimeLag:
+        """By the line through past log ends."""
+        method = TimeLagMethod.INTERPOLATE
+        topic, partition, offset, _ = _place(row)
+        try:
+            history = self.logs.history(topic, partition, _POINTS)
+        except SourceError as error:
+            return self._unreadable(error, method)
+        if not history:
+            return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_DATA_LOG)
+        table = LogEndTable(_POINTS)
+        for past in history:
+            table.add(past.offset, past.timestamp_ms)
+        return interpolated_time_lag(table, offset, self.now_ms)
+
+    def rates(self, row: LagRow) -> LagRates:
+        """Since the first of the group's last commits."""
+        window = self.windows.find(row.group, row.topic, row.partition)
+        if row.log_end_offset is None or row.current_offset is None or row.lag is None:
+            return UNKNOWN_RATES
+        return lag_rates(replace(window, heads=self._heads(row, window)), row.log_end_offset)
+
+    def _heads(self, row: LagRow, window: CommitWindow) -> tuple[LogEnd, ...]:
+        """The log's end when the window began, and its end now with the time of its newest record."""
+        if not window.commits:
+            return ()
+        since_ms = window.commits[0].timestamp
+        try:
+            before = self.logs.end_at(row.topic, row.partition, since_ms)
+            history = self.logs.history(row.topic, row.partition, _POINTS_MIN)
+        except SourceError as error:
+            self._tell(error)
+            return ()
+        if before is None or not history:
+            return ()
+        first, last = LogEnd(offset=before, timestamp=since_ms), history[-1]
+        newest_ms = max(last.timestamp_ms, since_ms)
+        return first, LogEnd(offset=max(last.offset, before), timestamp=newest_ms)
+
+    def _unreadable(self, error: SourceError, method: TimeLagMethod) -> TimeLag:
+        self._tell(error)
+        return TimeLag(lag_ms=None, method=method, note=TimeLagNote.UNREADABLE)
+
+    def _tell(self, error: SourceError) -> None:
+        if str(error) not in self.problems:
+            self.problems.append(str(error))
+
+
+def _place(row: LagRow) -> tuple[str, int, int, int]:
+    """Topic, partition, committed offset and log end of a row that has both."""
+    assert row.current_offset is not None and row.log_end_offset is not None
+    return row.topic, row.partition, row.current_offset, row.log_end_offset

@@ -1,0 +1,116 @@
+"""The last commits of each key, as a scan of the log left them, one by one or in columns."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Int64s, WindowColumns
+from kgroup.lag.status.numbers import Numbers
+from kgroup.lag.status.window import NO_COMMITS, CommitWindow, WindowCommit
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reductions.last_commits import LastCommits
+
+_NOWHERE: Final = (0, 0)
+
+
+class Windows:
+    """The windows of all keys of a log, made as they are asked for; without log ends of the past.
+
+    Of a group's commits in two offsets partitions those with the newer last commit count, as in the report.
+    """
+
+    def __init__(self, last: LastCommits, slots: int) -> None:
+        self.slots = slots
+        self._membership_changes = last.membership_changes
+        table = last.commits
+        offsets = values_of(table["offset"])
+        self.commits = CommitColumns(
+            offsets=offsets,
+            timestamps=values_of(table["commit_timestamp"]),
+            lags=np.full(len(offsets), UNKNOWN),
+        )
+        """The commits of all keys, one after the other."""
+        self._log_offsets = values_of(table["log_offset"])
+        self._offsets_partitions = values_of(table["offsets_partition"])
+        partitions = values_of(table["partition"])
+        keys = (values_of(table["group"]), values_of(table["topic"]), partitions, self._offsets_partitions)
+        starts = np.flatnonzero(begins_of(keys))
+        firsts = table.select(["group", "topic"]).take(numbers(starts))
+        ends = np.append(starts, table.num_rows)[1:]
+        timestamps = self.commits.timestamps
+        self._bounds: dict[tuple[str, str, int], tuple[int, int]] = {}
+        for group, topic, partition, start, end in zip(
+            firsts["group"].to_pylist(),
+            firsts["topic"].to_pylist(),
+            partitions[starts].tolist(),
+            starts.tolist(),
+            ends.tolist(),
+            strict=True,
+        ):
+            place = str(group), str(topic), partition
+            known = self._bounds.get(place)
+            if known is None or timestamps[end - 1] > timestamps[known[1] - 1]:
+                self._bounds[place] = start, end
+
+    def find(self, group: str, topic: str, partition: int) -> CommitWindow:
+        """The window of a key, one without slots if it has no commits."""
+        start, end = self._bounds.get((group, topic, partition), _NOWHERE)
+        if start == end:
+            return NO_COMMITS
+        rows = slice(start, end)
+        commits = tuple(
+            WindowCommit(offset=offset, timestamp=timestamp, order=order)
+            for offset, timestamp, order in zip(
+                self.commits.offsets[rows].tolist(),
+                self.commits.timestamps[rows].tolist(),
+                self._log_offsets[rows].tolist(),
+                strict=True,
+            )
+        )
+        return CommitWindow(slots=self.slots, commits=commits, membership_changes=self._changes(group, start))
+
+    def of_row(self, row: LagRow) -> CommitWindow:
+        """The window of a row; one of the offset -1 has nothing committed, as Kafka sees it."""
+        return NO_COMMITS if row.current_offset is None else self.find(row.group, row.topic, row.partition)
+
+    def of_rows(self, rows: Sequence[LagRow]) -> WindowColumns:
+        """The same of many rows, over `commits`."""
+        bounds = np.array(
+            [
+                _NOWHERE
+                if row.current_offset is None
+                else self._bounds.get((row.group, row.topic, row.partition), _NOWHERE)
+                for row in rows
+            ],
+            np.int64,
+        ).reshape(-1, 2)
+        unknown = np.full(len(rows), UNKNOWN)
+        return WindowColumns(
+            commits=self.commits,
+            slots=self.slots,
+            stops=bounds[:, 1],
+            counts=bounds[:, 1] - bounds[:, 0],
+            unread_since_ms=unknown,
+            unread_by_ms=unknown,
+            caught_up_ms=unknown,
+        )
+
+    def changed_between(
+        self, rows: Sequence[LagRow], windows: Int64s, before: Int64s, after: Int64s
+    ) -> Numbers:
+        """Whether the membership changed between two commits, given by their places, of some of the rows."""
+        changed = [
+            any(
+                self._log_offsets[first] < change < self._log_offsets[second]
+                for change in self._changes(rows[window].group, first)
+            )
+            for window, first, second in zip(windows.tolist(), before.tolist(), after.tolist(), strict=True)
+        ]
+        return Numbers(np.array(changed, np.bool_))
+
+    def _changes(self, group: str, place: int) -> tuple[int, ...]:
+        """Where in its offsets partition the membership of the group of a commit changed."""
+        return self._membership_changes.get((int(self._offsets_partitions[place]), group), ())

@@ -1,0 +1,232 @@
+"""`lag-report --windows --spark`: executors do all that grows with the log or with the number of rows.
+
+The log is reduced to parts, which tell when their commits are and name some of their keys; by that the driver
+plans. Commits go to whoever makes rows of them, one for all groups of a topic partition, so that its past log
+ends are looked up once. The rows go to where all rows of a range of keys are put into order.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from kgroup.api.lag.on_spark import job_of, job_progress
+from kgroup.api.lag_history.history import Extent, HistoryOptions, UnknownEnds, extent_of, plan_history
+from kgroup.api.lag_history.rows import AskedEnds, History, batches_of
+from kgroup.api.opened import OpenedLogs
+from kgroup.lag.status.history import WindowsOfTime
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.log.topics.past_ends import PastEndsInLogs
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.emit import Kind
+from kgroup.report.emit_batches import transit_schema
+from kgroup.report.lag.history_columns import COLUMNS
+from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from kgroup.log.files.sources import Sources
+    from kgroup.scan.reductions.last_commits import LastPart
+    from kgroup.spark.exchange import KeptBatches, Note
+
+_ROWS_OF_TASK: Final = 1 << 18
+_MAKERS_MAX: Final = 512
+_SAMPLE_MAX: Final = 512  # keys that a part names
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryThere:
+    """Rows that executors keep, one for each key and window. `unknown` is of log ends.
+
+    `problems` are what could not be read.
+    """
+
+    session: "SparkSession"
+    windows: WindowsOfTime
+    kept: "KeptBatches"
+    unknown: UnknownEnds | None
+    problems: tuple[str, ...]
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """By group, topic, partition, offsets partition and window."""
+        return self.kept.fetched()
+
+    def save(self, name: str) -> int:
+        """Let executors write the rows as a table of Spark's catalog; return how many they are."""
+        from kgroup.spark.tables import save_frame
+
+        times = [column.name for column in COLUMNS if column.kind is Kind.TIME_MS]
+        return save_frame(self.session, name, self.kept.as_frame(), times)
+
+
+@contextmanager
+def history_on_spark(
+    session: "SparkSession", logs: OpenedLogs, options: HistoryOptions
+) -> Iterator[HistoryThere]:
+    """Let executors read the log and make the rows. Raises as `plan_history` does."""
+    from kgroup.scan.reductions.cut_last import cut_last
+    from kgroup.spark import exchange, jobs
+    from kgroup.spark.reductions import LastCommitsOfEach
+
+    reduction = LastCommitsOfEach(options.keep)
+    with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
+        with job_progress(session, "Spark is reading", quiet=options.quiet):
+            told = jobs.of_each_part(parts, partial(_told_of, options=options))
+        history = plan_history((part.extent for part in told), options)
+        ranges = KeyRanges.of(told, len(history.windows))
+        # Few rows may still be of many topic partitions, whose logs have to be looked into.
+        makers = Makers.of(told, min(max(len(ranges), jobs.cores_of(session)), _MAKERS_MAX))
+        commits = exchange.sent(parts, partial(_by_maker, options=options, makers=makers), makers.count)
+        past_logs = _logs_of_data(logs.sources)
+        make = partial(_rows, history=history, past_logs=past_logs, makers=makers, ranges=ranges)
+        rows = exchange.sent(commits, make, len(ranges))
+        with job_progress(session, "Spark is judging", quiet=options.quiet):
+            kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
+        try:
+            problems = tuple(line for part in told for line in part.problems)
+            yield HistoryThere(session, history.windows, kept, _all_unknown(kept.notes), problems)
+        finally:
+            kept.forget()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the driver plans with: some keys of a part, evenly chosen, each for so many; and what to say."""
+
+    extent: Extent | None
+    sample: tuple[CommitKey, ...]
+    each: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRanges:
+    """Ranges of keys that follow each other, numbered from 0; range i ends before `ends[i]`."""
+
+    ends: tuple[CommitKey, ...]
+
+    @classmethod
+    def of(cls, told: Sequence[Told], windows: int) -> "KeyRanges":
+        """Of about the same number of rows each, if all keys have a row in each window."""
+        sample = sorted((key, part.each) for part in told for key in part.sample)
+        behind = list(accumulate(each * windows for _, each in sample))
+        count = -(-behind[-1] // _ROWS_OF_TASK) if behind else 1
+        ends = [sample[bisect_right(behind, number * behind[-1] // count)][0] for number in range(1, count)]
+        return cls(tuple(dict.fromkeys(ends)))
+
+    def __len__(self) -> int:
+        return len(self.ends) + 1
+
+    def number(self, key: CommitKey) -> int:
+        """The range that a key is in."""
+        return bisect_right(self.ends, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Who makes the rows of a key: one of so many, the same for all groups of a topic partition.
+
+    But that what very many groups read is up to several: by topic and partition, how many.
+    """
+
+    count: int
+    several: Mapping[TopicPartition, int]
+
+    @classmethod
+    def of(cls, told: Sequence[Told], count: int) -> "Makers":
+        """So many for what the parts tell of."""
+        groups: Counter[TopicPartition] = Counter()
+        for part in told:
+            for key in part.sample:
+                groups[key.topic, key.partition] += part.each
+        share = -(-groups.total() // count) or 1
+        several = {place: -(-number // share) for place, number in groups.items() if number > share}
+        return cls(count, several)
+
+    def number(self, key: CommitKey) -> int:
+        """From 0 on."""
+        first = crc32(f"{key.topic}-{key.partition}".encode())
+        several = self.several.get((key.topic, key.partition))
+        return (first + (crc32(key.group.encode()) % several if several else 0)) % self.count
+
+
+def _told_of(part: "LastPart", options: HistoryOptions) -> Told:
+    keys = KeyedCommits.of(part, options.is_wanted).commits.keys
+    each = -(-len(keys) // _SAMPLE_MAX) or 1
+    return Told(extent_of(part), tuple(keys[::each]), each, part.problems)
+
+
+def _by_maker(
+    parts: "Iterator[LastPart]", options: HistoryOptions, makers: Makers
+) -> Iterator[tuple[int, KeyedCommits]]:
+    for part in parts:
+        yield from KeyedCommits.of(part, options.is_wanted).parted(makers.number)
+
+
+def _rows(
+    parts: Iterator[KeyedCommits],
+    history: History,
+    past_logs: Sequence[LogDir],
+    makers: Makers,
+    ranges: KeyRanges,
+) -> "Iterator[tuple[int, KeyedRows | Note]]":
+    from kgroup.spark.exchange import Note
+
+    commits = list(parts)
+    if not commits:
+        return
+    ends = AskedEnds(PastEndsInLogs(past_logs, (history.windows.ends_ms() - 1).tolist()))
+    for rows in history.rows(KeyedCommits.joined(commits), ends):
+        yield from rows.parted(ranges.number)
+    # What several makers ask about is told by place, as it counts once.
+    shared = ends.unknown & makers.several.keys()
+    yield 0, Note((UnknownEnds.of(ends.unknown - shared), shared))
+
+
+def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch | Note]":
+    """The rows of a range of keys, and the notes that came with them."""
+    rows: list[KeyedRows] = []
+    for value in values:
+        if isinstance(value, KeyedRows):
+            rows.append(value)
+        else:
+            yield value
+    if rows:
+        yield from batches_of([KeyedRows.joined(rows)])
+
+
+def _all_unknown(notes: Iterable[tuple[UnknownEnds | None, Set[TopicPartition]]]) -> UnknownEnds | None:
+    notes = list(notes)
+    shared = set().union(*(places for _, places in notes))
+    found = [each for each in (UnknownEnds.of(shared), *(of_one for of_one, _ in notes)) if each is not None]
+    if not found:
+        return None
+    return UnknownEnds(sum(each.count for each in found), min(each.first for each in found))
+
+
+def _logs_of_data(sources: "Sources") -> tuple[LogDir, ...]:
+    """The folders of data topics, by paths that do not depend on a working folder."""
+    return tuple(
+        LogDir(
+            path=log_dir.path.absolute(),
+            partitions=tuple(
+                _absolute(folder)
+                for folder in log_dir.partitions
+                if folder.topic != OFFSETS_TOPIC and folder.segments
+            ),
+        )
+        for log_dir in sources.log_dirs
+    )
+
+
+def _absolute(folder: PartitionFolder) -> PartitionFolder:
+    segments = tuple(replace(one, path=str(Path(one.path).absolute())) for one in folder.segments)
+    return replace(folder, path=folder.path.absolute(), segments=segments)

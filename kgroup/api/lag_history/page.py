@@ -1,0 +1,185 @@
+"""`lag-report --html`: from a look and the whole log to the page of lag over time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kgroup.api.lag.report import Look, matcher
+from kgroup.api.lag_history.history import HistoryOptions, history_here
+from kgroup.api.lag_history.rows import AskedEnds, with_keys
+from kgroup.api.opened import OpenedLogs
+from kgroup.errors import InputError, SourceError
+from kgroup.lag.measures.log_ends import TopicState
+from kgroup.lag.measures.over_time import PastOffset, lag_over_time
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.status.rules import RuleSet, rules_named
+from kgroup.log.format.batch import Batch
+from kgroup.log.topics.past_ends import UNKNOWN, PastEnds
+from kgroup.report.emit import iso_time
+from kgroup.report.lag.by import By
+from kgroup.report.lag.columns import ROW_COLUMNS
+from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
+from kgroup.report.lag.sums import sum_rows
+from kgroup.scan.reductions.keyed_rows import CommitKey
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import SparkSession
+
+    from kgroup.lag.status.history import WindowsOfTime
+    from kgroup.net.admin.cluster import Cluster
+
+_STEPS_MS: Final = tuple(
+    1000 * seconds
+    for seconds in (
+        *(1, 2, 5, 10, 15, 30),
+        *(60, 120, 300, 600, 900, 1800),
+        *(3600, 7200, 10_800, 21_600, 43_200),
+        *(86_400, 172_800, 604_800, 2_592_000),
+    )
+)
+_REFUSED: Final = -1
+_WINDOWS_MAX: Final = 240
+_WINDOWS_MIN: Final = 24
+_ROWS_MAX: Final = 500_000  # windows of all groups' partitions that are held at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Where to write, and the time to show (epoch ms): from the log's beginning if `since_ms` is None.
+
+    If the log goes on behind `until_ms`, a look at it does not say how groups were then.
+    """
+
+    path: Path
+    since_ms: int | None
+    until_ms: int
+    log_goes_on: bool = False
+
+
+def write_html(session: "SparkSession | None", look: Look, logs: OpenedLogs, page: Page) -> None:
+    """Read the log for its past, here or on Spark, and write the page; a cluster is asked for past log ends.
+
+    Raises SourceError if there is no commit in the log, or the file cannot be written; InputError if the page
+    would end before it begins.
+    """
+    oldest_ms = _oldest_ms(logs)
+    if oldest_ms is None:
+        raise SourceError("--html: the log holds no record with a timestamp, so it has no past to show")
+    since_ms = oldest_ms if page.since_ms is None else max(page.since_ms, oldest_ms)
+    if since_ms > page.until_ms:
+        raise InputError(
+            f"--html: the page would begin at {iso_time(since_ms)} and end at {iso_time(page.until_ms)}"
+        )
+    rows = list(look.inputs.rows())
+    windows_max = max(_WINDOWS_MIN, min(_WINDOWS_MAX, _ROWS_MAX // max(len(rows), 1)))
+    step_ms = step_of(page.until_ms - since_ms, windows_max)
+    options = HistoryOptions(
+        length_ms=step_ms,
+        since_ms=since_ms,
+        until_ms=page.until_ms,
+        slots=1,
+        rules=rules_named(RuleSet.KGROUP),
+        wanted_group=matcher(None),  # how far others got says how long a log was
+        wanted_topic=matcher(look.question.topics),
+        only_lagging=False,
+        quiet=look.question.quiet,
+    )
+    ends_now = {(row.topic, row.partition): row.log_end_offset for row in rows}
+    with _past(session, logs, options, rows) as (windows, batches):
+        groups = lag_over_time(_offsets(batches, windows.first, step_ms), len(windows), ends_now)
+    wanted = matcher(look.question.groups)
+    axis = TimeAxis(
+        start_ms=windows.start_ms(windows.first),
+        step_ms=step_ms,
+        count=len(windows),
+        end_ms=windows.end_ms(windows.last),
+    )
+    now = {} if page.log_goes_on else _now(look)
+    write_lag_page([group for group in groups if wanted(group.group)], now, axis, page.path)
+
+
+@contextmanager
+def _past(
+    session: "SparkSession | None", logs: OpenedLogs, options: HistoryOptions, rows: Sequence[LagRow]
+) -> "Iterator[tuple[WindowsOfTime, Iterable[RecordBatch]]]":
+    """The history in columns, and its windows."""
+    # A cluster's log was copied to this machine, and from here alone the cluster is asked for past log ends.
+    if session is None or logs.cluster is not None:
+        open_ends = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
+        here = history_here(logs.sources, options, open_ends)
+        yield here.history.windows, map(with_keys, here.rows())
+        return
+    from kgroup.api.lag_history.on_spark import history_on_spark
+
+    with history_on_spark(session, logs, options) as there:
+        yield there.windows, there.batches()
+
+
+def step_of(span_ms: int, windows_max: int) -> int:
+    """The shortest round step that goes into a time no more than so often."""
+    for step_ms in _STEPS_MS:
+        if span_ms <= step_ms * (windows_max - 1):
+            return step_ms
+    return -(-span_ms // (windows_max - 1) // _STEPS_MS[-1]) * _STEPS_MS[-1]
+
+
+def _oldest_ms(logs: OpenedLogs) -> int | None:
+    """When the offsets topic begins, by the first batch of each of its partitions; None if nothing says."""
+    times: list[int] = []
+    for _, segments in groupby(logs.sources, key=attrgetter("folder")):
+        batches = (item for segment in segments for item in logs.batches(segment) if isinstance(item, Batch))
+        times += islice((one.max_timestamp_ms for one in batches if one.max_timestamp_ms >= 0), 1)
+    return min(times, default=None)
+
+
+def _offsets(batches: "Iterable[RecordBatch]", first: int, step_ms: int) -> Iterator[PastOffset]:
+    for batch in batches:
+        names = ("group", "topic", "partition", "window_start", "current_offset", "lag")
+        fields = [batch[name].to_pylist() for name in names]
+        for group, topic, partition, start_ms, offset, lag in zip(*fields, strict=True):
+            yield PastOffset(group, topic, partition, start_ms // step_ms - first, offset, lag)
+
+
+def _ends_in_cluster(
+    cluster: "Cluster", rows: Sequence[LagRow], keys: Sequence[CommitKey], times_ms: Sequence[int]
+) -> AskedEnds:
+    """By one question for each time, all partitions at once; unknown before the first record that is left."""
+    from kgroup.net.admin.timestamps import TimeInLog, first_newer
+
+    logs = {(row.topic, row.partition): row for row in rows if row.topic_state is TopicState.EXISTS}
+    there = sorted({(key.topic, key.partition) for key in keys} & logs.keys())
+    found = first_newer(cluster, [TimeInLog(*place, time_ms) for place in there for time_ms in times_ms])
+
+    def ends_of(topic: str, partition: int) -> PastEnds:
+        row = logs.get((topic, partition))
+        start, end = (row.log_start_offset, row.log_end_offset) if row is not None else (None, None)
+        now = UNKNOWN if end is None else end
+        by_window = []
+        for time_ms in times_ms:
+            newer = found.get(TimeInLog(topic, partition, time_ms), _REFUSED)
+            known = newer is None or newer == 0 or newer > (start or 0)
+            by_window.append((now if newer is None else newer) if known else UNKNOWN)
+        return PastEnds(np.array(by_window, np.int64), now)
+
+    return AskedEnds(ends_of)
+
+
+def _now(look: Look) -> dict[str, LagNow]:
+    """The groups as the report has them."""
+    return {
+        str(row["group"]): LagNow(
+            kind=str(row["group_kind"]),
+            state=str(row["group_state"]),
+            lag=lag if isinstance(lag := row["lag"], int) else None,
+            unknown=int(str(row["lag_unknown"])),
+        )
+        for row in sum_rows(look.rows(ROW_COLUMNS), By.GROUP)
+    }

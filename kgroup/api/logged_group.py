@@ -1,0 +1,241 @@
+"""`kgroup assign PATH --group G`: a group as a captured log of the offsets topic last saw it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID
+
+from kgroup.api.names import is_pattern
+from kgroup.assignors.model import NO_GENERATION, Topic
+from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
+from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
+from kgroup.history.groups.newest import NewestEntries
+from kgroup.history.groups.snapshot import logged_topic_names
+from kgroup.lag.measures.log_ends import LogEnds
+from kgroup.log.files.damage_text import damage_text, undecodable_text
+from kgroup.log.files.entries import read_entries
+from kgroup.log.files.sources import Sources, one_replica_each, open_sources
+from kgroup.log.format.batch import Damage
+from kgroup.log.topics.log_ends import LogDirEndsReader
+from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.log_listing import LogListing
+from kgroup.protocol.records import keys, values
+from kgroup.protocol.records.consumer_group import TopicPartitions
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodable
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription
+from kgroup.protocol.topic_id import topic_id_text
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedGroup:
+    """A group found in a log. `assignor` is the one it used, by kgroup's name, None where unknown.
+
+    `notes` say what was not to be read, `problems` what could not be.
+    """
+
+    plan: GroupPlan
+    assignor: str | None
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_logged_group(
+    paths: Sequence[str],
+    group: str,
+    log_ends_file: Path | None,
+    given: Sequence[Topic],
+    live: LogListing | None = None,
+) -> LoggedGroup:
+    """Read a group's members, subscriptions and owned partitions from its newest records.
+
+    Partition counts are, in this order, those `given`, those of the file (as for lag-report), those of the
+    `live` cluster that the log was copied from, and those of the folders and checkpoints beside the log.
+    Raises SourceError if the group is not there or its members cannot be read, and InputError for a
+    subscribed topic whose partitions nobody knows.
+    """
+    sources = one_replica_each(open_sources(paths))
+    living, damage = _living(sources, group)
+    listings = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    listings += [live] if live is not None else []
+    reader = LogDirEndsReader(sources.log_dirs)
+    beside = reader.read(())
+    listings += [beside.segments, beside.checkpoints]
+    names = {**logged_topic_names(living), **reader.topic_names(), **LogEnds(listings).topic_names()}
+    own = [entry for entry in _entries(living) if keys.group_of(entry.key) == group]
+    found = _classic(own, group) or _modern(own, names)
+    if found is None:
+        where = "" if live is not None else f"{', '.join(paths)}: "
+        here = "in this log" if live is None else "here"
+        others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
+        hint = did_you_mean(group, others) or (f", but it is damaged: {damage[0]}" if damage else "")
+        if is_pattern(group):
+            hint = "; it takes one name, and no pattern"
+        raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
+    topics = _topics(found.plan, listings, given)
+    plan = replace(found.plan, topics=tuple(topics))
+    notes = tuple(f"{skipped.path}: not read: {skipped.why}" for skipped in sources.skipped)
+    return replace(found, plan=plan, notes=notes, problems=(*damage, *reader.problems))
+
+
+def _living(sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]:
+    """The newest entries, of the group's own partition where it is there (of 50), else of all."""
+    own = partition_for(group)
+    segments = [segment for segment in sources if segment.partition == own] or list(sources)
+    newest = NewestEntries()
+    damage: list[str] = []
+    for item in read_entries(segments):
+        if isinstance(item, Damage):
+            damage.append(damage_text(item))
+        else:
+            if isinstance(item.entry, Undecodable):
+                damage.append(undecodable_text(item, item.entry))
+            newest.add(item)
+    found = [*newest.commits(), *newest.others()]
+    if len(segments) < len(sources) and not any(keys.group_of(e.key) == group for e in _entries(found)):
+        return _living(replace(sources, segments=tuple(s for s in sources if s.partition != own)), group)
+    return found, damage
+
+
+def _entries(logged: Iterable[LoggedEntry]) -> Iterator[OffsetsEntry]:
+    return (item.entry for item in logged if isinstance(item.entry, OffsetsEntry))
+
+
+def _classic(entries: Sequence[OffsetsEntry], group: str) -> LoggedGroup | None:
+    for entry in entries:
+        if isinstance(entry.value, values.GroupMetadataValue) and entry.value.members:
+            return _classic_group(entry.value, group)
+    return None
+
+
+def _classic_group(value: values.GroupMetadataValue, group: str) -> LoggedGroup:
+    if value.protocol_type != "consumer":
+        raise SourceError(
+            f"group '{group}' has protocol type '{value.protocol_type}', whose members get no partitions"
+        )
+    members = [_classic_member(member, value.generation) for member in value.members]
+    return LoggedGroup(plan=new_plan(members, (), value.generation), assignor=value.protocol)
+
+
+def _classic_member(member: values.MemberMetadata, generation: int) -> PlanMember:
+    try:
+        subscription = decode_subscription(member.subscription)
+        owned = assigned_partitions(member.assignment)
+    except DecodeError as error:
+        raise SourceError(f"member '{member.member_id}': {error}") from error
+    return PlanMember(
+        member_id=member.member_id,
+        topics=subscription.topics,
+        group_instance_id=member.group_instance_id,
+        rack_id=subscription.rack,
+        owned=owned,
+        generation=generation if member.assignment else NO_GENERATION,
+    )
+
+
+def _modern(entries: Sequence[OffsetsEntry], names: Mapping[UUID, str]) -> LoggedGroup | None:
+    """A consumer (KIP-848) or share group (KIP-932): subscriptions, and the target assignment."""
+    subscribers = list(_subscribers(entries))
+    if not subscribers:
+        return None
+    epoch = 0
+    targets: dict[str, tuple[TopicPartitions, ...]] = {}
+    for entry in entries:
+        match entry.key, entry.value:
+            case (
+                keys.ConsumerGroupTargetAssignmentMemberKey(member_id=member_id),
+                values.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=target),
+            ):
+                targets[member_id] = target
+            case (
+                keys.ShareGroupTargetAssignmentMemberKey(member_id=member_id),
+                values.ShareGroupTargetAssignmentMemberValue(topic_partitions=target),
+            ):
+                targets[member_id] = target
+            case _, values.ConsumerGroupMetadataValue() | values.ShareGroupMetadataValue() as metadata:
+                epoch = metadata.epoch
+            case _:
+                pass
+    members = [
+        replace(member, owned=_named(targets.get(member.member_id, ()), names), generation=epoch)
+        for member, _ in subscribers
+    ]
+    wishes = [assignor for _, assignor in subscribers]
+    assignor = max(wishes, key=wishes.count)
+    return LoggedGroup(
+        plan=new_plan(members, (), epoch),
+        assignor="server-range" if assignor == "range" else assignor,
+    )
+
+
+def _subscribers(entries: Sequence[OffsetsEntry]) -> Iterator[tuple[PlanMember, str]]:
+    """The members, owning nothing yet, and the assignor that each asks for, else the broker's default."""
+    patterns = {
+        entry.key.regular_expression: entry.value.topics
+        for entry in entries
+        if isinstance(entry.key, keys.ConsumerGroupRegularExpressionKey)
+        and isinstance(entry.value, values.ConsumerGroupRegularExpressionValue)
+    }
+    for entry in entries:
+        match entry.key, entry.value:
+            case (
+                keys.ConsumerGroupMemberMetadataKey(member_id=member_id),
+                values.ConsumerGroupMemberMetadataValue() as member,
+            ):
+                matched = patterns.get(member.subscribed_topic_regex or "", ())
+                yield (
+                    PlanMember(
+                        member_id=member_id,
+                        topics=tuple(dict.fromkeys((*member.subscribed_topic_names, *matched))),
+                        group_instance_id=member.instance_id,
+                        rack_id=member.rack_id,
+                    ),
+                    member.server_assignor or "uniform",
+                )
+            case (
+                keys.ShareGroupMemberMetadataKey(member_id=member_id),
+                values.ShareGroupMemberMetadataValue() as sharer,
+            ):
+                yield (
+                    PlanMember(
+                        member_id=member_id, topics=sharer.subscribed_topic_names, rack_id=sharer.rack_id
+                    ),
+                    "simple",
+                )
+            case _:
+                pass
+
+
+def _named(assigned: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> tuple[TopicPartition, ...]:
+    """By name; a topic that no source names is called by its id."""
+    return tuple(
+        (names.get(topic.topic_id, topic_id_text(topic.topic_id)) if topic.topic_id else "", number)
+        for topic in assigned
+        for number in topic.partitions
+    )
+
+
+def _topics(plan: GroupPlan, listings: Sequence[LogListing], given: Sequence[Topic]) -> Iterator[Topic]:
+    counts: dict[str, int] = {}
+    ids: dict[str, UUID] = {}
+    for listing in listings:
+        known = set(counts)
+        for log in listing.logs:
+            if log.topic not in known:
+                counts[log.topic] = max(counts.get(log.topic, 0), log.partition + 1)
+            if log.topic_id is not None:
+                ids.setdefault(log.topic, log.topic_id)
+    complete = any(listing.complete for listing in listings)
+    said = {topic.name: topic for topic in given}
+    counts |= {topic.name: topic.partitions for topic in given}
+    wanted = dict.fromkeys(name for member in plan.members for name in member.topics)
+    for name in dict.fromkeys((*wanted, *said)):
+        if name in counts:
+            yield Topic(name=name, partitions=counts[name], topic_id=ids.get(name))
+        elif not complete:
+            member = next(member for member in plan.members if name in member.topics)
+            raise InputError(
+                f"member '{member.member_id}' subscribes to '{name}', whose partitions no file here knows:"
+                f" say --topic {name}:N"
+            )

@@ -1,0 +1,266 @@
+"""Records in and out: Produce and Fetch."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafka.protocol.consumer.fetch import FetchResponse
+from kafka.protocol.producer.produce import ProduceResponse
+
+from kgroup.broker.fetching import FetchPart, WaitingFetch
+from kgroup.broker.node import BrokerNode
+from kgroup.broker.partition import Partition
+from kgroup.broker.producers import AbortedTransaction
+from kgroup.errors import DecodeError, SourceError
+from kgroup.log.format.batch_header import read_header
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import READ_COMMITTED
+from kgroup.wire import apis as api
+from kgroup.wire.frames import Call, required
+
+E = ErrorCode
+_NO_OFFSET: Final = -1
+_NO_TIMESTAMP: Final = -1
+_ALL_REPLICAS: Final = -1
+
+
+# ---- Produce ----------------------------------------------------------------------------------
+
+
+def produce(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """Produce v3 to v13."""
+    version, request = call.version, call.body
+    topics = []
+    for each in required(request.topic_data):
+        name = node.cluster.topic_names.get(each.topic_id, "") if version >= 13 else each.name
+        partitions = []
+        for part in required(each.partition_data):
+            error, offset = _produce_one(node, request, version, name, part, now_ms)
+            partitions.append(
+                ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
+                    version=version,
+                    index=part.index,
+                    error_code=error,
+                    base_offset=offset,
+                    log_append_time_ms=_NO_TIMESTAMP,
+                    log_start_offset=0 if not error else _NO_OFFSET,
+                    record_errors=[],
+                )
+            )
+        topics.append(
+            ProduceResponse.TopicProduceResponse(
+                version=version, name=name, topic_id=each.topic_id, partition_responses=partitions
+            )
+        )
+    if request.acks == 0:
+        node.no_answer(call)
+    else:
+        node.answer(call, ProduceResponse(version=version, responses=topics))
+
+
+def _produce_one(
+    node: BrokerNode, request: Any, version: int, topic: str, part: Any, now_ms: int
+) -> tuple[ErrorCode, int]:
+    if request.acks not in (0, 1, _ALL_REPLICAS):
+        return E.INVALID_REQUIRED_ACKS, _NO_OFFSET
+    partition = node.cluster.partition(topic, part.index)
+    if partition is None:
+        return (
+            E.UNKNOWN_TOPIC_ID if version >= 13 and not topic else E.UNKNOWN_TOPIC_OR_PARTITION
+        ), _NO_OFFSET
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
+    if node.cluster.topics[topic].is_internal:
+        return E.INVALID_TOPIC_EXCEPTION, _NO_OFFSET
+    if part.records is None:
+        return E.INVALID_RECORD, _NO_OFFSET
+    error = _check_transaction(node, request, version, partition, part.records, now_ms)
+    if error:
+        return error, _NO_OFFSET
+    try:
+        return partition.produce(part.records, _message_max_bytes(node, topic))
+    except SourceError:
+        return E.KAFKA_STORAGE_ERROR, _NO_OFFSET
+
+
+def _check_transaction(
+    node: BrokerNode, request: Any, version: int, partition: Partition, records: bytes, now_ms: int
+) -> ErrorCode:
+    try:
+        header = read_header(records)
+    except DecodeError:
+        return E.CORRUPT_MESSAGE
+    if not header.transactional:
+        return E.NONE
+    if request.transactional_id is None:
+        return E.INVALID_TXN_STATE
+    producer = (header.producer_id, header.producer_epoch)
+    place = (partition.topic, partition.index)
+    transactions = node.cluster.transactions
+    if version >= 12:  # KIP-890: the partition joins the transaction with its first records
+        error = transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
+        if error:
+            return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED else error
+    return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
+
+
+def _message_max_bytes(node: BrokerNode, topic: str) -> int:
+    configured = node.cluster.topics[topic].spec.configs.get("max.message.bytes", "")
+    return int(configured) if configured.isdigit() else node.cluster.settings.message_max_bytes
+
+
+# ---- Fetch ------------------------------------------------------------------------------------
+
+
+def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """Fetch v4 to v18. Sessions are never opened: the answer has session 0, as when Kafka's cache is full."""
+    request = call.body
+    in_session = call.version >= 7 and request.session_id != 0
+    if in_session:
+        response = FetchResponse(version=call.version, error_code=E.FETCH_SESSION_ID_NOT_FOUND, responses=[])
+        node.answer(call, response)
+        return
+    waiting = WaitingFetch(
+        call=call,
+        parts=tuple(_parts(node, call)),
+        read_committed=request.isolation_level == READ_COMMITTED,
+        min_bytes=request.min_bytes,
+        max_bytes=request.max_bytes,
+        finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
+    )
+    finish_or_park(node, waiting, request.max_wait_ms, now_ms)
+
+
+def finish_or_park(node: BrokerNode, waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
+    """Answer a fetch at once, if there is enough or it may not wait, or when there is."""
+    if max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
+        waiting.finish(waiting)
+        return
+    node.waits.park(waiting, now_ms + max_wait_ms)
+
+
+def _is_due(node: BrokerNode, waiting: WaitingFetch) -> bool:
+    misplaced = any(
+        part.partition is not None and part.partition.leader != node.node_id for part in waiting.parts
+    )
+    return misplaced or waiting.available_bytes() >= waiting.min_bytes
+
+
+def _parts(node: BrokerNode, call: Call) -> list[FetchPart]:
+    parts = []
+    for each in required(call.body.topics):
+        name = node.cluster.topic_names.get(each.topic_id, "") if call.version >= 13 else each.topic
+        for part in required(each.partitions):
+            parts.append(
+                FetchPart(
+                    topic=name,
+                    topic_id=each.topic_id,
+                    partition_index=part.partition,
+                    partition=node.cluster.partition(name, part.partition),
+                    offset=part.fetch_offset,
+                    max_bytes=part.partition_max_bytes,
+                    leader_epoch=part.current_leader_epoch,
+                )
+            )
+    return parts
+
+
+class ReadPart(NamedTuple):
+    """What a fetch gets of one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE.
+
+    `aborted` is for readers of committed records, None for others and with an error.
+    """
+
+    part: FetchPart
+    error_code: ErrorCode
+    high_watermark: int = _NO_OFFSET
+    last_stable_offset: int = _NO_OFFSET
+    log_start_offset: int = _NO_OFFSET
+    records: bytes = b""
+    aborted: Sequence[AbortedTransaction] | None = None
+
+
+def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
+    """Every part of a fetch with what there is of it now, as far as the fetch's bytes go."""
+    left_bytes = fetch.max_bytes
+    for part in fetch.parts:
+        read = _read_part(node, fetch, part, left_bytes, by_id)
+        left_bytes -= len(read.records)
+        yield read
+
+
+def _read_part(
+    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+) -> ReadPart:
+    partition = part.partition
+    error = _fetch_error(node, by_id, part)
+    if partition is None or error not in (E.NONE, E.OFFSET_OUT_OF_RANGE):
+        return ReadPart(part, error)
+    log = partition.log
+    stable = partition.last_stable_offset
+    records = b""
+    end = stable if fetch.read_committed else log.end_offset
+    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
+    if not error and end > part.offset and left_bytes > 0:
+        records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
+    aborted = None
+    if fetch.read_committed and not error:
+        aborted = partition.producers.aborted_between(part.offset, stable)
+    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
+
+
+def _fetched(node: BrokerNode, fetch: WaitingFetch) -> Any:
+    version = fetch.call.version
+    topics: dict[object, Any] = {}
+    for read in read_parts(node, fetch, by_id=version >= 13):
+        part = read.part
+        key = part.topic_id if version >= 13 else part.topic
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchResponse.FetchableTopicResponse(
+                version=version, topic=part.topic, topic_id=part.topic_id, partitions=[]
+            )
+        topic.partitions.append(_partition_data(fetch, read))
+    return FetchResponse(version=version, session_id=0, responses=list(topics.values()))
+
+
+def _partition_data(fetch: WaitingFetch, read: ReadPart) -> Any:
+    version = fetch.call.version
+    aborted = None
+    if read.aborted is not None:
+        aborted = [
+            FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction(
+                version=version, producer_id=aborted.producer_id, first_offset=aborted.first_offset
+            )
+            for aborted in read.aborted
+        ]
+    return FetchResponse.FetchableTopicResponse.PartitionData(
+        version=version,
+        partition_index=read.part.partition_index,
+        error_code=read.error_code,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=aborted,
+        preferred_read_replica=-1,
+        records=read.records,
+    )
+
+
+def _fetch_error(node: BrokerNode, by_id: bool, part: FetchPart) -> ErrorCode:
+    partition = part.partition
+    if partition is None:
+        return E.UNKNOWN_TOPIC_ID if by_id and not part.topic else E.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.leader != node.node_id:
+        return E.NOT_LEADER_OR_FOLLOWER
+    error = partition.check_epoch(part.leader_epoch)
+    if error:
+        return error
+    if not partition.log.start_offset <= part.offset <= partition.log.end_offset:
+        return E.OFFSET_OUT_OF_RANGE
+    return E.NONE
+
+
+HANDLERS: Final = {
+    api.PRODUCE: produce,
+    api.FETCH: fetch,
+}

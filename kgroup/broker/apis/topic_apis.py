@@ -1,0 +1,185 @@
+"""Topics: CreateTopics, CreatePartitions, DeleteTopics, and DescribeConfigs of all resources."""
+
+from typing import Any, Final
+
+from kafka.protocol.admin.configs import DescribeConfigsResponse
+from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
+
+from kgroup.broker.node import BrokerNode
+from kgroup.broker.settings import PROPERTIES, BrokerSettings
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.wire import apis as api
+from kgroup.wire.frames import Call, required
+
+E = ErrorCode
+_TOPIC: Final = 2
+_BROKER: Final = 4
+_GROUP: Final = 32
+_SOURCE_TOPIC: Final = 1
+_SOURCE_STATIC_BROKER: Final = 4
+_SOURCE_DEFAULT: Final = 5
+_TYPE_STRING: Final = 2
+# What a topic says of itself when nobody has configured it.
+_TOPIC_DEFAULTS: Final = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "max.message.bytes": "1048588",
+    "message.timestamp.type": "CreateTime",
+    "min.insync.replicas": "1",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+    "segment.bytes": "1073741824",
+}
+
+
+def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """CreateTopics v2 to v7; replica assignments by hand are not taken."""
+    version = call.version
+    results = []
+    for asked in required(call.body.topics):
+        configs = {each.name: each.value or "" for each in required(asked.configs)}
+        error, message = E.NONE, None
+        if required(asked.assignments):
+            error, message = E.INVALID_REPLICATION_ASSIGNMENT, "kgroup places replicas by itself"
+        elif call.body.validate_only:
+            error = node.cluster.check_new_topic(asked.name, asked.num_partitions, asked.replication_factor)
+        else:
+            error = node.cluster.create_topic(
+                asked.name, asked.num_partitions, asked.replication_factor, configs, now_ms
+            )
+        topic = node.cluster.topics.get(asked.name) if not error else None
+        results.append(
+            CreateTopicsResponse.CreatableTopicResult(
+                version=version,
+                name=asked.name,
+                topic_id=topic.spec.topic_id if topic else None,
+                error_code=error,
+                error_message=message or (error.name if error else None),
+                num_partitions=topic.spec.partitions if topic else -1,
+                replication_factor=topic.spec.replication_factor if topic else -1,
+                configs=[],
+            )
+        )
+    node.answer(call, CreateTopicsResponse(version=version, topics=results))
+
+
+def create_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """CreatePartitions v0 to v3."""
+    version = call.version
+    results = []
+    for asked in required(call.body.topics):
+        topic = node.cluster.topics.get(asked.name)
+        error = E.NONE
+        if topic is None:
+            error = E.UNKNOWN_TOPIC_OR_PARTITION
+        elif asked.count <= len(topic.partitions):
+            error = E.INVALID_PARTITIONS
+        elif not call.body.validate_only:
+            error = node.cluster.create_partitions(asked.name, asked.count, now_ms)
+        results.append(
+            CreatePartitionsResponse.CreatePartitionsTopicResult(
+                version=version,
+                name=asked.name,
+                error_code=error,
+                error_message=error.name if error else None,
+            )
+        )
+    node.answer(call, CreatePartitionsResponse(version=version, results=results))
+
+
+def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """DeleteTopics v1 to v6, by name or by id."""
+    version, cluster = call.version, node.cluster
+    results = []
+    if version >= 6:
+        asked = [(each.name, each.topic_id) for each in required(call.body.topics)]
+    else:
+        asked = [(name, None) for name in required(call.body.topic_names)]
+    for given_name, given_id in asked:
+        topic_id = given_id
+        name = given_name if given_id is None else cluster.topic_names.get(given_id)
+        topic = cluster.topics.get(name) if name is not None else None
+        if name is None or topic is None:
+            error = E.UNKNOWN_TOPIC_ID if topic_id is not None else E.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            topic_id = topic.spec.topic_id
+            error = cluster.delete_topic(name, now_ms)
+        results.append(
+            DeleteTopicsResponse.DeletableTopicResult(
+                version=version,
+                name=name if name is not None else given_name,
+                topic_id=topic_id,
+                error_code=error,
+                error_message=error.name if error else None,
+            )
+        )
+    node.answer(call, DeleteTopicsResponse(version=version, responses=results))
+
+
+def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """DescribeConfigs v1 to v4 of topics, brokers and groups."""
+    version = call.version
+    results = []
+    for asked in required(call.body.resources):
+        error, found = _configs(node, asked.resource_type, asked.resource_name)
+        wanted = asked.configuration_keys
+        result = DescribeConfigsResponse.DescribeConfigsResult
+        results.append(
+            result(
+                version=version,
+                error_code=error,
+                error_message=error.name if error else None,
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
+                configs=[
+                    result.DescribeConfigsResourceResult(
+                        version=version,
+                        name=name,
+                        value=value,
+                        read_only=asked.resource_type == _BROKER,
+                        config_source=source,
+                        is_sensitive=False,
+                        synonyms=[],
+                        config_type=_TYPE_STRING,
+                        documentation=None,
+                    )
+                    for name, (value, source) in sorted(found.items())
+                    if wanted is None or name in wanted
+                ],
+            )
+        )
+    node.answer(call, DescribeConfigsResponse(version=version, results=results))
+
+
+def _configs(node: BrokerNode, resource_type: int, name: str) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
+    """Values of a resource's settings and where each comes from."""
+    if resource_type == _TOPIC:
+        topic = node.cluster.topics.get(name)
+        if topic is None:
+            return E.UNKNOWN_TOPIC_OR_PARTITION, {}
+        defaults = {key: (value, _SOURCE_DEFAULT) for key, value in _TOPIC_DEFAULTS.items()}
+        return E.NONE, defaults | {key: (value, _SOURCE_TOPIC) for key, value in topic.spec.configs.items()}
+    if resource_type == _BROKER:
+        if name not in ("", str(node.node_id)):
+            return E.INVALID_REQUEST, {}
+        return E.NONE, _broker_configs(node.cluster.settings)
+    if resource_type == _GROUP:
+        return E.NONE, {}
+    return E.INVALID_REQUEST, {}
+
+
+def _broker_configs(settings: BrokerSettings) -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for name, rule in PROPERTIES.items():
+        holder: Any = settings.group if rule.in_group else settings
+        found[name] = (str(getattr(holder, rule.field) // rule.unit_ms), _SOURCE_DEFAULT)
+    found |= {name: (value, _SOURCE_STATIC_BROKER) for name, value in settings.properties.items()}
+    return found
+
+
+HANDLERS: Final = {
+    api.CREATE_TOPICS: create_topics,
+    api.CREATE_PARTITIONS: create_partitions,
+    api.DELETE_TOPICS: delete_topics,
+    api.DESCRIBE_CONFIGS: describe_configs,
+}

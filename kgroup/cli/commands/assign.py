@@ -1,0 +1,189 @@
+"""`kgroup assign`: who would get which partition, by any of Kafka's assignors."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.options.assign import RULES, Compare, GroupSource, Rebalances, StrictAboutFlaws
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options
+from kgroup.cli.shell.options import Output, Quiet
+from kgroup.cli.shell.say import say
+from kgroup.errors import FindingsError, InputError
+from kgroup.report.destination import printing_to
+from kgroup.report.emit import OutputFormat, OutputOptions, emit
+
+if TYPE_CHECKING:
+    from kgroup.assignors.model import Topic
+    from kgroup.assignors.planning.plan import GroupPlan
+    from kgroup.assignors.planning.rounds import Round
+
+EXAMPLES: Final = (
+    Example(
+        "Three members and a topic of six partitions; then one leaves, and another joins",
+        "kgroup assign --members c1,c2,c3 --topic orders:6 --assignor sticky"
+        " --then 'leave c1' --then 'join c4'",
+    ),
+    Example(
+        "All assignors side by side, for 200 members",
+        "kgroup assign --members 200 --topic big:10000 --compare",
+    ),
+    Example(
+        "What the next rebalance of a group in a captured log would do",
+        "kgroup assign fixtures/4.3.1/lives --group orders-app --then 'grow orders:12'",
+    ),
+    Example(
+        "What other assignors would do with a live group",
+        "kgroup assign -b localhost:9092 --group orders-app --compare",
+    ),
+    Example(
+        "A group with racks, instance ids and different subscriptions, from a file",
+        "printf 'topics: {orders: 6}\\nmembers: {c1: [orders], c2: {topics: [orders], instance: i2}}\\n'"
+        " | kgroup assign --input - --assignor range -o json",
+    ),
+)
+
+_MEMBERS_MAX: Final = 100_000
+
+
+def assign(
+    *,
+    source: Annotated[GroupSource, Bundle(GroupSource)],
+    rebalances: Annotated[Rebalances, Bundle(Rebalances)],
+    compare: Compare = False,
+    output: Output,
+    quiet: Quiet = False,
+    strict: StrictAboutFlaws = False,
+) -> None:
+    """Say which member gets which partition.
+
+    The answers are those that Kafka 4.3.1's own assignors compute, flaws included: an answer that gives a
+    partition to nobody, to two members or to one that does not want it is shown and said to be flawed.
+    Several rounds show what moves. Where cooperative-sticky must take a partition from its owner first, the
+    rebalance that hands it out follows as a round of its own.
+
+    Tables show runs of partitions: 0-3,7. CHANGE is gained and lost. PAUSED partitions are not read while
+    the group rebalances: under an eager assignor all that staying members have, else those that move. EACH
+    is the least and the most partitions of one member, NEAR those with a member in a rack of a replica.
+    With --compare, JSON and CSV have a row for each round and assignor, else one for each member.
+
+    A file for --input has topics and members. A topic is a number of partitions, or {partitions: N,
+    id: ID, racks: [[a, b], ...]} with the racks of each partition's replicas. A member is a list of topics,
+    or {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example:
+    {"topics": {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
+    """
+    from kgroup.assignors.planning.rounds import run_rounds
+    from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
+
+    check_options(RULES, source.given)
+    known = _read_group(source)
+    assignors, version = rebalances.assignors, rebalances.kafka_version
+    default = names_of_version(version) if compare else [known.assignor or "range"]
+    if not assignors and not compare and known.assignor and known.assignor not in ASSIGNORS:
+        raise InputError(
+            f"group '{source.group}' uses the assignor '{known.assignor}', not one of Kafka's: say --assignor"
+        )
+    names = find_names(assignors or default, version)
+    if len(names) > 1:
+        compare = True
+    played = [round_ for name in names for round_ in run_rounds(known.plan, name, rebalances.then or [])]
+    _show(played, compare, output)
+    for line in [*([] if quiet else [*known.notes, *_remarks(played)]), *known.problems]:
+        say(line)
+    failed = next((round_.error for round_ in played if round_.error), None)
+    if failed and not compare:
+        raise failed
+    flawed = sum(bool(round_.flaws or round_.error) for round_ in played)
+    if strict and flawed:
+        raise FindingsError(f"{flawed} of {len(played)} answers are flawed or missing, as Kafka's would be")
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownGroup:
+    """A group, the assignor that it is known to use, and what there is to say about where it is from.
+
+    `problems` are what could not be read there.
+    """
+
+    plan: "GroupPlan"
+    assignor: str | None = None
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def _read_group(source: GroupSource) -> _KnownGroup:
+    from kgroup.assignors.planning.steps import parse_topic
+
+    if source.input_file is not None:
+        from kgroup.api.plan_file import read_plan
+
+        return _KnownGroup(read_plan(source.input_file))
+    named = _distinct([parse_topic(text) for text in source.topics or ()])
+    if source.members is not None:
+        return _KnownGroup(_plan_of_flags(source.members, named))
+    from kgroup.api.logged_group import read_logged_group
+
+    assert source.group is not None
+    if source.connection is None:
+        logged = read_logged_group(source.log_paths, source.group, source.log_ends, named)
+    else:
+        from kgroup.api.live import live_log
+
+        with live_log(source.connection, group=source.group) as live:
+            listing = live.cluster.log_listing()
+            logged = read_logged_group([live.folder], source.group, source.log_ends, named, listing)
+    return _KnownGroup(logged.plan, logged.assignor, logged.notes, logged.problems)
+
+
+def _distinct(topics: "list[Topic]") -> "list[Topic]":
+    names = [topic.name for topic in topics]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--topic {name}: given twice")
+    return topics
+
+
+def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
+    from kgroup.assignors.planning.plan import PlanMember, new_plan
+
+    if not topics:
+        raise InputError("--members needs topics: --topic orders:6")
+    if members.isascii() and members.isdigit():
+        if int(members) > _MEMBERS_MAX:
+            raise InputError(f"--members {members}: more than {_MEMBERS_MAX}")
+        ids = [f"c{number}" for number in range(1, int(members) + 1)]
+    else:
+        ids = members.split(",")
+    if not all(ids):
+        raise InputError(f"--members '{members}': an empty member id")
+    if len(set(ids)) < len(ids):
+        twice = next(member_id for member_id in ids if ids.count(member_id) > 1)
+        raise InputError(f"--members: '{twice}' is there twice")
+    names = tuple(topic.name for topic in topics)
+    return new_plan([PlanMember(member_id=member_id, topics=names) for member_id in ids], topics)
+
+
+def _show(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:
+    from kgroup.report.assignments import MEMBER_COLUMNS, SCORE_COLUMNS, json_member_rows, score_rows
+
+    if options.format is OutputFormat.TABLE:
+        _show_tables(played, compare, options)
+    elif compare:
+        emit(score_rows(played), SCORE_COLUMNS, options)
+    else:
+        emit(json_member_rows(played), MEMBER_COLUMNS, options)
+
+
+def _show_tables(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:
+    from kgroup.report.assignments import print_comparison, print_rounds
+
+    with printing_to(options.path):
+        (print_comparison if compare else print_rounds)(played, headers=options.headers)
+
+
+def _remarks(played: "Sequence[Round]") -> Iterator[str]:
+    for round_ in played:
+        if round_.flaws:
+            answer = f"{round_.assignor}, round {round_.number}: {', '.join(round_.flaws)}"
+            yield f"{answer}: a flawed answer, and the one that Kafka gives all the same"

@@ -1,0 +1,161 @@
+"""`kgroup join`: be a member of a consumer group, and show what passes between it and the brokers."""
+
+import asyncio
+import signal
+import ssl
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Final
+
+from kgroup.cli.narrate.member_events import MemberEvents
+from kgroup.cli.options.join import RULES, Cluster, Duration, LinesFormat, Membership, Subscription, Trace
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options
+from kgroup.cli.shell.options import Quiet
+from kgroup.cli.shell.say import say
+from kgroup.cli.shell.times import parse_length
+from kgroup.errors import InputError, KgroupError
+from kgroup.group.member.settings import MemberSettings
+from kgroup.net.connect.consumer_properties import member_settings
+from kgroup.net.connect.first_contact import require_broker
+from kgroup.net.connect.login import Login
+from kgroup.net.connect.properties import client_config, is_utf_8, parse_servers
+from kgroup.net.member.client import GroupMember
+from kgroup.net.member.connection import Security
+from kgroup.protocol.requests.client import Node
+from kgroup.report.emit import OutputFormat
+
+EXAMPLES: Final = (
+    Example("One member, as kgroup serve has it on its first port", "kgroup join --group g --topic orders"),
+    Example(
+        "Every request and response of the first ten seconds, field by field and byte by byte",
+        "kgroup join --group g --topic orders --from earliest --trace --for 10s",
+    ),
+    Example(
+        "Three members that give partitions up one by one",
+        "kgroup join --group g --topic orders --members 3 --assignor cooperative-sticky",
+    ),
+    Example(
+        "A static member with short timeouts",
+        "kgroup join --group g --topic orders --group-instance-id shop-1 -X session.timeout.ms=6000 "
+        "-X heartbeat.interval.ms=2000",
+    ),
+)
+_POLL_S: Final = 0.2
+_LEAVING_S: Final = 1.0  # then it is worth a word that it takes so long
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def join(
+    *,
+    cluster: Cluster,
+    subscription: Annotated[Subscription, Bundle(Subscription)],
+    membership: Annotated[Membership, Bundle(Membership)],
+    trace: Trace = False,
+    output_format: LinesFormat = OutputFormat.TABLE,
+    duration: Duration = None,
+    quiet: Quiet = False,
+) -> None:
+    """Be a member of a consumer group.
+
+    Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
+    reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
+    (session.timeout.ms, isolation.level, ...).
+    """
+    group, topics, pattern = subscription.group, tuple(subscription.topics or ()), subscription.pattern
+    check_options(RULES, {"--topic": topics, "--pattern": pattern is not None})
+    if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
+        raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
+    properties = {**cluster.read_properties(), **membership.properties()}
+    settings = member_settings(group, properties)
+    for text in (group, *topics, settings.client_id, settings.group_instance_id or ""):
+        if not is_utf_8(text):
+            raise InputError(f"{text}: names of groups, topics and clients are UTF-8")
+    servers, config = parse_servers(cluster.bootstrap_servers), client_config(properties)
+    stop = asyncio.Event()
+    created = []
+    for number in range(1, membership.members + 1):
+        own = _numbered(settings, number, membership.members)
+        as_json = output_format is OutputFormat.JSONL
+        events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
+        created.append((own, events))
+    asyncio.run(_run(created, stop, servers, config, topics, pattern, _seconds(duration)))
+
+
+async def _run(
+    created: list[tuple[MemberSettings, MemberEvents]],
+    stop: asyncio.Event,
+    servers: list[tuple[str, int]],
+    config: dict[str, object],
+    topics: tuple[str, ...],
+    pattern: str | None,
+    seconds: float | None,
+) -> None:
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _leave, stop, loop)
+    if seconds is not None:
+        loop.call_later(seconds, stop.set)
+    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
+    security = _security(config)
+    members = []
+    for settings, events in created:
+        member = GroupMember(settings, nodes, events, security)
+        events.machine = member.machine
+        if pattern is not None:
+            member.subscribe_pattern(pattern)
+        else:
+            member.subscribe(topics)
+        members.append((member, events))
+    require_broker(servers, config)  # without await: no member tries before it is clear who listens
+    lives = [_live(member, events, stop) for member, events in members]
+    ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
+    ends += [events.closed_pipe for _, events in members]
+    for end in ends:
+        if end is not None:
+            raise end
+
+
+def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
+    """Leave as a consumer does, which without a broker takes its time; the next signal ends it."""
+    stop.set()
+    for number in _SIGNALS:
+        loop.remove_signal_handler(number)
+    loop.call_later(_LEAVING_S, say, "no broker has let it leave yet; the next Ctrl-C ends it at once")
+
+
+async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) -> None:
+    try:
+        while not stop.is_set():
+            for partition, records in await member.poll(_POLL_S):
+                events.read(partition, records)
+    except KgroupError:
+        stop.set()
+        raise
+    finally:
+        await member.close()
+    events.left()
+
+
+def _numbered(settings: MemberSettings, number: int, members: int) -> MemberSettings:
+    """The settings of the n-th member: names of its own."""
+    suffix = f"-{number}" if members > 1 else ""
+    named, instance = settings.client_id, settings.group_instance_id
+    return replace(
+        settings,
+        client_id=named + suffix if named else f"consumer-{settings.group_id}-{number}",
+        group_instance_id=None if instance is None else instance + suffix,
+    )
+
+
+def _security(config: Mapping[str, object]) -> Security:
+    context = config.get("ssl_context")
+    assert context is None or isinstance(context, ssl.SSLContext)
+    return Security(tls=context, login=Login(config) if "sasl_mechanism" in config else None)
+
+
+def _seconds(duration: str | None) -> float | None:
+    if duration is None:
+        return None
+    return parse_length(duration, "--for") / 1000

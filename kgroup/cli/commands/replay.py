@@ -1,0 +1,150 @@
+"""`kgroup replay`: the rebalance history of groups, from the offsets topic."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.say import fail_if_strict, say
+from kgroup.cli.shell.section import Section, option
+from kgroup.report.emit import OutputFormat, emit
+from kgroup.report.progress import byte_progress
+
+if TYPE_CHECKING:
+    from kgroup.history.timeline.model import Timeline
+
+EXAMPLES: Final = (
+    Example(
+        "Why a group rebalanced",
+        "kgroup replay fixtures/3.9.1/lives --group orders-app",
+    ),
+    Example(
+        "Everything that happened to it, with the evidence",
+        "kgroup replay fixtures/3.9.1/lives --group topic-switcher --events -o csv",
+    ),
+    Example(
+        "Several groups at once, as JSON lines",
+        "kgroup replay fixtures/4.3.1/lives --group 'migrate-*' --group trades-848 -o jsonl",
+    ),
+    Example(
+        "A page to look at in a browser",
+        "kgroup replay fixtures/3.9.1/lives --group push-storm --html push-storm.html",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictures:
+    """Files to draw the history into."""
+
+    html: Annotated[
+        Path | None,
+        option(
+            "--html", metavar="FILE", help="Also write a page for a browser to FILE.", section=Section.OUTPUT
+        ),
+    ] = None
+    svg: Annotated[
+        Path | None,
+        option("--svg", metavar="FILE", help="Also write a still picture to FILE.", section=Section.OUTPUT),
+    ] = None
+    png: Annotated[
+        Path | None,
+        option(
+            "--png",
+            metavar="FILE",
+            help="The same as PNG; needs pip install 'kgroup[png]'.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
+
+    def write(self, timelines: "Sequence[Timeline]") -> None:
+        """Write every file that is wanted."""
+        if self == Pictures():
+            return
+        from kgroup.report.timeline.page import write_page
+        from kgroup.report.timeline.still import write_png, write_svg
+
+        for path, write in ((self.html, write_page), (self.svg, write_svg), (self.png, write_png)):
+            if path is not None:
+                write(timelines, path)
+
+
+def replay(
+    *,
+    source: Source,
+    groups: Groups = None,
+    events: Annotated[
+        bool,
+        option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
+    ] = False,
+    output: Output,
+    pictures: Annotated[Pictures, Bundle(Pictures)],
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say why a group rebalanced.
+
+    Its history from __consumer_offsets: each generation (epoch) with who joined and who is gone, which
+    partitions moved, how long commits paused around it (GAP: from the last commit before to the first after,
+    of the partition that waited longest), and the likely causes.
+
+    Every cause is graded: recorded (a record says it), inferred (it follows from records that are named as
+    evidence), or unknown (the log allows several, which are named and end in a question mark). The log does
+    not tell why a member left; that is inferred from session timeouts and from the rhythm of its commits,
+    where they allow only one answer. What compaction has removed is marked and not guessed.
+
+    A cluster also says which state a classic group is in now: a rebalance is in the log only when it has
+    ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no answer
+    of a broker; only its own log file has them.
+    """
+    from kgroup.api.replay import opened_reader
+    from kgroup.report.timeline.rows import (
+        EVENT_COLUMNS,
+        GENERATION_COLUMNS,
+        event_rows,
+        event_table,
+        generation_rows,
+        generation_table,
+    )
+
+    with (
+        opened_reader(source, groups or []) as reader,
+        byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
+    ):
+        replayed = reader.read(advance)
+        timelines = list(replayed.timelines.values())
+        states = [] if quiet else list(reader.states_now(timelines))
+    pictures.write(timelines)
+    table = output.format is OutputFormat.TABLE
+    several = len(timelines) > 1
+    if events:
+        emit(event_rows(timelines), event_table(several) if table else EVENT_COLUMNS, output)
+    else:
+        columns = generation_table(several) if table else GENERATION_COLUMNS
+        emit(generation_rows(timelines, table=table), columns, output)
+    for line in () if quiet else [*_remarks(timelines, events=events), *states]:
+        say(line)
+    for line in reader.told(replayed, quiet=quiet):
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
+
+
+def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:
+    """What stands between the generations, and what many of them together show."""
+    for timeline in timelines:
+        where = f"group {timeline.group_id}: "
+        if not timeline.generations and not events:
+            commits = "1 commit" if timeline.commits == 1 else f"{timeline.commits} commits"
+            yield f"{where}no generations: {commits} without membership"
+        for pattern in timeline.patterns:
+            yield f"{where}{pattern.name}: {pattern.evidence}"
+            if pattern.remedy:
+                yield f"{where}{pattern.name}: try: {pattern.remedy}"
+        if timeline.occurrences and timeline.generations and not events:
+            kinds = ", ".join(
+                dict.fromkeys(str(occurrence.cause.kind) for occurrence in timeline.occurrences)
+            )
+            yield f"{where}between the generations: {kinds}; --events shows them"

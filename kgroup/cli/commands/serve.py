@@ -1,0 +1,138 @@
+"""`kgroup serve`: Kafka brokers on this machine, for unmodified clients."""
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from kgroup.broker.settings import BrokerSettings, from_properties, unused
+from kgroup.cli.options.serve import Behaviour, Setup
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.say import say
+from kgroup.net.serve.control import ControlServer, control_path
+from kgroup.net.serve.running import TopicRequest, start_cluster
+from kgroup.net.serve.server import ClusterServer
+
+EXAMPLES: Final = (
+    Example("A broker on port 9092 whose data is gone when it stops", "kgroup serve --topic orders:6"),
+    Example(
+        "Three nodes that keep real Kafka segment files",
+        "kgroup serve --nodes 3 --data-dir /tmp/kgroup-data",
+    ),
+    Example(
+        "Groups that form without delay, as tests like it, on a free port",
+        "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
+    ),
+)
+_STATUS_S: Final = 1.0
+
+
+def serve(
+    *,
+    setup: Annotated[Setup, Bundle(Setup)],
+    behaviour: Annotated[Behaviour, Bundle(Behaviour)],
+) -> None:
+    """Run Kafka brokers that real clients can use.
+
+    Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
+    Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
+    """
+    host, port = setup.address(insecure=behaviour.insecure)
+    properties = setup.properties()
+    plan = _Plan(
+        host=host,
+        port=port,
+        nodes=setup.nodes,
+        data_dir=setup.data_dir,
+        settings=from_properties(properties),
+        topics=setup.topic_requests(),
+        fsync=behaviour.fsync,
+        show_status=sys.stderr.isatty() and not behaviour.quiet and os.environ.get("TERM") != "dumb",
+    )
+    if behaviour.verbose:
+        for name in unused(properties):
+            say(f"{name} changes nothing here")
+    asyncio.run(_run(plan, say, say if behaviour.verbose else lambda text: None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    host: str
+    port: int
+    nodes: int
+    data_dir: Path | None
+    settings: BrokerSettings
+    topics: tuple[TopicRequest, ...]
+    fsync: bool
+    show_status: bool
+
+
+async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], None]) -> None:
+    _allow_many_connections()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    server = await start_cluster(
+        settings=plan.settings,
+        nodes=plan.nodes,
+        host=plan.host,
+        port=plan.port,
+        data_dir=plan.data_dir,
+        topics=plan.topics,
+        fsync=plan.fsync,
+        warn=warn,
+        note=note,
+    )
+    first = server.nodes[min(server.nodes)]
+    control = ControlServer(server, control_path(first.port))
+    try:
+        await control.start()
+        print("ready", *server.bootstrap.split(","), flush=True)
+        await _until(stop, server, plan.show_status)
+    finally:
+        control.stop()
+        server.stop()
+
+
+async def _until(stop: asyncio.Event, server: ClusterServer, show_status: bool) -> None:
+    """Wait for the signal; on a terminal, say once a second what is going on."""
+    if not show_status:
+        await stop.wait()
+        return
+    requests = 0
+    while not stop.is_set():
+        try:
+            await asyncio.wait_for(stop.wait(), _STATUS_S)
+        except TimeoutError:
+            print(
+                f"\r\033[K{_status(server, server.requests - requests)}", end="", file=sys.stderr, flush=True
+            )
+            requests = server.requests
+    print(file=sys.stderr)
+
+
+def _status(server: ClusterServer, requests: int) -> str:
+    cluster = server.cluster
+    groups = [
+        group for hosted in cluster.coordinators.hosted.values() for group in hosted.coordinator.listing()
+    ]
+    active = sum(group.group_state != "Empty" for group in groups)
+    clients = sum(len(node.connections) for node in server.nodes.values())
+    return (
+        f"{len(cluster.alive)} of {len(cluster.members)} nodes, {clients} connections, {len(groups)} groups "
+        f"({active} active), {requests} requests/s"
+    )
+
+
+def _allow_many_connections() -> None:
+    """Each client and each log being written takes a file descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,129 @@
+"""`kgroup simulate`: play brokers and members on a virtual clock, with faults, and look at what happens."""
+
+import gc
+import re
+from typing import Annotated, Any, Final
+
+import typer
+
+from kgroup.cli.options.simulate import RULES, Flags, Kept, ScenarioName, Seeds, Shown
+from kgroup.cli.shell.app import CommandHelp
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options, given_options
+from kgroup.cli.shell.options import Output, Quiet
+from kgroup.report.emit import Column, OutputOptions, emit
+
+EXAMPLES: Final = (
+    Example(
+        "Three members; one is killed, another comes",
+        "kgroup simulate --members 3 --partitions 12 --assignor sticky --at 10s 'kill c1' --at 40s 'join c4'",
+    ),
+    Example("The scenarios that come with kgroup", "kgroup simulate --list"),
+    Example("One of them, told step by step", "kgroup simulate c1-leaves-under-sticky --explain"),
+    Example(
+        "What the same faults cost under three designs",
+        "kgroup simulate herd-effect --compare eager,cooperative,zookeeper",
+    ),
+    Example("Ten worlds full of trouble, with every promise checked", "kgroup simulate --seeds 10"),
+    Example(
+        "Real log files of what happened, for decode, replay and lag-report",
+        'kgroup simulate gc-pause --log-dir "$(mktemp -d)"',
+    ),
+)
+_ONLY_A_TIME: Final = re.compile(r"\S+")
+
+
+class SimulateCommand(CommandHelp):
+    """Takes `--at 10s 'kill c1'`, two words, as well as `--at '10s kill c1'`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the two words together: the click that typer brings has no repeated options of two values."""
+        joined: list[str] = []
+        words = iter(args)
+        for word in words:
+            joined.append(word)
+            if word == "--at":
+                time = next(words, None)
+                if time is not None:
+                    action = next(words, None) if _ONLY_A_TIME.fullmatch(time) else None
+                    joined.append(time if action is None else f"{time} {action}")
+        parsed: list[str] = super().parse_args(ctx, joined)
+        return parsed
+
+
+COMMAND_CLASS: Final = SimulateCommand
+
+
+def simulate(
+    *,
+    context: typer.Context,
+    scenario: ScenarioName = None,
+    flags: Annotated[Flags, Bundle(Flags)],
+    seeds: Annotated[Seeds, Bundle(Seeds)],
+    shown: Annotated[Shown, Bundle(Shown)],
+    output: Output,
+    kept: Annotated[Kept, Bundle(Kept)],
+    quiet: Quiet = False,
+) -> None:
+    """Play brokers and members on a virtual clock.
+
+    The same coordinators and members as in serve and join, with a network, clocks and faults that all follow
+    from the seed: the same seed gives the same run. Checkers watch every run: no partition with two owners
+    in a generation, acknowledged commits survive, generations only grow, no record is skipped, and once the
+    faults are over every group settles. If one of them finds something, the status is 3.
+
+    Shown are the generations, the states of each member over time (! marks a fault), who was given what, and
+    what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event, with --seeds
+    every run, and the counts at the end; csv and parquet have a line for each run.
+
+    \b
+    Faults:
+      join MEMBER                         start MEMBER or node-N
+      leave MEMBER                        kill MEMBER or node-N [for DURATION]
+      restart MEMBER or node-N [for DURATION]
+      pause MEMBER or node-N for DURATION
+      slow MEMBER by FACTOR for DURATION
+      cut MEMBER or node-N [from OTHER] for DURATION
+      lose by PERCENT% for DURATION       duplicate by PERCENT% for DURATION
+      delay by DURATION for DURATION      slow-disk node-N by DURATION for DURATION
+      skew MEMBER or node-N by [-]DURATION [for DURATION]
+      grow TOPIC to PARTITIONS            move GROUP
+    coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
+    """
+    if shown.listing:
+        _list(output)
+        return
+    check_options(RULES, given_options(context))
+    # A world makes small values by the million and hardly any cycle: look for garbage less often.
+    gc.set_threshold(50_000, 10, 10)
+    from kgroup.cli.narrate.chosen_scenario import SWARM, chosen_scenario
+    from kgroup.cli.narrate.play import Playing, play_designs, play_once, play_seeds
+    from kgroup.sim.designs import compared_designs
+
+    if scenario is None and seeds.count is not None and flags == Flags():
+        scenario = SWARM
+    chosen = chosen_scenario(scenario, flags, seeds.first)
+    playing = Playing(
+        name=SWARM if scenario == SWARM else chosen.name,
+        scenario=chosen,
+        seed=seeds.first,
+        output=output,
+        quiet=quiet,
+        explain=shown.explain,
+    )
+    if seeds.count is not None:
+        play_seeds(playing, seeds.count, lambda seed: chosen_scenario(scenario, flags, seed))
+    elif shown.compare is not None:
+        play_designs(playing, compared_designs(shown.compare))
+    else:
+        play_once(playing, kept.log_dir, kept.trace)
+
+
+def _list(output: OutputOptions) -> None:
+    from kgroup.cli.narrate.chosen_scenario import SWARM, SWARM_ABOUT
+    from kgroup.sim.scenario.file import load_shipped, shipped_names
+
+    abouts = {SWARM: SWARM_ABOUT, **{name: load_shipped(name).about for name in shipped_names()}}
+    rows = ({"scenario": name, "about": about} for name, about in sorted(abouts.items()))
+    emit(rows, (Column(name="scenario"), Column(name="about")), output)

@@ -1,0 +1,132 @@
+"""`kgroup what-if`: a group's recorded history, played again under another assignor or other settings."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.options.what_if import RULES, Settings
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.say import fail_if_strict, say
+from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputFormat, emit
+from kgroup.report.progress import byte_progress
+
+if TYPE_CHECKING:
+    from kgroup.history.timeline.model import Timeline
+    from kgroup.history.what_if.changes import Changes
+    from kgroup.history.what_if.what_if import Comparison
+
+EXAMPLES: Final = (
+    Example(
+        "What cooperative rebalancing would have spared the members",
+        "kgroup what-if fixtures/3.9.1/lives --group orders-app --protocol cooperative",
+    ),
+    Example(
+        "A storm of restarts, had the members been static",
+        "kgroup what-if fixtures/3.9.1/lives --group push-storm --static",
+    ),
+    Example(
+        "Two more members and a larger topic, rebalance by rebalance",
+        "kgroup what-if fixtures/3.9.1/lives --group orders-app --members +2 --partitions orders=48"
+        " --rounds -o jsonl",
+    ),
+    Example(
+        "Several groups of a live cluster",
+        "kgroup what-if -b localhost:9092 --group 'billing-*' --assignor sticky --session-timeout 30s",
+    ),
+)
+
+
+def what_if(
+    *,
+    source: Source,
+    groups: Groups = None,
+    settings: Annotated[Settings, Bundle(Settings)],
+    rounds: Annotated[
+        bool, option("--rounds", help="A row for each rebalance of both sides.", section=Section.SHOWN)
+    ] = False,
+    output: Output,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say what other settings would have cost a group.
+
+    Takes who came and went, and with which subscriptions, from __consumer_offsets, and rebalances again at
+    each of these moments, carrying on from its own assignment before. The assignments are Kafka's. The
+    recorded side is counted by the same rules.
+
+    MOVED are partitions that changed their reader. STOPPED are members that stayed and had to stop reading
+    something, counted in each rebalance. UNREAD is the time for which nobody read a partition, summed over
+    partitions: while a rebalance stopped it, and while its member was gone before the group noticed or
+    (static) until it was back. EACH is the least and the most partitions of one member at the end, SPREAD
+    the greatest difference that there was.
+
+    What the answer rests on is said on standard error, and in JSON. Share and streams groups, and groups
+    whose members get no partitions (Connect), are not played.
+    """
+    from kgroup.api.names import is_pattern
+    from kgroup.api.replay import opened_reader
+    from kgroup.report.timeline.what_if_rows import (
+        ROUND_COLUMNS,
+        SUMMARY_COLUMNS,
+        round_rows,
+        round_table,
+        summary_rows,
+        summary_table,
+    )
+
+    check_options(RULES, settings.given)
+    changes = settings.changes()
+    with (
+        opened_reader(source, groups or []) as reader,
+        byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
+    ):
+        replayed = reader.read(advance)
+    named = [name for name in groups or [] if not is_pattern(name)]
+    compared, passed_over = _compare(list(replayed.timelines.values()), changes, named)
+    table = output.format is OutputFormat.TABLE
+    several = len(compared) > 1
+    if rounds:
+        emit(round_rows(compared), round_table(several) if table else ROUND_COLUMNS, output)
+    else:
+        emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, output)
+    notes = [*_assumptions(compared), *(f"left out: {why}" for why in passed_over)]
+    for line in [*([] if quiet else notes), *reader.told(replayed, quiet=quiet)]:
+        say(line)
+    fail_if_strict(replayed.problems, strict=strict)
+
+
+def _compare(
+    timelines: "Sequence[Timeline]", changes: "Changes", named: Sequence[str]
+) -> "tuple[list[Comparison], list[str]]":
+    """The groups compared, and why others that a pattern matched could not be."""
+    from kgroup.history.what_if.what_if import what_if as play
+
+    compared, passed_over = [], []
+    for timeline in timelines:
+        try:
+            compared.append(play(timeline, changes))
+        except InputError as error:
+            if timeline.group_id in named or len(timelines) == 1:
+                raise
+            passed_over.append(str(error))
+    if not compared:
+        raise InputError(f"none of {len(timelines)} groups can be played again: {passed_over[0]}")
+    return compared, passed_over
+
+
+def _assumptions(compared: "Sequence[Comparison]") -> list[str]:
+    """Each assumption once, with the groups that it is about where not all share it."""
+    groups: dict[str, list[str]] = {}
+    for comparison in compared:
+        for assumption in comparison.assumptions:
+            groups.setdefault(assumption, []).append(comparison.group_id)
+    lines = []
+    for assumption, names in groups.items():
+        where = "" if len(names) == len(compared) else f"group {', '.join(names[:3])}: "
+        more = f" (and {len(names) - 3} more groups)" if where and len(names) > 3 else ""
+        lines.append(f"assumed: {where}{assumption}{more}")
+    return lines

@@ -1,0 +1,56 @@
+"""`lag-report --serve-metrics`: a look at each scrape, for Prometheus."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from kgroup.api.lag.repeated import RepeatedLooks
+from kgroup.cli.lag.views import metrics
+from kgroup.cli.shell.say import say
+from kgroup.errors import KgroupError
+from kgroup.net.serve.metrics_server import MetricsServer
+from kgroup.report.lag.metrics import LookSummary, failed_metrics
+
+_FRESH_S: Final = 1.0  # scrapes that come at once share a look
+
+
+def serve_metrics(looks: RepeatedLooks, address: tuple[str, int]) -> None:
+    """Take a first look, and serve until KeyboardInterrupt.
+
+    Raises SourceError if the address cannot be had; a look that fails is said, and does not end it.
+    """
+    page = MetricsPage(looks)
+    with MetricsServer(*address, page.text) as server:
+        try:
+            page.text()  # the first look is the longest: it copies a cluster's offsets topic
+            print(f"ready {server.url}", flush=True)
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return
+
+
+class MetricsPage:
+    """The page of metrics: of a new look, or of one that is at most a second old."""
+
+    def __init__(self, looks: RepeatedLooks, clock: Callable[[], float] = time.monotonic) -> None:
+        self._looks = looks
+        self._clock = clock
+        self._text = ""
+        self._until_s: float | None = None
+
+    def text(self) -> str:
+        """The page; of a look that fails it says so with `kgroup_up 0`, and standard error says why."""
+        began = self._clock()
+        if self._until_s is None or began >= self._until_s:
+            self._text = self._look(began)
+            self._until_s = self._clock() + _FRESH_S
+        return self._text
+
+    def _look(self, began: float) -> str:
+        try:
+            look = self._looks.take()
+            lines = list(metrics(look, self._clock() - began))
+        except (KgroupError, OSError) as error:
+            say(str(error))
+            lines = list(failed_metrics(LookSummary(at_ms=None, seconds=self._clock() - began)))
+        return "\n".join(lines) + "\n"

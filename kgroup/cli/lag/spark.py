@@ -1,0 +1,52 @@
+"""`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from kgroup.cli.lag.spark_options import SparkOptions
+from kgroup.cli.shell.say import say
+from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
+from kgroup.report.progress import activity
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[SparkSession | None]":
+    """Start Spark, if there are options, and see that the table can be written before work is done for it."""
+    if options is None:
+        yield None
+        return
+    from kgroup.spark.session import open_session, parse_conf
+
+    # py4j logs a stack for a call that Ctrl-C breaks off; it goes to standard error if nobody handles it.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with ExitStack() as stack:
+        with activity(f"Spark ({options.master}) starts", quiet=quiet):
+            session = stack.enter_context(
+                open_session(options.master, parse_conf(options.conf), ship=options.ship)
+            )
+            if options.save_as is not None:
+                from kgroup.spark.tables import check_table
+
+                check_table(session, options.save_as)
+        yield session
+
+
+def save_rows(
+    session: "SparkSession", name: str, rows: Iterable[Row], columns: Sequence[Column], *, quiet: bool
+) -> None:
+    """Make the rows a table of Spark's catalog, and say so."""
+    from kgroup.spark.tables import save_table
+
+    count = save_table(session, name, arrow_schema(columns), arrow_batches(rows, columns))
+    said_saved(name, count, quiet=quiet)
+
+
+def said_saved(name: str, count: int, *, quiet: bool) -> None:
+    """Say on standard error how many rows the table has."""
+    if not quiet:
+        say(f"table {name}: {count} row{'' if count == 1 else 's'}")

@@ -1,0 +1,94 @@
+"""In which ways `lag-report` shows what it finds other than a row for each partition. No heavy imports."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.times import parse_length
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputFormat, OutputOptions
+from kgroup.report.lag.by import By
+
+_SECONDS_MAX: Final = 86_400
+_PORT_MAX: Final = 65_535
+_LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Views:
+    """In which ways a report is wanted other than a row for each partition, once."""
+
+    by: Annotated[
+        By | None,
+        option(
+            "--by",
+            metavar="group|topic|member",
+            help="A row with sums for each; what is unknown is counted apart.",
+            section=Section.SHOWN,
+        ),
+    ] = None
+    watch: Annotated[
+        str | None,
+        option(
+            "--watch",
+            metavar="DURATION",
+            help="Look again so often (5 is 5s), and show how fast the lag grows between the looks, until"
+            " Ctrl-C.",
+            section=Section.SHOWN,
+        ),
+    ] = None
+    prometheus: Annotated[
+        bool,
+        option(
+            "--prometheus", help="Print metrics in the text format of Prometheus.", section=Section.OUTPUT
+        ),
+    ] = False
+    serve_metrics: Annotated[
+        str | None,
+        option(
+            "--serve-metrics",
+            metavar="[HOST:]PORT",
+            help="Serve the same metrics at /metrics, of a new look at each scrape; on 127.0.0.1 by default.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
+    html: Annotated[
+        Path | None,
+        option(
+            "--html",
+            metavar="FILE",
+            help="Also write a page for a browser to FILE: the lag of every group over time.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether there is more than one look."""
+        return self.watch is not None or self.serve_metrics is not None
+
+    def check(self, output: OutputOptions) -> None:
+        """Raises InputError for a number that makes no sense, or a format that has an end."""
+        if self.watch is not None and output.format not in (OutputFormat.TABLE, OutputFormat.JSONL):
+            raise InputError("--watch has no end: it goes with -o table or jsonl")
+        if self.watch is not None:
+            parse_seconds(self.watch)
+        if self.serve_metrics is not None:
+            parse_address(self.serve_metrics)
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of `5`, `90s` or `15m`. Raises InputError for anything else, and for more than a day."""
+    seconds = parse_length(f"{text}s" if text.isdecimal() else text, "--watch", least="100ms") / 1000
+    if seconds > _SECONDS_MAX:
+        raise InputError(f"--watch {text}: more than a day")
+    return seconds
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `9308`, `0.0.0.0:9308` or `[::1]:9308`; loopback without a host. Port 0 is any."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > _PORT_MAX or (host and not host.strip("[]")):
+        raise InputError(f"--serve-metrics {text}: give PORT or HOST:PORT, like 9308 or 0.0.0.0:9308")
+    return host.strip("[]") or _LOOPBACK, int(port)

@@ -1,0 +1,4 @@
+"""Runs of `simulate` and `join` told as they happen: events, lectures, views of runs.
+
+Read `story.py` first.
+"""

@@ -1,0 +1,125 @@
+"""Requests of members and their answers in a sentence each, for the story of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests import client as calls
+from kgroup.protocol.requests import coordinator as asked
+from kgroup.protocol.subscription import assigned_partitions
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.assignments import runs_by_topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """`subject`: the lecture that goes with it. `routine`: what is told only once for each member."""
+
+    text: str
+    subject: str | None = None
+    routine: str | None = None
+
+
+def request_text(body: calls.MemberRequest) -> Sentence | None:
+    """What a member asks; None where that is not worth a line."""
+    match body:
+        case calls.FindCoordinator(key=group):
+            return Sentence(text=f"FIND_COORDINATOR: who coordinates {group}?", subject="find-coordinator")
+        case asked.JoinGroup():
+            return _join(body)
+        case asked.SyncGroup(assignments=()):
+            return Sentence(text=f"SYNC_GROUP of generation {body.generation_id}", subject="sync")
+        case asked.SyncGroup():
+            shares = f"with {len(body.assignments)} shares"
+            return Sentence(
+                text=f"SYNC_GROUP of generation {body.generation_id} {shares}", subject="sync-leader"
+            )
+        case asked.Heartbeat():
+            return Sentence(text="HEARTBEAT", subject="heartbeat", routine="heartbeat")
+        case asked.LeaveGroup(members=members):
+            reason = members[0].reason if members else None
+            return Sentence(text=f"LEAVE_GROUP{f': {reason}' if reason else ''}", subject="leave")
+        case asked.OffsetCommit():
+            offsets = [
+                f"{topic.name}-{each.partition_index}@{each.committed_offset}"
+                for topic in body.topics
+                for each in topic.partitions
+            ]
+            return Sentence(text=f"OFFSET_COMMIT {_few(offsets)}", subject="commit", routine="commit")
+        case calls.OffsetFetch(topics=topics):
+            partitions = [(topic, number) for topic, numbers in topics for number in numbers]
+            return Sentence(
+                text=f"OFFSET_FETCH: what is committed for {_runs(partitions)}?", subject="offset-fetch"
+            )
+        case calls.ListOffsets(partitions=partitions, timestamp=timestamp):
+            place = {calls.EARLIEST_TIMESTAMP: "start", calls.LATEST_TIMESTAMP: "end"}.get(timestamp, "place")
+            return Sentence(text=f"LIST_OFFSETS: where is the {place} of {_runs(partitions)}?")
+        case calls.Fetch(offsets=offsets):
+            read = [partition for partition, _ in offsets]
+            return Sentence(text=f"FETCH {_runs(read)}", subject="fetch", routine="fetch")
+        case calls.Metadata():
+            return None
+
+
+def _join(body: asked.JoinGroup) -> Sentence:
+    offers = ", ".join(name for name, _ in body.protocols)
+    who = f"as {body.member_id}" if body.member_id else "without a member id"
+    if body.group_instance_id is not None:
+        who += f", static {body.group_instance_id}"
+    reason = f": {body.reason}" if body.reason else ""
+    return Sentence(text=f"JOIN_GROUP {who}, offers {offers}{reason}", subject="join")
+
+
+def response_text(body: calls.MemberResponse) -> Sentence | None:
+    """What a member is answered; None where that is not worth a line."""
+    match body:
+        case calls.FindCoordinatorResponse(node=node, error_code=error):
+            found = error.name if node is None else f"{node.host} does"
+            return Sentence(text=found, subject="coordinator-found" if node else None)
+        case asked.JoinGroupResponse():
+            return _joined(body)
+        case asked.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=assignment):
+            return Sentence(text=f"its share: {_runs(assigned_partitions(assignment))}", subject="synced")
+        case asked.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS):
+            return Sentence(text="REBALANCE_IN_PROGRESS", subject="rebalance-in-progress")
+        case asked.SyncGroupResponse(error_code=error) | asked.HeartbeatResponse(error_code=error):
+            return Sentence(text=error.name) if error is not ErrorCode.NONE else None
+        case calls.OffsetFetchResponse(offsets=offsets, error_code=error):
+            if error is not ErrorCode.NONE:
+                return Sentence(text=error.name)
+            known = [_at(each.partition, each.offset) for each in offsets if each.offset >= 0]
+            return Sentence(
+                text=f"committed: {_few(known)}",
+                subject=None if len(known) == len(offsets) else "nothing-committed",
+            )
+        case calls.ListOffsetsResponse(offsets=listed):
+            return Sentence(text=_few([_at(each.partition, each.offset) for each in listed]))
+        case _:
+            return None
+
+
+def _joined(body: asked.JoinGroupResponse) -> Sentence:
+    if body.error_code is ErrorCode.MEMBER_ID_REQUIRED:
+        return Sentence(text="MEMBER_ID_REQUIRED: come back with the id", subject="member-id-required")
+    if body.error_code is not ErrorCode.NONE:
+        return Sentence(text=body.error_code.name)
+    round_ = f"generation {body.generation_id}, {body.protocol_name}"
+    if body.leader == body.member_id:
+        return Sentence(
+            text=f"{round_}: it leads, and gets {len(body.members)} subscriptions", subject="joined-leader"
+        )
+    return Sentence(text=f"{round_}, led by {body.leader}", subject="joined")
+
+
+def _at(partition: TopicPartition, offset: int) -> str:
+    return f"{partition[0]}-{partition[1]}@{offset}"
+
+
+def _runs(partitions: Sequence[TopicPartition]) -> str:
+    return runs_by_topic(partitions) or "nothing"
+
+
+def _few(texts: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    shown = " ".join(texts[:8]) or "nothing"
+    return shown if len(texts) <= 8 else f"{shown} and {len(texts) - 8} more"

@@ -1,0 +1,241 @@
+"""Plays what `kgroup simulate` was asked for, and shows it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kgroup.broker.storage import FolderStorage, Storage
+from kgroup.cli.narrate.run_view import (
+    RUN_COLUMNS,
+    history,
+    print_measures,
+    print_run,
+    print_seeds,
+    print_title,
+    run_row,
+    violation_lines,
+)
+from kgroup.cli.narrate.story import Story
+from kgroup.cli.shell.say import say
+from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.report.destination import naming_the_file, printing_to
+from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, to_json
+from kgroup.report.progress import activity, count_progress
+from kgroup.sim.chronicle import Chronicle
+from kgroup.sim.designs import own_design, play
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.result import Run
+from kgroup.sim.watch.trace import to_json as event_fields
+from kgroup.sim.zookeeper.trace import ZookeeperEvent
+
+Hear = Callable[[ZookeeperEvent], None]
+_SHOWN_MAX = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """What is played, and where its result goes. `explain`: tell every step, too."""
+
+    name: str
+    scenario: Scenario
+    seed: int
+    output: OutputOptions
+    quiet: bool
+    explain: bool = False
+
+
+# ---- one seed -------------------------------------------------------------------------------------
+
+
+def play_once(playing: Playing, log_dir: Path | None, trace: Path | None) -> None:
+    """Play the scenario as it is. Raises FindingsError if a checker found something."""
+    design = own_design(playing.scenario)
+    storage = _empty_folder(log_dir) if log_dir is not None else None
+    with _events_to(trace) as write:
+        match playing.output.format:
+            case OutputFormat.TABLE:
+                with printing_to(playing.output.path):
+                    run = _print_one(playing, design, storage, write)
+            case OutputFormat.JSONL:
+                run = _write_events(playing, design, storage, write)
+            case OutputFormat.JSON:
+                chronicle = Chronicle(playing.scenario)
+                run = _play(playing, design, storage, _each_of([chronicle.hear, *_some(write)]))
+                row = {**run_row(run, design), **history(chronicle)}
+                _emit_object(playing, {"runs": [row], **_counts(playing, 1, [run])})
+            case _:
+                run = _play(playing, design, storage, write)
+                emit([run_row(run, design)], RUN_COLUMNS, playing.output)
+    _judge(playing, [run])
+
+
+def play_designs(playing: Playing, designs: Sequence[str]) -> None:
+    """Play it as each of some designs. Raises FindingsError if a checker found something."""
+    if playing.output.format is OutputFormat.TABLE:
+        with printing_to(playing.output.path):
+            print_title(playing.scenario, None, playing.seed)
+            runs = []
+            for design in designs:
+                if playing.explain:
+                    print(f"\n{design}:")
+                story = Story(playing.scenario).print if playing.explain else None
+                runs.append((design, _play(playing, design, None, story)))
+            print()
+            print_measures(runs, headers=playing.output.headers)
+    else:
+        runs = [(design, _play(playing, design, None, None)) for design in designs]
+        _emit_runs(playing, runs)
+    _judge(playing, [run for _, run in runs])
+
+
+def _play(playing: Playing, design: str, storage: Storage | None, hear: Hear | None) -> Run:
+    what = f"playing {playing.scenario.name}, {design}"
+    with activity(what, quiet=playing.quiet or playing.explain):
+        return play(playing.scenario, design, playing.seed, storage=storage, on_event=hear)
+
+
+def _print_one(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
+    print_title(playing.scenario, design, playing.seed)
+    chronicle = Chronicle(playing.scenario)
+    hearers = [chronicle.hear, *_some(write)]
+    if playing.explain:
+        print()
+        hearers.append(Story(playing.scenario).print)
+    run = _play(playing, design, storage, _each_of(hearers))
+    print_run(run, chronicle, headers=playing.output.headers)
+    print()
+    print_measures([("TOTAL", run)], headers=playing.output.headers)
+    return run
+
+
+def _some(write: Hear | None) -> list[Hear]:
+    return [] if write is None else [write]
+
+
+def _each_of(hearers: Sequence[Hear]) -> Hear:
+    def hear(event: ZookeeperEvent) -> None:
+        for each in hearers:
+            each(event)
+
+    return hear
+
+
+def _write_events(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
+    """JSON lines: every event as it happens, then the run with its counts."""
+    with printing_to(playing.output.path):
+        hear = _each_of([lambda event: print(_event_line(event)), *_some(write)])
+        run = _play(playing, design, storage, hear)
+        print(to_json({"type": "RunEnded", **run_row(run, design), **_counts(playing, 1, [run])}))
+    return run
+
+
+def _event_line(event: ZookeeperEvent) -> str:
+    return to_json(event_fields(event))
+
+
+@contextmanager
+def _events_to(path: Path | None) -> Iterator[Hear | None]:
+    """Something that writes events into a file."""
+    if path is None:
+        yield None
+        return
+    with naming_the_file(path), path.open("w", encoding="utf-8") as stream:
+        yield lambda event: print(_event_line(event), file=stream)
+
+
+def _empty_folder(path: Path) -> Storage:
+    """A place for logs. Raises InputError where something is already."""
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InputError(f"--log-dir {path}: there is something already; name a new or an empty folder")
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    return FolderStorage(path, say)
+
+
+def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
+    rows = [run_row(run, design) for design, run in runs]
+    match playing.output.format:
+        case OutputFormat.JSON:
+            _emit_object(playing, {"runs": rows, **_counts(playing, 1, [run for _, run in runs])})
+        case OutputFormat.JSONL:
+            counts = _counts(playing, 1, [run for _, run in runs])
+            emit([*rows, counts], RUN_COLUMNS, playing.output)
+        case _:
+            emit(rows, RUN_COLUMNS, playing.output)
+
+
+# ---- many seeds -----------------------------------------------------------------------------------
+
+
+def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenario]) -> None:
+    """Play many seeds for the checkers alone. Raises FindingsError if one found something."""
+    failed: list[Run] = []
+
+    def played() -> Iterator[Row]:
+        with count_progress(f"playing {playing.name}", seeds, quiet=playing.quiet) as advance:
+            for seed in range(playing.seed, playing.seed + seeds):
+                scenario = scenario_of(seed)
+                design = own_design(scenario)
+                run = play(scenario, design, seed, until_settled=True)
+                if run.violations:
+                    failed.append(run)
+                yield run_row(run, design)
+                advance(1)
+
+    rows = played()
+    match playing.output.format:
+        case OutputFormat.TABLE:
+            for _ in rows:
+                pass
+            with printing_to(playing.output.path):
+                print_seeds(_counts(playing, seeds, failed), headers=playing.output.headers)
+        case OutputFormat.JSON:
+            failures = [row for row in rows if row["violations"]]
+            _emit_object(playing, {"runs": failures, **_counts(playing, seeds, failed)})
+        case OutputFormat.JSONL:
+            emit(_with_counts(rows, lambda: _counts(playing, seeds, failed)), RUN_COLUMNS, playing.output)
+        case _:
+            emit(rows, RUN_COLUMNS, playing.output)
+    _judge(playing, failed)
+
+
+def _with_counts(rows: Iterator[Row], counts: Callable[[], Row]) -> Iterator[Row]:
+    yield from rows
+    yield counts()
+
+
+def _counts(playing: Playing, seeds: int, runs: Sequence[Run]) -> Row:
+    """How many seeds passed, and which did not. `runs`: at least those that failed."""
+    failing = sorted({run.seed for run in runs if run.violations})
+    return {
+        "scenario": playing.name,
+        "seeds": seeds,
+        "passed": seeds - len(failing),
+        "failed": len(failing),
+        "failing_seeds": failing,
+    }
+
+
+def _emit_object(playing: Playing, value: Row) -> None:
+    """A JSON object, not a list of rows: what counts stands at its end."""
+    output = replace(playing.output, format=OutputFormat.JSONL)
+    emit_json([to_json(value)], output)
+
+
+def _judge(playing: Playing, runs: Sequence[Run]) -> None:
+    """Say what the checkers found. Raises FindingsError if they did."""
+    failed = [run for run in runs if run.violations]
+    if not failed:
+        return
+    violations = [each for run in failed for each in violation_lines(run)]
+    for line in violations[:_SHOWN_MAX]:
+        say(line)
+    if len(violations) > _SHOWN_MAX:
+        say(f"and {len(violations) - _SHOWN_MAX} more")
+    seeds = sorted({run.seed for run in failed})
+    which = ", ".join(map(str, seeds[:_SHOWN_MAX]))
+    raise FindingsError(
+        f"{playing.name}: promises broken under seed {which}; --seed {seeds[0]} --explain tells the story"
+    )

@@ -1,0 +1,221 @@
+"""What `kgroup simulate` shows of runs: generations, states, shares, and measures side by side."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from textwrap import fill
+from typing import Final
+
+from kgroup.group.member.identity import MemberState
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
+from kgroup.report.assignments import runs_by_topic
+from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
+from kgroup.report.table import printable
+from kgroup.report.timeline.state_lanes import WIDTH, Lane, Picture, draw_lanes
+from kgroup.sim.chronicle import LETTERS, Chronicle, Formed
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.result import CHECKERS, Run
+
+GENERATION_TABLE: Final = (
+    Column(name="generation", header="GEN", kind=Kind.INTEGER),
+    Column(name="at_ms", header="AT", kind=Kind.DURATION_MS),
+    Column(name="members", header="N", kind=Kind.INTEGER),
+    Column(name="moved", kind=Kind.INTEGER),
+    Column(name="protocol"),
+    Column(name="why"),
+)
+MEASURES: Final[Mapping[str, str]] = {
+    "notifications": "notifications sent",
+    "rebalances": "rebalances",
+    "generations": "generations",
+    "moved_partitions": "partitions moved",
+    "unavailable_partition_s": "partition-seconds without a reader",
+    "two_owner_partition_s": "partition-seconds with two readers",
+    "stopped_member_s": "member-seconds stopped by rebalances",
+    "processed": "records processed",
+    "duplicates": "records processed again",
+    "requests": "requests sent",
+}
+"""Field of Tally -> what it is called in tables."""
+RUN_COLUMNS: Final = (
+    Column(name="scenario"),
+    Column(name="design"),
+    Column(name="seed", kind=Kind.INTEGER),
+    Column(name="end_ms", kind=Kind.INTEGER),
+    Column(name="settled_ms", kind=Kind.INTEGER),
+    *(Column(name=name, kind=Kind.FLOAT if name.endswith("_s") else Kind.INTEGER) for name in MEASURES),
+    Column(name="violations", kind=Kind.NESTED),
+)
+_LEGEND: Final = {LETTERS[state]: state.value for state in MemberState}
+_GENERATIONS_SHOWN_MAX: Final = 40
+
+
+def run_row(run: Run, design: str) -> Row:
+    """A run in the fields of RUN_COLUMNS; times are ms since the start of the scenario."""
+    start_ms = run.scenario.epoch_ms
+    return {
+        "scenario": run.scenario.name,
+        "design": design,
+        "seed": run.seed,
+        "end_ms": run.end_ms - start_ms,
+        "settled_ms": run.settled_ms,
+        **_measures(run),
+        "violations": [
+            {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what}
+            for each in run.violations
+        ],
+    }
+
+
+def history(chronicle: Chronicle) -> Row:
+    """What is to say of one run beside its measures: generations with their shares, states since when."""
+    names = {letter: state.value for state, letter in LETTERS.items()}
+    return {
+        "history": [
+            {
+                **_generation_row(each),
+                "shares": {name: group_by_topic(share) for name, share in sorted(each.shares.items())},
+            }
+            for each in chronicle.generations()
+        ],
+        "states": {
+            name: [[at_ms, names.get(letter)] for at_ms, letter in changes]
+            for name, changes in chronicle.states.items()
+        },
+    }
+
+
+def print_title(scenario: Scenario, design: str | None, seed: int) -> None:
+    """The scenario's name, and what it is about."""
+    what = ", ".join([scenario.name, *([] if design is None else [design]), f"seed {seed}"])
+    about = f": {scenario.about}" if scenario.about else ""
+    print(fill(printable(what + about), WIDTH))
+
+
+def print_run(run: Run, chronicle: Chronicle, *, headers: bool) -> None:
+    """Generations, states and shares of one run."""
+    formed = chronicle.generations()
+    if formed:
+        print()
+        _print_generations(formed, headers=headers)
+    print()
+    for line in draw_lanes(_picture(run, chronicle)):
+        print(line)
+    print()
+    _print_shares(chronicle, formed, headers=headers)
+
+
+def _print_generations(formed: Sequence[Formed], *, headers: bool) -> None:
+    several = len({each.group for each in formed}) > 1
+    columns = (Column(name="group"), *GENERATION_TABLE) if several else GENERATION_TABLE
+    shown = formed[-_GENERATIONS_SHOWN_MAX:]
+    if len(shown) < len(formed):
+        print(f"the last {len(shown)} of {len(formed)} generations:")
+    emit(map(_generation_row, shown), columns, OutputOptions(headers=headers))
+
+
+def _generation_row(formed: Formed) -> Row:
+    return {
+        "group": formed.group,
+        "generation": formed.generation,
+        "at_ms": formed.at_ms,
+        "members": formed.members,
+        "moved": formed.moved,
+        "protocol": formed.protocol or None,
+        "why": formed.why,
+    }
+
+
+def _picture(run: Run, chronicle: Chronicle) -> Picture:
+    return Picture(
+        end_ms=run.end_ms - run.scenario.epoch_ms,
+        lanes=[Lane(name=name, changes=changes) for name, changes in chronicle.states.items()],
+        calm=" -",
+        marks=chronicle.fault_times,
+        legend={**_LEGEND, **({"!": "fault"} if chronicle.fault_times else {})},
+    )
+
+
+def _print_shares(chronicle: Chronicle, formed: Sequence[Formed], *, headers: bool) -> None:
+    """Members down; across, the last generations of each group that fit beside one another, or the end."""
+    groups = list(dict.fromkeys(member.group for member in chronicle.scenario.members))
+    for place, group in enumerate(groups):
+        if place:
+            print()
+        members = [member.name for member in chronicle.scenario.members if member.group == group]
+        generations = [each for each in formed if each.group == group]
+        columns, rows = _share_table(members, generations, chronicle.last_reads())
+        emit(rows, columns, OutputOptions(headers=headers))
+
+
+def _share_table(
+    members: Sequence[str],
+    generations: Sequence[Formed],
+    last_reads: Mapping[str, tuple[TopicPartition, ...]],
+) -> tuple[list[Column], list[Row]]:
+    cells: list[tuple[str, dict[str, str]]] = []
+    room = WIDTH - max(len("MEMBER"), *map(len, members))
+    for each in reversed(generations):
+        heading = f"GENERATION {each.generation}"
+        texts = {member: runs_by_topic(share) or "-" for member, share in each.shares.items()}
+        room -= 2 + max(len(heading), *map(len, texts.values()), 0)
+        if room < 0 and cells:
+            break
+        cells.insert(0, (heading, texts))
+    if not cells:
+        cells = [("AT THE END", {name: runs_by_topic(last_reads[name]) or "-" for name in members})]
+    columns = [Column(name="member"), *(Column(name=heading, header=heading) for heading, _ in cells)]
+    rows: list[Row] = [
+        {"member": member, **{heading: texts.get(member) for heading, texts in cells}} for member in members
+    ]
+    return columns, rows
+
+
+def print_measures(runs: Sequence[tuple[str, Run]], *, headers: bool) -> None:
+    """Measures down, designs across."""
+    columns = [
+        Column(name="measure"),
+        *(Column(name=design, kind=Kind.INTEGER) for design, _ in runs),
+    ]
+    rows = [
+        {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
+        for name, text in MEASURES.items()
+    ]
+    settled = {design: _settled(run) for design, run in runs}
+    emit(
+        [*rows, {"measure": "settled after the faults", **settled}],
+        columns,
+        OutputOptions(headers=headers),
+    )
+
+
+def _measures(run: Run) -> dict[str, float | None]:
+    """The tally; a run without any generation has none to count, as the old design."""
+    measures = asdict(run.tally)
+    return {**measures, "generations": measures["generations"] or None}
+
+
+def _number(value: float | None) -> str | None:
+    return f"{value:.1f}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _settled(run: Run) -> str:
+    return "never" if run.settled_ms is None else f"{run.settled_ms / 1000:.1f}s"
+
+
+def violation_lines(run: Run) -> Iterator[str]:
+    """What the checkers found, a line each."""
+    for each in run.violations:
+        at_s = (each.at_ms - run.scenario.epoch_ms) / 1000
+        yield f"seed {run.seed}, {at_s:.3f}s: {each.checker} ({CHECKERS[each.checker]}): {each.what}"
+
+
+def print_seeds(counts: Row, *, headers: bool) -> None:
+    """How many seeds passed."""
+    columns = (
+        Column(name="scenario"),
+        Column(name="seeds", kind=Kind.INTEGER),
+        Column(name="passed", kind=Kind.INTEGER),
+        Column(name="failed", kind=Kind.INTEGER),
+        Column(name="failing_seeds", kind=Kind.NESTED),
+    )
+    emit([counts], columns, OutputOptions(headers=headers))

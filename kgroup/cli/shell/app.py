@@ -1,0 +1,206 @@
+"""The command line: finds the command, runs it, and turns how it ended into an exit status.
+
+A command is one module here with one function of the same name and `EXAMPLES`, and one line in `COMMANDS`.
+Only the module of the command that runs is imported.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.exceptions import TyperException
+
+from kgroup import __version__
+from kgroup.cli.shell.bundle import unbundled
+from kgroup.cli.shell.completion import answering_a_shell, script_for
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.say import say
+from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.usage_error import usage_error_line
+from kgroup.errors import KgroupError
+
+COMMANDS: Final = {
+    "assign": "Say which member gets which partition.",
+    "decode": "Show every record of the offsets topic.",
+    "find-coordinator": "Say which partition and broker coordinate a group.",
+    "join": "Be a member of a consumer group.",
+    "lag-report": "Say how far every group is behind.",
+    "replay": "Say why a group rebalanced.",
+    "serve": "Run Kafka brokers that real clients can use.",
+    "serve-ctl": "Kill nodes and move coordinators in a running serve.",
+    "simulate": "Play brokers and members on a virtual clock.",
+    "what-if": "Say what other settings would have cost a group.",
+}
+"""Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
+
+EXIT_STATUS: Final = {
+    0: "Done. Also when the reader of a pipe, like head, has had enough.",
+    1: "Could not do it: one line on standard error says what, where, and what to try.",
+    2: "The command line or an input file makes no sense.",
+    3: "Done, but --strict, --fail-on or a checker of simulate found what it was to look for.",
+    130: "Interrupted from the keyboard.",
+}
+"""What an exit status says, for every command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run kgroup with `arguments` (by default the process's) and exit."""
+    # typer brings pydantic, which would search every installed package for plugins: 15 ms of each start.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    with answering_a_shell():
+        build_app()(args=arguments, prog_name="kgroup")
+    sys.exit(0)
+
+
+def build_app() -> Callable[..., object]:
+    """The whole command line as one callable; commands are placeholders until they are called."""
+    app = typer.Typer(
+        cls=CommandGroup,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_kgroup)
+    for name, summary in COMMANDS.items():
+        app.command(name, help=summary)(_placeholder)
+    return typer.main.get_command(app)
+
+
+def load_command(name: str) -> Any:  # the command class of the click that typer brings is private
+    """The real command: its module is imported, and its examples stand under its help."""
+    module = import_module("kgroup.cli.commands." + name.replace("-", "_"))
+    app = typer.Typer(
+        rich_markup_mode=None,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    function = getattr(module, name.replace("-", "_"))
+    command_class = getattr(module, "COMMAND_CLASS", CommandHelp)
+    app.command(name, cls=command_class, epilog=_examples_text(module.EXAMPLES))(unbundled(function))
+    return typer.main.get_command(app)
+
+
+class CommandHelp(TyperCommand):
+    """A command whose help names arguments as its usage line does, without Python types."""
+
+    def argument_records(self, ctx: Any) -> list[tuple[str, str]]:
+        """How each argument is written, and what its help says."""
+        arguments = [param for param in self.get_params(ctx) if isinstance(param, TyperArgument)]
+        return [(str(param.metavar), (param.get_help_record(ctx) or ("", ""))[1]) for param in arguments]
+
+    def option_records(self, ctx: Any) -> list[tuple[Section, list[tuple[str, str]]]]:
+        """Section by section how each option is written, and what its help says with defaults."""
+        found: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if isinstance(param, TyperOption) and record is not None:
+                # --help has none: it is typer's own.
+                section = Section(param.rich_help_panel or Section.BEHAVIOUR)
+                found[section].append(record)
+        return [(section, records) for section, records in found.items() if records]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections of arguments and options."""
+        for title, records in (("Arguments", self.argument_records(ctx)), *self.option_records(ctx)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class CommandGroup(TyperGroup):
+    """Loads a command when it is called, and says in one line why it failed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Put the real command in place of the placeholder that typer found (also for shell completion)."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name else None, rest
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Parse and run; whatever goes wrong, in the command line or later, ends in `kgroup: why`."""
+        try:
+            status = super().main(*args, **extra | {"standalone_mode": False})
+        except TyperException as error:
+            say(usage_error_line(error))
+            status = getattr(error, "exit_code", 2)
+        except KgroupError as error:
+            status = _failed(str(error), error.exit_code)
+        except OSError as error:
+            # What names no file was written to standard output, and is written there once more at exit.
+            if not error.filename:
+                _give_up_output()
+            where = error.filename or "standard output"
+            status = _failed(f"{where}: {error.strerror or error}", KgroupError.exit_code)
+        sys.exit(status or 0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Without any word, show what there is."""
+        if not args and not ctx.resilient_parsing:  # which it is for shell completion and the man pages
+            print(ctx.get_help(), file=sys.stderr)
+            raise typer.Exit(2)
+        if args[:1] == ["--show-completion"] and len(args) == 2:  # typer knows only the shell that runs it
+            print(script_for(args[1]))
+            raise typer.Exit()
+        with _quiet_when_nobody_reads():
+            parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and have all that it printed out of the way."""
+        with _quiet_when_nobody_reads():
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        return result
+
+
+def _failed(why: str, exit_code: int) -> int:
+    say(" ".join(why.split()))
+    return exit_code
+
+
+@contextmanager
+def _quiet_when_nobody_reads() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _give_up_output()
+        raise typer.Exit(0) from None
+
+
+def _give_up_output() -> None:
+    """The interpreter flushes standard output once more at exit; let that go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _examples_text(examples: Sequence[Example]) -> str:
+    # \b keeps click from refilling the paragraph.
+    shown = (f"\b\n{example.purpose}:\n  $ {example.call}" for example in examples)
+    return "\n\n".join(["Examples:", *shown])
+
+
+def _placeholder() -> None:
+    raise AssertionError("resolve_command puts the real command in place of this one")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"kgroup {__version__}")
+        raise typer.Exit()
+
+
+def _kgroup(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Diagnostics and operations for Kafka consumer groups.
+
+    Which broker coordinates a group, what is in __consumer_offsets, why did a group
+    rebalance, what would another assignor do, how far behind is everyone: from log files, from a live
+    cluster, and on Spark.
+    """

@@ -1,0 +1,163 @@
+"""Arguments and options that several commands share, each worded once.
+
+A command uses them as annotations: `def replay(*, source: Source, groups: Groups = None, output: Output)`.
+What goes together is a bundle (`bundle.py`). Every option has a metavar, so that help never shows a Python
+type, and a section, which says where in the help it stands.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from kgroup.api.opened import Given
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.complete_names import complete_groups, complete_topics
+from kgroup.cli.shell.option_checks import OneOf, check_options
+from kgroup.cli.shell.section import Section, option
+from kgroup.report.emit import OutputFormat, OutputOptions
+
+if TYPE_CHECKING:
+    from kgroup.net.connect.properties import ConnectionOptions
+
+# A source is given in the same way everywhere: paths, or a cluster.
+ONE_SOURCE: Final = (
+    OneOf(
+        options=("PATH", "--bootstrap-server"),
+        none="no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
+        " or a cluster with --bootstrap-server",
+        several="give PATHs or --bootstrap-server, not both",
+    ),
+)
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH",
+        help="Segment files, partition folders, log dirs, or directories of many; - is standard input.",
+        show_default=False,
+    ),
+]
+BootstrapServer = Annotated[
+    str | None,
+    option(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT,...",
+        help="Ask this cluster instead of reading files.",
+        section=Section.SOURCE,
+    ),
+]
+CommandConfig = Annotated[
+    Path | None,
+    option(
+        "--command-config",
+        metavar="FILE",
+        help="Java client properties for the connection: security.protocol, sasl.*, ssl.*.",
+        section=Section.SOURCE,
+    ),
+]
+ClientProperties = Annotated[
+    list[str] | None,
+    option(
+        "-X",
+        metavar="KEY=VALUE",
+        help="One client property, over what --command-config says; repeatable.",
+        section=Section.SOURCE,
+    ),
+]
+
+
+def connection_options(
+    bootstrap_server: BootstrapServer = None,
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+) -> "ConnectionOptions | None":
+    """The cluster that is asked, None for none."""
+    from kgroup.net.connect.properties import ConnectionOptions
+
+    if bootstrap_server is None:
+        return None
+    return ConnectionOptions(
+        bootstrap_servers=bootstrap_server,
+        command_config=command_config,
+        properties=tuple(client_properties or ()),
+    )
+
+
+Connection = Annotated["ConnectionOptions | None", Bundle(connection_options)]
+
+
+def given(*, paths: Paths = None, connection: Connection) -> Given:
+    """The source. Raises InputError unless there are either paths or a cluster."""
+    check_options(ONE_SOURCE, {"PATH": paths, "--bootstrap-server": connection})
+    return Given(paths=tuple(paths or ()), connection=connection)
+
+
+Source = Annotated[Given, Bundle(given)]
+
+# What of it is wanted.
+Groups = Annotated[
+    list[str] | None,
+    option(
+        "--group",
+        metavar="NAME",
+        autocompletion=complete_groups,
+        help="Only this group, or all that match a pattern; repeatable.",
+        section=Section.SELECTION,
+    ),
+]
+Topics = Annotated[
+    list[str] | None,
+    option(
+        "--topic",
+        metavar="NAME",
+        autocompletion=complete_topics,
+        help="Only this topic, or all that match a pattern; repeatable.",
+        section=Section.SELECTION,
+    ),
+]
+
+# In which form it is shown, and where.
+Format = Annotated[
+    OutputFormat,
+    option(
+        "-o",
+        "--format",
+        metavar="FORMAT",
+        help="table, json, jsonl, csv or parquet.",
+        section=Section.OUTPUT,
+        show_default=True,
+    ),
+]
+OutputFile = Annotated[
+    Path | None,
+    option("--output", metavar="FILE", help="Write to FILE, not to the screen.", section=Section.OUTPUT),
+]
+NoHeaders = Annotated[
+    bool, option("--no-headers", help="Leave out the headings of tables and CSV.", section=Section.OUTPUT)
+]
+
+
+def _output(
+    output_format: Format = OutputFormat.TABLE, output: OutputFile = None, no_headers: NoHeaders = False
+) -> OutputOptions:
+    return OutputOptions(format=output_format, path=output, headers=not no_headers)
+
+
+Output = Annotated[OutputOptions, Bundle(_output)]
+
+# How the command behaves.
+Quiet = Annotated[
+    bool,
+    option(
+        "-q", "--quiet", help="Only results and errors: no notes, no progress.", section=Section.BEHAVIOUR
+    ),
+]
+Strict = Annotated[
+    bool,
+    option(
+        "--strict",
+        help="Exit with status 3 if anything read was damaged or undecodable.",
+        section=Section.BEHAVIOUR,
+    ),
+]

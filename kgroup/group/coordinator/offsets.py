@@ -1,0 +1,249 @@
+"""Committed offsets: plain and transactional, reads, deletion and expiry.
+
+Behaves as Kafka 4.3's OffsetMetadataManager. Of plain commits, tombstones and commits of committed
+transactions, the one with the highest record offset counts, whenever its marker came.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.requests.coordinator import (
+    CommitPartition,
+    CommitTopic,
+    FetchedOffset,
+    FetchedTopic,
+    PartitionResult,
+    TopicResult,
+)
+
+NO_EXPIRY: Final = -1
+
+Place = tuple[str, int]  # topic name, partition
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """A commit and the offset of the record that holds it."""
+
+    value: OffsetCommitValue
+    record_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopic:
+    """Which partitions to read; `topic_id` is None when the client gave only the name."""
+
+    name: str
+    topic_id: UUID | None
+    partition_indexes: tuple[int, ...]
+
+
+class Offsets:
+    """The offsets of all groups of one offsets partition."""
+
+    def __init__(self, metadata_max_bytes: int) -> None:
+        self._metadata_max = metadata_max_bytes
+        self._committed: dict[str, dict[Place, CommittedOffset]] = {}
+        # producer id -> group -> place. Kept as one map per producer: a marker settles all at once.
+        self._pending: dict[int, dict[str, dict[Place, CommittedOffset]]] = {}
+        self._open_transactions: dict[str, set[int]] = {}
+
+    # ---- deciding -----------------------------------------------------------------------------
+
+    def plan_commit(
+        self, group_id: str, topic: CommitTopic, now_ms: int, retention_ms: int = -1
+    ) -> tuple[TopicResult, list[OffsetsEntry]]:
+        """The answer for one topic and the entries to log for it."""
+        results, entries = [], []
+        expire_ms = NO_EXPIRY if retention_ms == -1 else now_ms + retention_ms
+        for partition in topic.partitions:
+            metadata = partition.committed_metadata or ""
+            # Kafka compares the length of the Java string with the limit in bytes.
+            if len(metadata) > self._metadata_max:
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                results.append(PartitionResult(partition_index=partition.partition_index, error_code=error))
+                continue
+            results.append(PartitionResult(partition_index=partition.partition_index))
+            entries.append(_commit_entry(group_id, topic, partition, metadata, now_ms, expire_ms))
+        return TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results), entries
+
+    def tombstones(
+        self, group_id: str, keep: Callable[[str], bool] = lambda topic: False
+    ) -> list[OffsetsEntry]:
+        """Entries that delete every offset of a group, pending ones too, except of topics to keep."""
+        places = dict.fromkeys(self._committed.get(group_id, {}))
+        for producer_id in sorted(self._open_transactions.get(group_id, ())):
+            places |= dict.fromkeys(self._pending[producer_id].get(group_id, {}))
+        return [tombstone(group_id, topic, partition) for topic, partition in places if not keep(topic)]
+
+    def groups_with_offsets(self) -> list[str]:
+        """Ids of all groups that have an offset, committed or pending."""
+        return list(dict.fromkeys([*self._committed, *self._open_transactions]))
+
+    def expired(
+        self, group_id: str, is_expired: Callable[[OffsetCommitValue], bool], keeps: Callable[[str], bool]
+    ) -> tuple[list[OffsetsEntry], bool]:
+        """Entries that delete a group's expired offsets, and whether none is left after that."""
+        entries = []
+        committed = self._committed.get(group_id, {})
+        for (topic, partition), commit in committed.items():
+            if keeps(topic) or not is_expired(commit.value) or self._is_pending(group_id, (topic, partition)):
+                continue
+            entries.append(tombstone(group_id, topic, partition))
+        return entries, len(entries) == len(committed) and group_id not in self._open_transactions
+
+    def has(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether there is an offset to delete, committed or pending."""
+        place = (topic, partition)
+        return place in self._committed.get(group_id, {}) or self._is_pending(group_id, place)
+
+    # ---- reading ------------------------------------------------------------------------------
+
+    def fetch(
+        self, group_id: str, topics: tuple[FetchTopic, ...], require_stable: bool
+    ) -> list[FetchedTopic]:
+        """The offsets asked for; -1 where there is none or the topic has been made anew since."""
+        committed = self._committed.get(group_id, {})
+        return [
+            FetchedTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    self._fetched(
+                        group_id,
+                        (topic.name, index),
+                        committed.get((topic.name, index)),
+                        topic,
+                        require_stable,
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in topics
+        ]
+
+    def fetch_all(self, group_id: str, require_stable: bool) -> list[FetchedTopic]:
+        """Every committed offset of a group, topics in the order they were first committed."""
+        topics: dict[str, list[FetchedOffset]] = {}
+        for place, commit in self._committed.get(group_id, {}).items():
+            fetched = self._fetched(group_id, place, commit, None, require_stable)
+            topics.setdefault(place[0], []).append(fetched)
+        return [FetchedTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+
+    def _fetched(
+        self,
+        group_id: str,
+        place: Place,
+        commit: CommittedOffset | None,
+        topic: FetchTopic | None,
+        require_stable: bool,
+    ) -> FetchedOffset:
+        if require_stable and self._is_pending(group_id, place):
+            return FetchedOffset(partition_index=place[1], error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        if commit is None or _is_of_other_topic(commit.value, topic):
+            return FetchedOffset(partition_index=place[1])
+        return FetchedOffset(
+            partition_index=place[1],
+            committed_offset=commit.value.offset,
+            committed_leader_epoch=commit.value.leader_epoch,
+            metadata=commit.value.metadata,
+        )
+
+    def _is_pending(self, group_id: str, place: Place) -> bool:
+        return any(
+            place in self._pending[producer_id].get(group_id, {})
+            for producer_id in self._open_transactions.get(group_id, ())
+        )
+
+    # ---- applying -----------------------------------------------------------------------------
+
+    def apply(
+        self,
+        key: OffsetCommitKey,
+        value: OffsetCommitValue | None,
+        producer_id: int | None,
+        record_offset: int,
+    ) -> None:
+        """Take over one logged commit or tombstone; with a producer id it waits for the marker."""
+        place = (key.topic, key.partition)
+        if value is None:
+            self._remove(key.group, place)
+            return
+        commit = CommittedOffset(value, record_offset)
+        if producer_id is None:
+            self._committed.setdefault(key.group, {})[place] = commit
+            return
+        self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[place] = commit
+        self._open_transactions.setdefault(key.group, set()).add(producer_id)
+
+    def _remove(self, group_id: str, place: Place) -> None:
+        committed = self._committed.get(group_id)
+        if committed is not None:
+            committed.pop(place, None)
+            if not committed:
+                del self._committed[group_id]
+        for producer_id in self._open_transactions.get(group_id, ()):
+            self._pending[producer_id].get(group_id, {}).pop(place, None)
+
+    def apply_marker(self, producer_id: int, committed: bool) -> None:
+        """Settle a producer's transaction; without pending offsets here nothing happens."""
+        for group_id, offsets in self._pending.pop(producer_id, {}).items():
+            open_here = self._open_transactions[group_id]
+            open_here.discard(producer_id)
+            if not open_here:
+                del self._open_transactions[group_id]
+            if committed and offsets:
+                self._settle(self._committed.setdefault(group_id, {}), offsets)
+
+    def _settle(self, current: dict[Place, CommittedOffset], offsets: dict[Place, CommittedOffset]) -> None:
+        for place, commit in offsets.items():
+            # A plain commit made during the transaction outlives it.
+            existing = current.get(place)
+            if existing is None or commit.record_offset > existing.record_offset:
+                current[place] = commit
+
+
+def _commit_entry(
+    group_id: str, topic: CommitTopic, partition: CommitPartition, metadata: str, now_ms: int, expire_ms: int
+) -> OffsetsEntry:
+    # Kafka 4.3: version 4 knows the topic id, and only version 1 can say when the offset expires.
+    version = 4 if expire_ms == NO_EXPIRY else 1
+    return OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group=group_id, topic=topic.name, partition=partition.partition_index),
+        value=OffsetCommitValue(
+            offset=partition.committed_offset,
+            leader_epoch=partition.committed_leader_epoch if version >= 3 else -1,
+            metadata=metadata,
+            commit_timestamp=now_ms,
+            expire_timestamp=expire_ms,
+            topic_id=topic.topic_id if version >= 4 else None,
+        ),
+        value_version=version,
+    )
+
+
+def tombstone(group_id: str, topic: str, partition: int) -> OffsetsEntry:
+    """The entry that deletes one committed offset."""
+    return OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group=group_id, topic=topic, partition=partition),
+        value=None,
+        value_version=None,
+    )
+
+
+def _is_of_other_topic(value: OffsetCommitValue, topic: FetchTopic | None) -> bool:
+    """The topic was deleted and made anew since the commit (both ids must be known to tell)."""
+    return (
+        topic is not None
+        and topic.topic_id is not None
+        and value.topic_id is not None
+        and value.topic_id != topic.topic_id
+    )

@@ -1,0 +1,1 @@
+"""A member of a classic group: joining, leading, heartbeats. Read `member.py` first, then `rounds.py`."""

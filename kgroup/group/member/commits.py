@@ -1,0 +1,203 @@
+"""Commits of a member: by the user, by auto-commit, and before partitions are given up."""
+
+from dataclasses import dataclass
+
+from kgroup.group.member import errors as member_errors
+from kgroup.group.member.cluster import CoordinatorLink
+from kgroup.group.member.errors import Reaction, reaction
+from kgroup.group.member.identity import Identity, MemberState
+from kgroup.group.member.outbox import NEVER_MS, Outbox
+from kgroup.group.member.positions import Subscriptions
+from kgroup.group.member.step import CommitOutcome, MemberError
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import (
+    CommitPartition,
+    CommitTopic,
+    OffsetCommit,
+    OffsetCommitResponse,
+)
+from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
+
+Offsets = tuple[tuple[TopicPartition, int], ...]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    commit_id: int | None
+    offsets: Offsets
+    give_up_ms: int
+    request_id: int | None = None
+
+
+class Committer:
+    """Commits one after another, so that an older one never lands on a newer one.
+
+    Retriable errors are tried again until default.api.timeout.ms.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        coordinator: CoordinatorLink,
+        identity: Identity,
+        subscriptions: Subscriptions,
+    ) -> None:
+        self._outbox = outbox
+        self._coordinator = coordinator
+        self._identity = identity
+        self._subscriptions = subscriptions
+        self._waiting: list[_Waiting] = []
+        self._backoff = outbox.backoff()
+        self._next_auto_ms: int | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every commit has ended."""
+        return not self._waiting
+
+    def add(self, commit_id: int | None, offsets: Offsets | None, now_ms: int) -> None:
+        """Commit `offsets`, or every position."""
+        wanted = self._subscriptions.all_consumed() if offsets is None else offsets
+        commit = _Waiting(commit_id, wanted, now_ms + self._outbox.settings.default_api_timeout_ms)
+        if not wanted:
+            self._end(commit, ErrorCode.NONE)
+        else:
+            self._waiting.append(commit)
+
+    def restart_auto(self, now_ms: int) -> None:
+        """The next auto-commit is a whole interval away."""
+        self._next_auto_ms = now_ms + self._outbox.settings.auto_commit_interval_ms
+
+    def on_poll(self, now_ms: int) -> None:
+        """Auto-commit when its interval is over: what earlier polls handed out counts as processed."""
+        if not self._outbox.settings.enable_auto_commit or self._outbox.settings.group_id is None:
+            return
+        if self._next_auto_ms is None:
+            self.restart_auto(now_ms)
+        elif now_ms >= self._next_auto_ms and self._subscriptions.positions:
+            self.restart_auto(now_ms)
+            if self.is_idle:
+                self.add(None, None, now_ms)
+
+    def wants_poll(self, now_ms: int) -> bool:
+        """Whether a poll would commit by itself."""
+        if not self._outbox.settings.enable_auto_commit or self._next_auto_ms is None:
+            return False
+        return now_ms >= self._next_auto_ms and bool(self._subscriptions.positions)
+
+    def progress(self, now_ms: int) -> None:
+        """Send the oldest commit, or give it up."""
+        while self._waiting and self._waiting[0].request_id is None and now_ms >= self._waiting[0].give_up_ms:
+            self._end(self._waiting.pop(0), ErrorCode.REQUEST_TIMED_OUT)
+        node, group = self._coordinator.node, self._outbox.settings.group_id
+        if not self._waiting or node is None or group is None or not self._backoff.is_ready(now_ms):
+            return
+        commit = self._waiting[0]
+        if commit.request_id is not None:
+            return
+        generation, member_id = -1, ""
+        if self._subscriptions.in_group:
+            if self._identity.state is not MemberState.STABLE:
+                self._end(self._waiting.pop(0), self._why_not_now())
+                return
+            generation, member_id = self._identity.generation, self._identity.member_id
+        commit.request_id = self._outbox.send(
+            OffsetCommit(
+                group_id=group,
+                generation_id=generation,
+                member_id=member_id,
+                group_instance_id=self._outbox.settings.group_instance_id,
+                retention_time_ms=-1,
+                topics=_topics(commit.offsets),
+            ),
+            node,
+            coordinator=True,
+        )
+
+    def _why_not_now(self) -> ErrorCode:
+        """Kafka: ConsumerCoordinator.sendOffsetCommitRequest with no stable generation.
+
+        A commit that is sent all the same waits at the broker behind the connection's JoinGroup, for as long
+        as the slowest member takes; and without a generation it would pass for one from outside of the group.
+        """
+        if self._identity.state is MemberState.UNJOINED:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.REBALANCE_IN_PROGRESS
+
+    def take(self, asked: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
+        """The oldest commit was answered; returns what follows for the membership.
+
+        A refusal of an earlier generation's commit says nothing about the generation of now.
+        """
+        commit = self._waiting[0]
+        commit.request_id = None
+        errors = [each.error_code for topic in answer.topics for each in topic.partitions]
+        worst = next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
+        what = reaction(member_errors.OFFSET_COMMIT, worst)
+        match what:
+            case Reaction.PROCEED:
+                for partition, offset in commit.offsets:
+                    position = self._subscriptions.positions.get(partition)
+                    if position is not None:
+                        position.committed = offset
+                self._backoff.succeeded()
+                self._end(self._waiting.pop(0), worst)
+            case Reaction.RETRY | Reaction.FIND:
+                self._backoff.failed(now_ms)
+                if what is Reaction.FIND:
+                    self._coordinator.lost()
+            case Reaction.FATAL:
+                self._end(self._waiting.pop(0), worst)
+                self._outbox.turn.error = MemberError("OffsetCommit", worst)
+            case _:
+                self._end(self._waiting.pop(0), worst)
+                if asked.generation_id != self._identity.generation:
+                    return Reaction.GIVE_UP
+        return what
+
+    def failed(self, now_ms: int) -> None:
+        """The coordinator is gone: nobody knows whether the commit arrived, so it is made again."""
+        if self._waiting:
+            self._waiting[0].request_id = None
+        self._coordinator.lost()
+        self._backoff.failed(now_ms)
+
+    def drop_all(self) -> None:
+        """What has not ended by now has failed."""
+        for commit in self._waiting:
+            self._outbox.abandon(commit.request_id)
+            self._end(commit, ErrorCode.REBALANCE_IN_PROGRESS)
+        self._waiting = []
+
+    def deadline_ms(self) -> int:
+        """When a commit may be sent again or is given up."""
+        if not self._waiting or self._waiting[0].request_id is not None:
+            return NEVER_MS
+        if self._coordinator.node is None:
+            return self._waiting[0].give_up_ms
+        return min(self._waiting[0].give_up_ms, self._backoff.ready_ms)
+
+    def _end(self, commit: _Waiting, error_code: ErrorCode) -> None:
+        self._outbox.turn.commits.append(
+            CommitOutcome(commit_id=commit.commit_id, error_code=error_code, offsets=commit.offsets)
+        )
+
+
+def _topics(offsets: Offsets) -> tuple[CommitTopic, ...]:
+    by_partition = dict(offsets)
+    return tuple(
+        CommitTopic(
+            name=topic,
+            topic_id=None,
+            partitions=tuple(
+                CommitPartition(
+                    partition_index=number,
+                    committed_offset=by_partition[topic, number],
+                    committed_leader_epoch=-1,
+                    committed_metadata="",
+                )
+                for number in numbers
+            ),
+        )
+        for topic, numbers in group_by_topic(sorted(by_partition)).items()
+    )

@@ -1,0 +1,156 @@
+"""What a consumer is subscribed to, and where it stands in each partition that it has."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kgroup.errors import InputError
+from kgroup.group.member.step import UseError
+from kgroup.protocol.requests.client import FetchedRecord
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+class SubscriptionKind(StrEnum):
+    """Kafka's SubscriptionState.SubscriptionType: one at a time, until unsubscribe."""
+
+    NONE = "none"
+    TOPICS = "topics"
+    PATTERN = "pattern"
+    USER_ASSIGNED = "user-assigned"
+
+
+class PositionState(StrEnum):
+    """INITIALIZING: the committed offset is being fetched. AWAIT_RESET: auto.offset.reset decides."""
+
+    INITIALIZING = "INITIALIZING"
+    AWAIT_RESET = "AWAIT_RESET"
+    FETCHING = "FETCHING"
+
+
+@dataclass(slots=True)
+class Position:
+    """Where a member stands in one partition.
+
+    committed offset <= position <= high watermark <= log end offset. `position` is the offset of the next
+    record to hand out. The log end offset behind the high watermark is the brokers' own affair: no consumer
+    is told it.
+    """
+
+    state: PositionState = PositionState.INITIALIZING
+    position: int | None = None
+    committed: int | None = None
+    high_watermark: int | None = None
+    log_start_offset: int | None = None
+    buffered: list[FetchedRecord] = field(default_factory=list)
+    fetched_to: int | None = None  # where the position goes when `buffered` is all handed out
+
+    def move_to(self, offset: int) -> None:
+        """Go on at `offset`; what was fetched ahead is dropped."""
+        self.state, self.position = PositionState.FETCHING, offset
+        self.drop_fetched()
+
+    def reset(self) -> None:
+        """Ask where auto.offset.reset leads."""
+        self.state, self.position = PositionState.AWAIT_RESET, None
+        self.drop_fetched()
+
+    def drop_fetched(self) -> None:
+        """Forget what was fetched and not handed out."""
+        self.buffered, self.fetched_to = [], None
+
+    def take_fetched(self, records: Iterable[FetchedRecord], next_offset: int) -> None:
+        """Keep fetched records from the position on."""
+        assert self.position is not None
+        self.buffered = [record for record in records if record.offset >= self.position]
+        self.fetched_to = max(next_offset, self.position)
+        if not self.buffered:
+            self.position, self.fetched_to = self.fetched_to, None
+
+    def hand_out(self, records_max: int) -> tuple[FetchedRecord, ...]:
+        """The next records for the user; the position moves behind them."""
+        taken, self.buffered = self.buffered[:records_max], self.buffered[records_max:]
+        if taken:
+            self.position = taken[-1].offset + 1
+        if not self.buffered and self.fetched_to is not None:
+            self.position, self.fetched_to = self.fetched_to, None
+        return tuple(taken)
+
+
+class Subscriptions:
+    """The kind of subscription, and the partitions that came of it."""
+
+    def __init__(self) -> None:
+        self.kind = SubscriptionKind.NONE
+        self.topics: frozenset[str] = frozenset()
+        self.pattern: re.Pattern[str] | None = None
+        self.positions: dict[TopicPartition, Position] = {}
+
+    @property
+    def in_group(self) -> bool:
+        """Whether partitions come from the group."""
+        return self.kind in (SubscriptionKind.TOPICS, SubscriptionKind.PATTERN)
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """Raises UseError over another kind, InputError for an empty topic name."""
+        wanted = frozenset(topics)
+        if "" in wanted:
+            raise InputError("a topic name is empty")
+        self._become(SubscriptionKind.TOPICS)
+        self.topics = wanted
+
+    def subscribe_pattern(self, pattern: str) -> None:
+        """Raises UseError over another kind, InputError for what is no regular expression."""
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise InputError(f"topic pattern {pattern!r}: {error}") from error
+        self._become(SubscriptionKind.PATTERN)
+        self.pattern = compiled
+
+    def match_topics(self, topics: Iterable[str]) -> None:
+        """Take the topics of the cluster that the pattern matches as a whole."""
+        assert self.pattern is not None
+        self.topics = frozenset(topic for topic in topics if self.pattern.fullmatch(topic))
+
+    def accept(self, topics: frozenset[str]) -> bool:
+        """Whether the group may assign partitions of these topics.
+
+        A topic that the pattern matches is taken in even if this member has not heard of it.
+        """
+        if self.pattern is None:
+            return topics <= self.topics
+        if not all(map(self.pattern.fullmatch, topics)):
+            return False
+        self.topics |= topics
+        return True
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """User-assigned partitions; raises UseError over another kind."""
+        self._become(SubscriptionKind.USER_ASSIGNED)
+        self.replace_partitions(partitions)
+
+    def unsubscribe(self) -> None:
+        """Back to nothing."""
+        self.kind, self.topics, self.pattern = SubscriptionKind.NONE, frozenset(), None
+        self.positions = {}
+
+    def replace_partitions(self, partitions: Iterable[TopicPartition]) -> None:
+        """These are the partitions now; those that stay keep their positions."""
+        self.positions = {each: self.positions.get(each) or Position() for each in sorted(set(partitions))}
+
+    def all_consumed(self) -> tuple[tuple[TopicPartition, int], ...]:
+        """Every known position: what a commit of everything commits."""
+        return tuple(
+            (partition, position.position)
+            for partition, position in self.positions.items()
+            if position.position is not None
+        )
+
+    def _become(self, kind: SubscriptionKind) -> None:
+        if self.kind not in (SubscriptionKind.NONE, kind):
+            raise UseError(
+                f"subscriptions to topics, to a pattern and to partitions exclude each other: this is one to "
+                f"{self.kind} already; unsubscribe first"
+            )
+        self.kind = kind

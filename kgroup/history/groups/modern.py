@@ -1,0 +1,213 @@
+"""Groups whose assignments the broker makes: consumer (KIP-848), share (KIP-932) and streams (KIP-1071).
+
+Their state is no record of its own: a coordinator works it out from epochs and members whenever a record
+is applied, by the rules of `maybeUpdateGroupState` of Kafka 4.x's group classes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+from uuid import UUID
+
+from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
+from kgroup.protocol.records import keys, values
+from kgroup.protocol.records.consumer_group import TopicPartitions
+from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.topic_id import topic_id_text
+
+_STABLE_MEMBER = 0  # MemberState of consumer and share group members
+_STABLE_STREAMS_MEMBER = 1
+
+_MEMBER_KEYS = (
+    keys.ConsumerGroupMemberMetadataKey,
+    keys.ConsumerGroupCurrentMemberAssignmentKey,
+    keys.ShareGroupMemberMetadataKey,
+    keys.ShareGroupCurrentMemberAssignmentKey,
+    keys.StreamsGroupMemberMetadataKey,
+    keys.StreamsGroupCurrentMemberAssignmentKey,
+)
+
+V = TypeVar("V")
+
+
+def consumer_group(
+    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: Sequence[str]
+) -> Group:
+    """A group of the consumer protocol from its living records."""
+    epoch = _only(entries, values.ConsumerGroupMetadataValue)
+    target = _only(entries, values.ConsumerGroupTargetAssignmentMetadataValue)
+    metadata = _by_member(entries, values.ConsumerGroupMemberMetadataValue)
+    current = _by_member(entries, values.ConsumerGroupCurrentMemberAssignmentValue)
+    members = tuple(
+        replace(
+            _member(member_id, member, current.get(member_id), topic_names),
+            instance_id=member.instance_id,
+            subscribed_regex=member.subscribed_topic_regex,
+        )
+        for member_id, member in sorted(metadata.items())
+    )
+    return Group(
+        group_id=group_id,
+        kind=GroupKind.CONSUMER,
+        state=_state(
+            members,
+            epoch.epoch if epoch else 0,
+            target.assignment_epoch if target else 0,
+            {member_id for member_id, held in current.items() if held.state == _STABLE_MEMBER},
+        ),
+        epoch=epoch.epoch if epoch else None,
+        protocol_type="consumer",
+        protocol=_preferred(member.server_assignor for _, member in sorted(metadata.items())),
+        members=members,
+        notes=tuple(notes),
+    )
+
+
+def share_group(
+    group_id: str, entries: Sequence[OffsetsEntry], topic_names: Mapping[UUID, str], notes: Sequence[str]
+) -> Group:
+    """A share group from its living records. Its progress is in `__share_group_state`, not here."""
+    epoch = _only(entries, values.ShareGroupMetadataValue)
+    metadata = _by_member(entries, values.ShareGroupMemberMetadataValue)
+    current = _by_member(entries, values.ShareGroupCurrentMemberAssignmentValue)
+    members = tuple(
+        _member(member_id, member, current.get(member_id), topic_names)
+        for member_id, member in sorted(metadata.items())
+    )
+    return Group(
+        group_id=group_id,
+        kind=GroupKind.SHARE,
+        state=GroupState.STABLE if members else GroupState.EMPTY,
+        epoch=epoch.epoch if epoch else None,
+        protocol_type="share",
+        members=members,
+        notes=tuple(notes),
+    )
+
+
+def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequence[str]) -> Group:
+    """A streams group from its living records; members own the source partitions of their active tasks."""
+    metadata = _only(entries, values.StreamsGroupMetadataValue)
+    target = _only(entries, values.StreamsGroupTargetAssignmentMetadataValue)
+    topology = _only(entries, values.StreamsGroupTopologyValue)
+    by_member = _by_member(entries, values.StreamsGroupMemberMetadataValue)
+    current = _by_member(entries, values.StreamsGroupCurrentMemberAssignmentValue)
+    sources = _source_topics(topology)
+    members = tuple(
+        Member(
+            member_id=member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            epoch=current[member_id].member_epoch if member_id in current else None,
+            subscribed=tuple(sorted({topic for topics in sources.values() for topic in topics})),
+            owned=_task_partitions(current[member_id], sources) if member_id in current else (),
+        )
+        for member_id, member in sorted(by_member.items())
+    )
+    state = _state(
+        members,
+        metadata.epoch if metadata else 0,
+        target.assignment_epoch if target else 0,
+        {member_id for member_id, held in current.items() if held.state == _STABLE_STREAMS_MEMBER},
+    )
+    validated = metadata.validated_topology_epoch if metadata else None
+    if members and (topology is None or topology.epoch != validated):
+        state = GroupState.NOT_READY
+    return Group(
+        group_id=group_id,
+        kind=GroupKind.STREAMS,
+        state=state,
+        epoch=metadata.epoch if metadata else None,
+        protocol_type="streams",
+        members=members,
+        notes=tuple(notes),
+    )
+
+
+def _member(
+    member_id: str,
+    metadata: values.ConsumerGroupMemberMetadataValue | values.ShareGroupMemberMetadataValue,
+    held: values.ConsumerGroupCurrentMemberAssignmentValue
+    | values.ShareGroupCurrentMemberAssignmentValue
+    | None,
+    topic_names: Mapping[UUID, str],
+) -> Member:
+    """What members of consumer and share groups have in common."""
+    return Member(
+        member_id=member_id,
+        instance_id=None,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        epoch=held.member_epoch if held else None,
+        subscribed=tuple(sorted(metadata.subscribed_topic_names)),
+        owned=_named(held.assigned_partitions, topic_names) if held else (),
+    )
+
+
+def _state(members: Sequence[Member], epoch: int, target_epoch: int, settled: set[str]) -> GroupState:
+    """`settled` are the members who hold all that their epoch gives them."""
+    if not members:
+        return GroupState.EMPTY
+    if epoch > target_epoch:
+        return GroupState.ASSIGNING
+    if all(member.member_id in settled and member.epoch == target_epoch for member in members):
+        return GroupState.STABLE
+    return GroupState.RECONCILING
+
+
+def _only(entries: Iterable[OffsetsEntry], kind: type[V]) -> V | None:
+    """The value of a record type of which a group has one."""
+    return next((entry.value for entry in entries if isinstance(entry.value, kind)), None)
+
+
+def _by_member(entries: Iterable[OffsetsEntry], kind: type[V]) -> dict[str, V]:
+    """The values of a record type of which each member has one."""
+    return {
+        entry.key.member_id: entry.value
+        for entry in entries
+        if isinstance(entry.key, _MEMBER_KEYS) and isinstance(entry.value, kind)
+    }
+
+
+def _named(
+    assigned: Iterable[TopicPartitions], topic_names: Mapping[UUID, str]
+) -> tuple[OwnedPartition, ...]:
+    return tuple(
+        OwnedPartition(
+            topic_names.get(topic.topic_id, topic_id_text(topic.topic_id)) if topic.topic_id else "",
+            partition,
+            topic.topic_id,
+        )
+        for topic in assigned
+        for partition in topic.partitions
+    )
+
+
+def _source_topics(topology: values.StreamsGroupTopologyValue | None) -> dict[str, tuple[str, ...]]:
+    """Subtopology id to the topics its tasks read. Regular expressions name no topic that a log knows."""
+    if topology is None:
+        return {}
+    return {
+        part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
+        for part in topology.subtopologies
+    }
+
+
+def _task_partitions(
+    held: values.StreamsGroupCurrentMemberAssignmentValue, sources: Mapping[str, tuple[str, ...]]
+) -> tuple[OwnedPartition, ...]:
+    """Task n of a subtopology reads partition n of its source topics, of those that have so many."""
+    return tuple(
+        OwnedPartition(topic, partition)
+        for tasks in held.active_tasks
+        for topic in sources.get(tasks.subtopology_id, ())
+        for partition in tasks.partitions
+    )
+
+
+def _preferred(assignors: Iterable[str | None]) -> str | None:
+    """The assignor most members ask for (the first by name of those), None if nobody asks."""
+    votes = Counter(assignor for assignor in assignors if assignor)
+    return min(votes, key=lambda assignor: (-votes[assignor], assignor), default=None)

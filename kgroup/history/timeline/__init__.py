@@ -1,0 +1,5 @@
+"""A group's generations in order, why each ended, and what repeats.
+
+Read `model.py` first, then `replay.py`; `causes.py` names causes, `patterns.py` storms and flapping
+members.
+"""

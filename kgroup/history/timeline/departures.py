@@ -1,0 +1,255 @@
+"""Why a member is gone: told from the timeouts it joined with and from the last commits of what it owned.
+
+A log says that a member is gone, never why. Two facts narrow it down. A coordinator counts a commit as a
+sign of life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that
+committed less than its session timeout before cannot have expired. And a member whose commits came in a
+steady rhythm, moving forward, and then stopped for just the session timeout was still expected to commit.
+Everything else is unknown.
+"""
+
+from dataclasses import dataclass, replace
+
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.causes import static_restart
+from kgroup.history.timeline.commits import CommitTrack, Silence, silence_of
+from kgroup.history.timeline.model import Cause, CauseKind, Grade, Partition, Roster, TimelineMember
+
+# Settings of a broker that no log tells (KIP-848): group.consumer.session.timeout.ms by default, and a
+# time in
+# which no broker expires anybody (the lowest session timeout that anybody configures is above it).
+_DEFAULT_SESSION_MS = 45_000
+_NEVER_EXPIRES_MS = 4_000
+_HEARTBEAT_SLACK_MS = 1_500
+
+_POSSIBLE = (CauseKind.LEAVE, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
+
+_REMEDY_LEAVE = (
+    "If it was no shutdown: max.poll.interval.ms above the time the longest batch takes, or fewer"
+    " max.poll.records; group.instance.id (static membership) for planned restarts."
+)
+_REMEDY_EXPIRED = (
+    "heartbeat.interval.ms at most a third of session.timeout.ms; look for a killed process, long pauses or a"
+    " broken network at that time; session.timeout.ms longer if it came back by itself."
+)
+_REMEDY_REBALANCE_TIMEOUT = (
+    "max.poll.interval.ms above the time a batch and on_partitions_revoked "
+    "take: the member did not rejoin in time."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a log tells from before a round that somebody is gone in.
+
+    `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
+    `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of
+    another broker than that of the round. `together_after_ms` is after when all members of the round before
+    had joined it.
+    """
+
+    tracks: dict[Partition, CommitTrack]
+    cut: bool = False
+    history_lost: bool = False
+    clock_from: int = 0
+    together_after_ms: int | None = None
+
+
+def why_gone(
+    member: TimelineMember,
+    previous: Roster,
+    current: Roster,
+    evidence: Evidence,
+    unrevoked_since_ms: int | None = None,
+) -> Cause:
+    """The cause of one member's departure in the round that `current` came out of.
+
+    `unrevoked_since_ms` is since when a broker has waited for it to give up partitions.
+    """
+    at_ms = None if evidence.history_lost else current.at_ms
+    tracks, together_after_ms = evidence.tracks, evidence.together_after_ms
+    silence = silence_of(tracks, member.owned, previous.offset)
+    timeout = member.rebalance_timeout_ms
+    if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
+        waited = at_ms - unrevoked_since_ms
+        if waited >= timeout:
+            why = (
+                f"it owed partitions for {_seconds(waited)}, and its rebalance timeout is {_seconds(timeout)}"
+            )
+            return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
+    if silence is None and at_ms is not None and together_after_ms is not None:
+        since_ms = at_ms - together_after_ms
+        if _is_too_soon(member, previous, since_ms):
+            why = (
+                f"left: its last round was put together less than {_seconds(since_ms)} before, and its"
+                f" session timeout is {_seconds(member.session_timeout_ms or 0)}"
+            )
+            return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
+    if silence is None or at_ms is None:
+        why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
+        return _unknown(member, f"gone; {why}, so that nothing tells how it went")
+    if silence.log_offset < evidence.clock_from:
+        return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
+    quiet_ms = at_ms - silence.last_ms
+    if member.session_timeout_ms is None:
+        return _without_session_timeout(member, silence, quiet_ms, cut=evidence.cut)
+    if quiet_ms < member.session_timeout_ms:
+        return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
+    # With rounds between that nobody finished, a member may have left long before this one ended.
+    is_next = current.generation == previous.generation + 1
+    is_silent = silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence)
+    if is_next and is_silent and not evidence.cut:
+        return _expired(member, quiet_ms, silence, member.session_timeout_ms)
+    why = (
+        f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is "
+        f"{_seconds(member.session_timeout_ms)}"
+    )
+    return _unknown(member, why)
+
+
+def why_renamed(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster, evidence: Evidence
+) -> Cause:
+    """Why a static member has another id after a round: as a rule it restarted.
+
+    One whose session has expired comes back with a new id too, by itself, and if that happens before the
+    round ends no record has the group without it.
+    """
+    restart = static_restart(old.member_id, new)
+    if previous.kind is not GroupKind.CLASSIC or old.session_timeout_ms is None:
+        return restart
+    silence = silence_of(evidence.tracks, old.owned, previous.offset)
+    signs = [] if evidence.together_after_ms is None else [evidence.together_after_ms]
+    if silence is not None and silence.log_offset >= evidence.clock_from:
+        signs.append(silence.last_ms)
+    alive_ms = max(signs, default=None)
+    at_ms = current.at_ms
+    if alive_ms is not None and at_ms is not None and at_ms - alive_ms < old.session_timeout_ms:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def why_renamed_between_rounds(
+    old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster
+) -> Cause:
+    """The same without a round: the coordinator still knew the old id, and so has not seen it expire.
+
+    An earlier one may have, without living to the end of the round that this made.
+    """
+    restart = static_restart(old.member_id, new)
+    if previous.leader_epoch == current.leader_epoch:
+        return restart
+    return _or_expired(restart, old.session_timeout_ms)
+
+
+def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
+    session = "session" if session_timeout_ms is None else f"session of {_seconds(session_timeout_ms)}"
+    return replace(
+        restart,
+        grade=Grade.UNKNOWN,
+        evidence=f"{restart.evidence}; or its {session} had expired",
+        alternatives=(CauseKind.STATIC_RESTART, CauseKind.SESSION_EXPIRED),
+        remedy=None,
+    )
+
+
+def _is_too_soon(member: TimelineMember, previous: Roster, since_ms: int) -> bool:
+    """Whether no timeout can have run out since the members were told that they are together.
+
+    A session begins anew with the answer to the join, and so does the time in which to sync.
+    """
+    if previous.kind is not GroupKind.CLASSIC or member.session_timeout_ms is None:
+        return False
+    longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
+    return 0 <= since_ms < min(member.session_timeout_ms, longest)
+
+
+def _alive_shortly_before(
+    member: TimelineMember,
+    previous: Roster,
+    current: Roster,
+    tracks: dict[Partition, CommitTrack],
+    quiet_ms: int,
+) -> Cause:
+    why = (
+        f"it committed {_seconds(quiet_ms)} before the round ended, less than its session timeout of"
+        f" {_seconds(member.session_timeout_ms or 0)}, so it cannot have expired"
+    )
+    longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
+    if _round_was_shorter(longest, previous, current, tracks):
+        # A static member leaves when an admin removes it, or since KIP-1092 if its close() is told to.
+        what = (
+            "a LeaveGroup took the static member out"
+            if member.instance_id
+            else "left by itself or was removed by an admin"
+        )
+        why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({_seconds(longest)})"
+        return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
+    return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
+
+
+def _round_was_shorter(
+    longest_ms: int, previous: Roster, current: Roster, tracks: dict[Partition, CommitTrack]
+) -> bool:
+    """Whether the round cannot have lasted `longest_ms`, after which members that do not rejoin are dropped.
+
+    It began after the one before; a lone member has nobody to wait for; and a member that stays rejoins
+    when it next polls, so that under eager assignment it committed until shortly after the beginning.
+    """
+    if previous.at_ms is None or current.at_ms is None:
+        return False
+    if current.at_ms - previous.at_ms < longest_ms or len(previous.members) == 1:
+        return True
+    if current.protocol == "cooperative-sticky":
+        return False  # these go on committing while a round lasts
+    stayed = {member.member_id for member in current.members}
+    for member in previous.members:
+        silence = silence_of(tracks, member.owned, previous.offset)
+        if member.member_id not in stayed or silence is None or silence.usual_ms is None:
+            continue
+        noticed_ms = silence.usual_ms + (member.session_timeout_ms or 0)
+        if current.at_ms - silence.last_ms + noticed_ms < longest_ms:
+            return True
+    return False
+
+
+def _without_session_timeout(member: TimelineMember, silence: Silence, quiet_ms: int, *, cut: bool) -> Cause:
+    if quiet_ms <= _NEVER_EXPIRES_MS:
+        why = f"it committed {_seconds(quiet_ms)} before it was gone, sooner than any session expires"
+        return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
+    if not cut and silence.in_rhythm and _fits(quiet_ms, _DEFAULT_SESSION_MS, silence):
+        return _expired(member, quiet_ms, silence, _DEFAULT_SESSION_MS)
+    why = f"gone {_seconds(quiet_ms)} after its last commit; the broker's session timeout is not in the log"
+    return _unknown(member, why)
+
+
+def _fits(quiet_ms: int, session_ms: int, silence: Silence) -> bool:
+    """Whether a silence is what a death between two commits leaves behind."""
+    assert silence.usual_ms is not None
+    return session_ms <= quiet_ms <= session_ms + silence.usual_ms + session_ms // 3 + _HEARTBEAT_SLACK_MS
+
+
+def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:
+    why = (
+        f"it committed every {_seconds(silence.usual_ms or 0)}, then nothing for "
+        f"{_seconds(quiet_ms)}, and its"
+        f" session timeout is {_seconds(session_ms)}"
+    )
+    return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_EXPIRED)
+
+
+def _gone(kind: CauseKind, member: TimelineMember, why: str, remedy: str) -> Cause:
+    return Cause(kind=kind, grade=Grade.INFERRED, member_ids=(member.member_id,), evidence=why, remedy=remedy)
+
+
+def _unknown(member: TimelineMember, why: str, alternatives: tuple[CauseKind, ...] = _POSSIBLE) -> Cause:
+    return Cause(
+        kind=CauseKind.MEMBER_GONE,
+        grade=Grade.UNKNOWN,
+        member_ids=(member.member_id,),
+        evidence=why,
+        alternatives=alternatives,
+    )
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.1f} s"

@@ -1,0 +1,115 @@
+"""What rosters tell of a generation: when it begins, and when its assignment is known."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
+
+from kgroup.history.timeline import causes
+from kgroup.history.timeline.departures import Evidence, why_gone, why_renamed
+from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster
+
+_FIRST_GENERATION = 1
+
+
+def begun(
+    roster: Roster, previous: Roster | None, evidence: Evidence, unrevoked_since: MutableMapping[str, int]
+) -> Generation:
+    """The generation that begins with `roster`: who came, who is gone, and what the records say of why.
+
+    `unrevoked_since` has, by member id, since when (epoch ms) a broker waits for a member to give up
+    partitions; members that are gone are taken out.
+    """
+    generation = Generation(roster=roster, cut=evidence.cut)
+    if previous is None:
+        generation.joined = roster.members
+        generation.causes = tuple(_first(roster, evidence.cut))
+        return generation
+    generation.unfinished = max(roster.generation - previous.generation - 1, 0)
+    if roster.at_ms is not None and previous.at_ms is not None:
+        generation.since_previous_ms = roster.at_ms - previous.at_ms
+    generation.joined, generation.left, generation.replaced = causes.member_changes(previous, roster)
+    generation.leader_changed = previous.leader != roster.leader and bool(roster.members)
+    lost = evidence.cut and (generation.unfinished > 0 or roster.generation < previous.generation)
+    evidence = replace(evidence, history_lost=lost)
+    generation.causes = tuple(_changes(generation, previous, evidence, unrevoked_since))
+    return generation
+
+
+def _first(roster: Roster, cut: bool) -> list[Cause]:
+    if cut and roster.generation > _FIRST_GENERATION:
+        return [
+            Cause(
+                kind=CauseKind.HISTORY_CUT,
+                grade=Grade.UNKNOWN,
+                evidence="what was before is not in the log any more (or not in these files)",
+            )
+        ]
+    return causes.joins(roster.members, None)
+
+
+def _changes(
+    generation: Generation, previous: Roster, evidence: Evidence, unrevoked_since: MutableMapping[str, int]
+) -> list[Cause]:
+    roster = generation.roster
+    found: list[Cause] = []
+    if previous.kind is not roster.kind:
+        found.append(
+            Cause(
+                kind=CauseKind.PROTOCOL_MIGRATED,
+                grade=Grade.RECORDED,
+                evidence=f"the {previous.kind} group became a {roster.kind} group",
+            )
+        )
+    elif roster.generation < previous.generation or (evidence.cut and generation.unfinished):
+        found.append(
+            Cause(
+                kind=CauseKind.HISTORY_CUT,
+                grade=Grade.UNKNOWN,
+                evidence=f"generations between {previous.generation} and {roster.generation} are "
+                "not in the log",
+            )
+        )
+    found += causes.joins(generation.joined, previous)
+    before = {member.member_id: member for member in previous.members}
+    now = {member.member_id: member for member in roster.members}
+    found += [
+        why_renamed(before[old], now[new], previous, roster, evidence) for old, new in generation.replaced
+    ]
+    found += [
+        why_gone(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
+        for member in generation.left
+    ]
+    found += causes.subscription_changes(previous, roster)
+    found += causes.assignor_change(previous, roster)
+    return found
+
+
+def finish_round(generations: Sequence[Generation], known_counts: MutableMapping[str, int]) -> None:
+    """The assignment of the last generation is known: what moved, and what only that tells.
+
+    `known_counts` has of each topic how many partitions have been assigned at least; it grows here.
+    """
+    generation = generations[-1]
+    roster = generation.roster
+    if len(generations) > 1:
+        previous = generations[-2].roster
+        before = generations[-3].roster if len(generations) > 2 else None
+        generation.moved = causes.moves(previous, roster, generation.replaced, before)
+        generation.causes = tuple(_with_moves(generation, previous, before, known_counts))
+    for member in roster.members:
+        for owned in member.owned:
+            known_counts[owned.topic] = max(known_counts.get(owned.topic, 0), owned.partition + 1)
+
+
+def _with_moves(
+    generation: Generation, previous: Roster, before: Roster | None, known_counts: Mapping[str, int]
+) -> list[Cause]:
+    roster = generation.roster
+    found = list(generation.causes)
+    if not generation.cut:
+        growth = causes.topic_growth(previous, roster, known_counts)
+        found += [cause for cause in growth if cause not in found]
+        follow_up = causes.cooperative_follow_up(before, previous, roster)
+        found += [cause for cause in follow_up if cause not in found]
+    if not found:
+        found.append(causes.unexplained(roster, generation.unfinished))
+    return found

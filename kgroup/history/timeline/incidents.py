@@ -1,0 +1,150 @@
+"""What happens to a group outside of its rounds, as causes, and the list they are kept in."""
+
+from kgroup.history.timeline.model import (
+    Cause,
+    CauseKind,
+    Grade,
+    Occurrence,
+    Partition,
+    Roster,
+    Timeline,
+    TimelineMember,
+)
+from kgroup.history.timeline.rosters import time_of
+from kgroup.protocol.records.entries import LoggedEntry
+
+# One seek or one reset commits all of its partitions at about the same time.
+_ONE_ACT_MS = 1_000
+
+
+def add_incident(
+    timeline: Timeline,
+    logged: LoggedEntry,
+    roster: Roster | None,
+    cause: Cause | None,
+    partitions: tuple[Partition, ...] = (),
+) -> None:
+    """Note a cause at the record that shows it; commits that belong to one act become one occurrence."""
+    if cause is None:
+        return
+    found = Occurrence(
+        at_ms=time_of(logged),
+        offset=logged.offset,
+        offsets_partition=logged.partition,
+        generation=roster.generation if roster else None,
+        cause=cause,
+        partitions=partitions,
+    )
+    last = timeline.occurrences[-1] if timeline.occurrences else None
+    if last is not None and _is_one_act(last, found):
+        timeline.occurrences[-1] = _merged(last, found)
+    else:
+        timeline.occurrences.append(found)
+
+
+def coordinator_moved(known: int, now: int) -> Cause:
+    """Batches have another leader epoch than those before."""
+    return Cause(
+        kind=CauseKind.COORDINATOR_MOVED,
+        grade=Grade.RECORDED,
+        evidence=f"the offsets partition has leader epoch {now}, before {known}",
+        remedy="Look at the brokers at that time: another one took over the offsets partition, or the same"
+        " one restarted.",
+    )
+
+
+def no_membership(timeline: Timeline) -> Occurrence:
+    """A group that has commits alone: somebody uses assign(), or a tool made them."""
+    return Occurrence(
+        at_ms=timeline.first_commit_ms,
+        offset=0,
+        offsets_partition=-1,
+        generation=None,
+        cause=Cause(
+            kind=CauseKind.NO_MEMBERSHIP,
+            grade=Grade.INFERRED if timeline.is_cut else Grade.RECORDED,
+            evidence=f"{timeline.commits} commits and no record of a group: committed without membership",
+        ),
+    )
+
+
+def unreadable_member(member: TimelineMember) -> Cause:
+    """A member whose metadata is not what its protocol type says."""
+    return Cause(
+        kind=CauseKind.UNREADABLE_MEMBER,
+        grade=Grade.RECORDED,
+        member_ids=(member.member_id,),
+        evidence=f"protocol type 'consumer', but {member.unreadable}",
+        remedy="Give clients of another protocol a protocol type and group of their own.",
+    )
+
+
+def aborted(producer_id: int, partitions: int) -> Cause:
+    """Commits that stand in the log and do not count."""
+    return Cause(
+        kind=CauseKind.TRANSACTION_ABORTED,
+        grade=Grade.RECORDED,
+        evidence=f"offsets of {partitions} partitions do not count: producer {producer_id} aborted",
+    )
+
+
+def odd_commit(
+    roster: Roster, partition: Partition, before: int | None, offset: int, *, cut: bool
+) -> Cause | None:
+    """What a commit is that goes back, or that comes into a group without members; None for an ordinary one.
+
+    Into an empty group commit both admins and consumers that use assign(): a step back tells them apart.
+    """
+    backwards = before is not None and offset < before
+    moved = f"{partition}: {'-' if before is None else before} to {offset}"
+    if roster.members:
+        if not backwards:
+            return None
+        owner = roster.owner_of(partition)
+        return Cause(
+            kind=CauseKind.REWIND,
+            grade=Grade.RECORDED,
+            member_ids=(owner.member_id,) if owner else (),
+            evidence=f"committed backwards: {moved}",
+            remedy="If nobody seeked: a member committed after it had lost the partition, or committed"
+            " offsets of its own making.",
+        )
+    if cut:
+        return None  # there may have been members
+    return Cause(
+        kind=CauseKind.OFFSET_RESET,
+        grade=Grade.RECORDED if backwards else Grade.UNKNOWN,
+        evidence=f"committed while the group had no members: {moved}",
+        alternatives=() if backwards else (CauseKind.OFFSET_RESET, CauseKind.NO_MEMBERSHIP),
+    )
+
+
+def _is_one_act(last: Occurrence, found: Occurrence) -> bool:
+    kind, grade = found.cause.kind, found.cause.grade
+    if (last.cause.kind, last.cause.grade) != (kind, grade) or last.generation != found.generation:
+        return False
+    if kind is CauseKind.OFFSET_RESET and grade is Grade.UNKNOWN:
+        return True  # a consumer without membership goes on and on
+    near = last.at_ms is not None and found.at_ms is not None and found.at_ms - last.at_ms <= _ONE_ACT_MS
+    return near and kind in (CauseKind.OFFSET_RESET, CauseKind.REWIND)
+
+
+def _merged(last: Occurrence, found: Occurrence) -> Occurrence:
+    evidence = last.cause.evidence
+    if not set(found.partitions) <= set(last.partitions):
+        evidence += f", {found.cause.evidence.partition(': ')[2]}"
+    return Occurrence(
+        at_ms=last.at_ms,
+        offset=last.offset,
+        offsets_partition=last.offsets_partition,
+        generation=last.generation,
+        cause=Cause(
+            kind=last.cause.kind,
+            grade=last.cause.grade,
+            member_ids=tuple(dict.fromkeys(last.cause.member_ids + found.cause.member_ids)),
+            evidence=evidence,
+            alternatives=last.cause.alternatives,
+            remedy=last.cause.remedy,
+        ),
+        partitions=tuple(sorted({*last.partitions, *found.partitions})),
+    )

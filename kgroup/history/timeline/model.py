@@ -1,0 +1,213 @@
+"""What replaying a group's log gives: generations, what changed, why, and how sure that is. Values only."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from kgroup.history.groups.model import GroupKind
+
+
+class Partition(NamedTuple):
+    """A partition of a topic, a task of a streams group (`topic` is then the subtopology)."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Grade(StrEnum):
+    """How a cause is known.
+
+    `RECORDED`: a record of the log says it. `INFERRED`: it follows from what several records say, named as
+    the evidence. `UNKNOWN`: the log allows more than one, named as alternatives.
+    """
+
+    RECORDED = "recorded"
+    INFERRED = "inferred"
+    UNKNOWN = "unknown"
+
+
+class CauseKind(StrEnum):
+    """Why a generation began, or why something happened outside of one."""
+
+    FIRST_JOIN = "first-join"
+    JOIN = "join"
+    LEAVE = "leave"
+    SESSION_EXPIRED = "session-expired"
+    REBALANCE_TIMEOUT = "rebalance-timeout"
+    MEMBER_GONE = "member-gone"
+    STATIC_RESTART = "static-restart"
+    SUBSCRIPTION_CHANGED = "subscription-changed"
+    TOPIC_GREW = "topic-grew"
+    ASSIGNOR_CHANGED = "assignor-changed"
+    COOPERATIVE_FOLLOW_UP = "cooperative-follow-up"
+    LEADER_REJOINED = "leader-rejoined"
+    COORDINATOR_MOVED = "coordinator-moved"
+    PROTOCOL_MIGRATED = "protocol-migrated"
+    OFFSET_RESET = "offset-reset"
+    REWIND = "rewind"
+    TOPIC_DELETED = "topic-deleted"
+    OFFSETS_DELETED = "offsets-deleted"
+    OFFSETS_EXPIRED = "offsets-expired"
+    OFFSETS_REMOVED = "offsets-removed"
+    GROUP_DELETED = "group-deleted"
+    GROUP_EXPIRED = "group-expired"
+    GROUP_REMOVED = "group-removed"
+    TRANSACTION_ABORTED = "transaction-aborted"
+    NO_MEMBERSHIP = "no-membership"
+    UNREADABLE_MEMBER = "unreadable-member"
+    HISTORY_CUT = "history-cut"
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One cause. `alternatives` are what an `UNKNOWN` one may have been."""
+
+    kind: CauseKind
+    grade: Grade
+    evidence: str
+    member_ids: tuple[str, ...] = ()
+    alternatives: tuple[CauseKind, ...] = ()
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineMember:
+    """A member at one generation. Timeouts are ms, None where the record has none.
+
+    `subscribed` is None if it could not be read. `owned` is what it was given: in a group whose broker
+    assigns, the target. `protocols` are the assignors it asks for, where the log says.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    subscribed: frozenset[str] | None = frozenset()
+    regex: str | None = None
+    owned: frozenset[Partition] = frozenset()
+    unreadable: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What stays the same when a process comes back: the instance id, else client id and host."""
+        return (self.instance_id, "") if self.instance_id else (self.client_id, self.client_host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """A group as the records of one generation leave it. `at_ms` is None where no time was logged."""
+
+    kind: GroupKind
+    generation: int
+    at_ms: int | None
+    offset: int
+    offsets_partition: int
+    leader_epoch: int | None
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    members: tuple[TimelineMember, ...] = ()
+
+    def owner_of(self, partition: Partition) -> TimelineMember | None:
+        """Who was given the partition."""
+        return next((member for member in self.members if partition in member.owned), None)
+
+
+class CommitGap(NamedTuple):
+    """How long a partition went without a commit around a rebalance, in epoch ms."""
+
+    partition: Partition
+    last_before_ms: int
+    first_after_ms: int
+
+    @property
+    def length_ms(self) -> int:
+        """From one to the other."""
+        return self.first_after_ms - self.last_before_ms
+
+
+class Moved(NamedTuple):
+    """Partitions that changed hands between two generations: `gained` and `lost` by member id."""
+
+    gained: dict[str, tuple[Partition, ...]]
+    lost: dict[str, tuple[Partition, ...]]
+    moved: int
+    kept: int
+
+
+NOTHING_MOVED = Moved({}, {}, 0, 0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Generation:
+    """A generation (epoch) and how it differs from the one before; `gaps` fill while the log is read on.
+
+    `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
+    compaction or damage took records between the last generation and this one. `commits` counts those until
+    the next.
+    """
+
+    roster: Roster
+    joined: tuple[TimelineMember, ...] = ()
+    left: tuple[TimelineMember, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    causes: tuple[Cause, ...] = ()
+    moved: Moved = NOTHING_MOVED
+    leader_changed: bool = False
+    since_previous_ms: int | None = None
+    unfinished: int = 0
+    cut: bool = False
+    gaps: list[CommitGap] = field(default_factory=list)
+    usual_interval_ms: int | None = None
+    commits: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """Something that happened outside of a rebalance: a reset, a deletion, a move of the coordinator."""
+
+    at_ms: int | None
+    offset: int
+    offsets_partition: int
+    generation: int | None
+    cause: Cause
+    partitions: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """What only many generations show: a storm, a member that comes and goes."""
+
+    name: str
+    from_ms: int | None
+    to_ms: int | None
+    first_generation: int | None
+    last_generation: int | None
+    member_ids: tuple[str, ...]
+    evidence: str
+    remedy: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Timeline:
+    """All that a log says of the history of one group, in log order."""
+
+    group_id: str
+    generations: list[Generation] = field(default_factory=list)
+    occurrences: list[Occurrence] = field(default_factory=list)
+    patterns: tuple[Pattern, ...] = ()
+    commits: int = 0
+    first_commit_ms: int | None = None
+    last_commit_ms: int | None = None
+    has_group_records: bool = False
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    """Of topics that a coordinator assigned, which logs their ids; a classic group's log has names alone."""
+    is_cut: bool = False
+    """The log skips offsets where entries of this group may have been."""

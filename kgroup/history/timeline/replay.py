@@ -1,0 +1,72 @@
+"""Entries in log order -> the timelines of the groups: generations, causes, commit gaps, deletions.
+
+Times come from records. A gap in the log is marked, and nothing is concluded from what lies in it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from kgroup.history.timeline.group import GroupReplay
+from kgroup.history.timeline.model import Timeline
+from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
+from kgroup.protocol.records.keys import group_of
+
+
+def replay(
+    entries: Iterable[LoggedEntry | OffsetGap], topic_names: Mapping[UUID, str]
+) -> dict[str, Timeline]:
+    """The timelines of all groups that the entries are of, by group id in order.
+
+    Entries in log order, partition after partition; transaction markers and gaps act on the groups of their
+    partition. What cannot be decoded is passed over: the caller reports it.
+    """
+    groups: dict[str, GroupReplay] = {}
+    log = _PartitionLog(-1)
+    for item in entries:
+        if item.partition != log.partition:
+            log.end()
+            log = _PartitionLog(item.partition)
+        if isinstance(item, OffsetGap):
+            log.gaps += 1
+        elif isinstance(item.entry, OffsetsEntry):
+            group_id = group_of(item.entry.key)
+            group = log.groups.get(group_id)
+            if group is None:
+                group = groups.get(group_id)
+                if group is None:
+                    group = groups[group_id] = GroupReplay(group_id, topic_names)
+                log.groups[group_id] = group
+                group.begins(item)
+            if log.gaps:
+                log.tell_gaps(group_id, group)
+            if item.producer_id is not None:
+                log.producers.setdefault(item.producer_id, {})[group_id] = group
+            group.add(item)
+        elif isinstance(item.entry, TransactionMarker):
+            for group in log.producers.pop(item.entry.producer_id, {}).values():
+                group.add(item)
+    log.end()
+    return {group_id: groups[group_id].result() for group_id in sorted(groups)}
+
+
+@dataclass(slots=True)
+class _PartitionLog:
+    """What one offsets partition's entries have in common: gaps, and transactions over several groups."""
+
+    partition: int
+    gaps: int = 0
+    groups: dict[str, GroupReplay] = field(default_factory=dict)
+    producers: dict[int, dict[str, GroupReplay]] = field(default_factory=dict)
+    _told: dict[str, int] = field(default_factory=dict)
+
+    def tell_gaps(self, group_id: str, group: GroupReplay) -> None:
+        """Let a group know of the gaps since its last entry."""
+        if self._told.get(group_id, 0) != self.gaps:
+            self._told[group_id] = self.gaps
+            group.cut()
+
+    def end(self) -> None:
+        """Let all know of the gaps behind their last entries."""
+        for group_id, group in self.groups.items():
+            self.tell_gaps(group_id, group)

@@ -1,0 +1,259 @@
+"""Records of the offsets topic -> who is in a group at one generation or epoch, and what each was given."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+from uuid import UUID
+
+from kgroup.errors import DecodeError
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import Partition, Roster, TimelineMember
+from kgroup.protocol.records import keys, values
+from kgroup.protocol.records.consumer_group import TopicPartitions
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
+from kgroup.protocol.records.streams_group import TaskIds
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription
+from kgroup.protocol.topic_id import topic_id_text
+
+NO_EPOCH = -1
+V = TypeVar("V")
+
+_MODERN_KINDS: Mapping[type, GroupKind] = {
+    keys.ConsumerGroupMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupMemberMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupPartitionMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupRegularExpressionKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupTargetAssignmentMetadataKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupTargetAssignmentMemberKey: GroupKind.CONSUMER,
+    keys.ConsumerGroupCurrentMemberAssignmentKey: GroupKind.CONSUMER,
+    keys.ShareGroupMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupMemberMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupTargetAssignmentMetadataKey: GroupKind.SHARE,
+    keys.ShareGroupTargetAssignmentMemberKey: GroupKind.SHARE,
+    keys.ShareGroupCurrentMemberAssignmentKey: GroupKind.SHARE,
+    keys.StreamsGroupMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupMemberMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupTargetAssignmentMetadataKey: GroupKind.STREAMS,
+    keys.StreamsGroupTargetAssignmentMemberKey: GroupKind.STREAMS,
+    keys.StreamsGroupCurrentMemberAssignmentKey: GroupKind.STREAMS,
+}
+
+EPOCH_KEYS = (keys.ConsumerGroupMetadataKey, keys.ShareGroupMetadataKey, keys.StreamsGroupMetadataKey)
+TARGET_KEYS = (
+    keys.ConsumerGroupTargetAssignmentMetadataKey,
+    keys.ShareGroupTargetAssignmentMetadataKey,
+    keys.StreamsGroupTargetAssignmentMetadataKey,
+)
+_MEMBER_KEYS = (
+    keys.ConsumerGroupMemberMetadataKey,
+    keys.ShareGroupMemberMetadataKey,
+    keys.StreamsGroupMemberMetadataKey,
+)
+_TARGET_MEMBER_KEYS = (
+    keys.ConsumerGroupTargetAssignmentMemberKey,
+    keys.ShareGroupTargetAssignmentMemberKey,
+    keys.StreamsGroupTargetAssignmentMemberKey,
+)
+
+
+def time_of(logged: LoggedEntry) -> int | None:
+    """Epoch ms of a record; of one in message format 0, the time that its value tells, else None."""
+    if logged.timestamp_ms >= 0:
+        return logged.timestamp_ms
+    value = logged.entry.value if isinstance(logged.entry, OffsetsEntry) else None
+    match value:
+        case (
+            values.OffsetCommitValue(commit_timestamp=told)
+            | values.GroupMetadataValue(current_state_timestamp=told)
+        ):
+            return told if told >= 0 else None
+        case _:
+            return None
+
+
+def modern_kind(key: keys.Key) -> GroupKind | None:
+    """The kind of the group that a key is of, None for commits and classic groups."""
+    return _MODERN_KINDS.get(type(key))
+
+
+def classic_roster(logged: LoggedEntry, value: values.GroupMetadataValue) -> Roster:
+    """The group as a GroupMetadata record has it."""
+    is_consumer = value.protocol_type == "consumer"
+    roster = _roster(
+        logged,
+        GroupKind.CLASSIC,
+        value.generation,
+        (_classic_member(member, is_consumer) for member in value.members),
+    )
+    return replace(roster, protocol_type=value.protocol_type, protocol=value.protocol, leader=value.leader)
+
+
+def _roster(
+    logged: LoggedEntry, kind: GroupKind, generation: int, members: Iterable[TimelineMember]
+) -> Roster:
+    """A group of these members, in order, as of a record."""
+    return Roster(
+        kind=kind,
+        generation=generation,
+        at_ms=time_of(logged),
+        offset=logged.offset,
+        offsets_partition=logged.partition,
+        leader_epoch=logged.leader_epoch,
+        members=tuple(sorted(members, key=lambda member: (member.client_id, member.member_id))),
+    )
+
+
+def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> TimelineMember:
+    subscribed: frozenset[str] | None = None
+    owned: frozenset[Partition] = frozenset()
+    unreadable: str | None = None
+    if is_consumer:
+        try:
+            subscribed = frozenset(decode_subscription(member.subscription).topics)
+            owned = frozenset(Partition(*each) for each in assigned_partitions(member.assignment))
+        except DecodeError as error:
+            unreadable = str(error)
+    return TimelineMember(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_timeout,
+        # Version 0 has no timeout for rejoining: the session's counts (Kafka before 0.10.1).
+        rebalance_timeout_ms=member.rebalance_timeout
+        if member.rebalance_timeout >= 0
+        else member.session_timeout,
+        subscribed=subscribed,
+        owned=owned,
+        unreadable=unreadable,
+    )
+
+
+@dataclass(slots=True)
+class ModernGroup:
+    """What the records of a group whose broker assigns add up to; `apply` them in log order."""
+
+    kind: GroupKind
+    topic_names: Mapping[UUID, str]
+    epoch: int = NO_EPOCH
+    metadata_hash: int = 0
+    _members: dict[str, values.Value] = field(default_factory=dict)
+    _targets: dict[str, frozenset[Partition]] = field(default_factory=dict)
+    _matched: dict[str, frozenset[str]] = field(default_factory=dict)
+    unrevoked_since: dict[str, int] = field(default_factory=dict)
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    """Of the topics that were assigned, by name."""
+
+    def apply(self, logged: LoggedEntry, entry: OffsetsEntry) -> None:
+        """Take a record that is of this group's kind."""
+        key, value = entry.key, entry.value
+        if isinstance(key, _MEMBER_KEYS):
+            _set(self._members, key.member_id, value)
+        elif isinstance(key, _TARGET_MEMBER_KEYS):
+            _set(self._targets, key.member_id, None if value is None else self._partitions(value))
+        elif isinstance(key, keys.ConsumerGroupRegularExpressionKey):
+            matched = (
+                frozenset(value.topics)
+                if isinstance(value, values.ConsumerGroupRegularExpressionValue)
+                else None
+            )
+            _set(self._matched, key.regular_expression, matched)
+        elif isinstance(key, keys.ConsumerGroupCurrentMemberAssignmentKey):
+            self._note_revocation(logged, key.member_id, value)
+
+    def roster(self, logged: LoggedEntry) -> Roster:
+        """The group with its members and their targets as they are now."""
+        asked = sorted(
+            {
+                value.server_assignor
+                for value in self._members.values()
+                if isinstance(value, values.ConsumerGroupMemberMetadataValue) and value.server_assignor
+            }
+        )
+        members = (self._member(member_id, value) for member_id, value in self._members.items())
+        roster = _roster(logged, self.kind, self.epoch, members)
+        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(asked) or None)
+
+    def _member(self, member_id: str, value: values.Value) -> TimelineMember:
+        owned = self._targets.get(member_id, frozenset())
+        match value:
+            case values.ConsumerGroupMemberMetadataValue():
+                classic = value.classic_member_metadata
+                regex = value.subscribed_topic_regex or None
+                subscribed = frozenset(value.subscribed_topic_names)
+                if regex:
+                    subscribed |= self._matched.get(regex, frozenset())
+                return TimelineMember(
+                    member_id=member_id,
+                    instance_id=value.instance_id,
+                    client_id=value.client_id,
+                    client_host=value.client_host,
+                    session_timeout_ms=classic.session_timeout_ms if classic else None,
+                    rebalance_timeout_ms=value.rebalance_timeout_ms,
+                    subscribed=subscribed,
+                    regex=regex,
+                    owned=owned,
+                )
+            case values.ShareGroupMemberMetadataValue():
+                return TimelineMember(
+                    member_id=member_id,
+                    client_id=value.client_id,
+                    client_host=value.client_host,
+                    subscribed=frozenset(value.subscribed_topic_names),
+                    owned=owned,
+                )
+            case values.StreamsGroupMemberMetadataValue():
+                return TimelineMember(
+                    member_id=member_id,
+                    instance_id=value.instance_id,
+                    client_id=value.client_id,
+                    client_host=value.client_host,
+                    rebalance_timeout_ms=value.rebalance_timeout_ms,
+                    owned=owned,
+                )
+            case _:
+                return TimelineMember(member_id=member_id, owned=owned)
+
+    def _partitions(self, value: values.Value) -> frozenset[Partition]:
+        match value:
+            case (
+                values.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=given)
+                | values.ShareGroupTargetAssignmentMemberValue(topic_partitions=given)
+            ):
+                return frozenset(self._named(given))
+            case values.StreamsGroupTargetAssignmentMemberValue(active_tasks=tasks):
+                return frozenset(_tasks(tasks))
+            case _:
+                return frozenset()
+
+    def _named(self, given: Iterable[TopicPartitions]) -> Iterable[Partition]:
+        for topic in given:
+            name = "" if topic.topic_id is None else self.topic_names.get(topic.topic_id)
+            if name is None:
+                name = topic_id_text(topic.topic_id)
+            if topic.topic_id is not None:
+                self.topic_ids[name] = topic.topic_id
+            for partition in topic.partitions:
+                yield Partition(name, partition)
+
+    def _note_revocation(self, logged: LoggedEntry, member_id: str, value: values.Value | None) -> None:
+        at_ms = time_of(logged)
+        pending = (
+            isinstance(value, values.ConsumerGroupCurrentMemberAssignmentValue)
+            and value.partitions_pending_revocation
+        )
+        if pending and at_ms is not None:
+            self.unrevoked_since.setdefault(member_id, at_ms)
+        elif value is not None:
+            self.unrevoked_since.pop(member_id, None)
+
+
+def _tasks(tasks: Iterable[TaskIds]) -> Iterable[Partition]:
+    return (Partition(task.subtopology_id, partition) for task in tasks for partition in task.partitions)
+
+
+def _set(mapping: dict[str, V], name: str, value: V | None) -> None:
+    if value is None:
+        mapping.pop(name, None)
+    else:
+        mapping[name] = value

@@ -1,0 +1,96 @@
+"""What a what-if rests on, in sentences: what the log tells, what is supposed, and what is not known."""
+
+from collections.abc import Iterator, Sequence
+
+from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.history.timeline.model import Timeline
+from kgroup.history.what_if.changes import DEFAULT_SESSION_MS, Changes
+from kgroup.history.what_if.circumstances import Circumstances
+from kgroup.history.what_if.schedule import Schedule
+
+
+def assumptions(
+    timeline: Timeline, changes: Changes, known: Sequence[Circumstances], schedule: Schedule
+) -> Iterator[str]:
+    """Those that this comparison needed."""
+    yield _about_pauses(changes, known)
+    yield from _about_protocol(changes, known)
+    yield from _about_members(changes, schedule)
+    yield from _about_the_log(timeline, schedule)
+
+
+def _about_pauses(changes: Changes, known: Sequence[Circumstances]) -> str:
+    if changes.pause_ms is not None:
+        return f"each rebalance stops what it stops for {_seconds(changes.pause_ms)}"
+    measured = [one.pause_ms for one in known if one.pause_ms is not None and not one.estimated]
+    if not measured:
+        return "how long a rebalance stops anybody is not known, as no commits tell: say --pause"
+    least, most = _seconds(min(measured)), _seconds(max(measured))
+    return (
+        f"each rebalance stops what it stops for {least if least == most else f'{least} to {most}'}, by which"
+        f" commits stayed out beyond their rhythm in {len(measured)} of {len(known)} generations (the median"
+        " elsewhere); a client that commits when it is told to stop hides some of it: --pause"
+    )
+
+
+def _about_protocol(changes: Changes, known: Sequence[Circumstances]) -> Iterator[str]:
+    supposed = {ASSIGNORS[name].protocol for one in known if (name := changes.assignor_at(one))}
+    if Protocol.EAGER in supposed:
+        yield "eager: all that members have stops in each rebalance"
+    if Protocol.COOPERATIVE in supposed:
+        yield "cooperative: only what moves stops, until a further rebalance hands it out"
+    if Protocol.SERVER in supposed:
+        yield (
+            "consumer protocol: only what moves stops (up to a heartbeat interval of its new owner, 5 s by"
+            " default: --pause), and a leader that joins again changes nothing"
+        )
+        if any(one.protocol is not Protocol.SERVER for one in known):
+            yield "among topics that are alike uniform goes by their ids, which are not in the log"
+
+
+def _about_members(changes: Changes, schedule: Schedule) -> Iterator[str]:
+    if changes.static or changes.session_timeout_ms is not None:
+        yield (
+            "a member that joins with the client id of one that is gone (and its host, where several have"
+            " that id) is its restart"
+        )
+    if changes.static:
+        yield (
+            "a static member that stops does not leave, and its partitions wait for it until its session"
+            f" expires: {schedule.restarts or 'no'} restarts came sooner"
+        )
+    if changes.more_members:
+        yield (
+            f"{changes.more_members} more (what-if-1, ...) subscribe as the first member does, and are there"
+            " whenever the group is"
+        )
+    if changes.partitions:
+        yield "the topics have the partitions of --partitions from the first generation on"
+    if schedule.defaulted_sessions:
+        yield (
+            f"the session timeout of {schedule.defaulted_sessions} members is not in the log:"
+            f" {_seconds(DEFAULT_SESSION_MS)}, the default"
+        )
+
+
+def _about_the_log(timeline: Timeline, schedule: Schedule) -> Iterator[str]:
+    if schedule.unknown_departures:
+        yield (f"how {schedule.unknown_departures} members went is not in the log: they left, at once")
+    if schedule.untimed:
+        yield f"{schedule.untimed} departures have no time in the log, and stay where they are"
+    unfinished = sum(generation.unfinished for generation in timeline.generations)
+    if unfinished:
+        yield f"{unfinished} generations without an assignment in the log count on neither side"
+    if timeline.is_cut:
+        yield "records are missing from the log, and what they told counts on neither side"
+    rosters = [generation.roster for generation in timeline.generations]
+    wanted = {topic for r in rosters for member in r.members for topic in member.subscribed or ()}
+    strange = {p.topic for r in rosters for member in r.members for p in member.owned} - wanted
+    if strange:
+        named = ", ".join(sorted(strange))
+        yield f"left out, as no subscription names it (is the topic gone?): {named}"
+    yield "racks are left out: where replicas are is not in the log"
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.1f} s"

@@ -1,0 +1,49 @@
+"""What a what-if supposes to be different, and what follows for the assignor and the length of a pause."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.history.what_if.circumstances import Circumstances
+
+# Kafka's default, of consumers (session.timeout.ms) and of brokers (group.consumer.session.timeout.ms).
+DEFAULT_SESSION_MS: Final = 45_000
+
+DEFAULT_ASSIGNORS: Final = {
+    Protocol.EAGER: "range",
+    Protocol.COOPERATIVE: "cooperative-sticky",
+    Protocol.SERVER: "uniform",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What to suppose. None and nothing: as it was recorded.
+
+    `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `static` gives every member a
+    group.instance.id; `more_members` are there whenever the group has members; `partitions` are counts by
+    topic, from the first generation on. `pause_ms` is how long each rebalance stops what it stops, on both
+    sides.
+    """
+
+    assignor: str | None = None
+    protocol: Protocol | None = None
+    static: bool = False
+    session_timeout_ms: int | None = None
+    more_members: int = 0
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    pause_ms: int | None = None
+
+    @property
+    def named_protocol(self) -> Protocol | None:
+        """The protocol that is supposed for all of the history, None for that of each time."""
+        return self.protocol if self.assignor is None else ASSIGNORS[self.assignor].protocol
+
+    def assignor_at(self, known: Circumstances) -> str | None:
+        """The assignor in these circumstances; None for one that is not Kafka's."""
+        if self.assignor is not None:
+            return self.assignor
+        if self.protocol is not None and (known.assignor is None or known.protocol is not self.protocol):
+            return DEFAULT_ASSIGNORS[self.protocol]
+        return known.assignor

@@ -1,0 +1,340 @@
+"""What a group's history would have cost with another assignor, protocol, or members set up differently.
+
+Both sides are played by the same rules over the same comings and goings: the recorded one with the
+assignments of the log, the supposed one with those that Kafka's assignor computes, each from its own
+assignment before. What is supposed beyond that is said in `Comparison.assumptions`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kgroup.assignors.model import Assignment, Topic
+from kgroup.assignors.planning.plan import GroupPlan, PlanMember
+from kgroup.assignors.planning.rounds import Round, run_rounds
+from kgroup.assignors.planning.score import Score, score
+from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.errors import InputError
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import CauseKind, Timeline
+from kgroup.history.what_if.assumptions import assumptions
+from kgroup.history.what_if.changes import Changes
+from kgroup.history.what_if.circumstances import Circumstances, circumstances
+from kgroup.history.what_if.schedule import Moment, Schedule, changed_schedule, recorded_schedule
+from kgroup.history.what_if.stays import Stay
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayedRound:
+    """One rebalance, recorded or supposed.
+
+    `generation` is the recorded one, None where the log has none at that time. `stopped` are the members
+    that stay and had to stop reading something. `pause_ms` is how long what stopped was not read,
+    `unread_ms` the sum over all partitions, with what nobody read before the group took a member out; both
+    None if unknown. `error` is what Kafka's assignor throws; the group then keeps what it had.
+    """
+
+    generation: int | None
+    at_ms: int | None
+    follow_up: bool
+    what: str
+    assignor: str | None
+    members: int
+    stopped: tuple[str, ...]
+    score: Score
+    pause_ms: int | None
+    unread_ms: int | None
+    assignment: Assignment
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One side. Sums over its rounds; `absent_ms` is what nobody read while a member was away that kept it.
+
+    `unread_ms` is a sum over partitions, None if it is not known of every round.
+    `partitions_min` and `_max` are of one member at the end, `spread` is the greatest difference there was.
+    """
+
+    rounds: tuple[PlayedRound, ...]
+    rebalances: int
+    moved: int
+    members_stopped: int
+    absent_ms: int
+    unread_ms: int | None
+    partitions_min: int
+    partitions_max: int
+    spread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A group as it was, and as it would have been."""
+
+    group_id: str
+    recorded: Outcome
+    supposed: Outcome
+    assumptions: tuple[str, ...]
+
+
+def what_if(timeline: Timeline, changes: Changes) -> Comparison:
+    """Play a group's history again under `changes`.
+
+    Raises InputError for a group whose members get no partitions by Kafka's assignors (of another protocol
+    type, a share or streams group), for one that uses an assignor of its own while `changes` name none, and
+    for partitions of a topic that nobody subscribes to.
+    """
+    _check(timeline, changes)
+    known = circumstances(timeline.generations)
+    as_recorded, as_supposed = recorded_schedule(timeline), changed_schedule(timeline, changes)
+    unchanged = Changes(pause_ms=changes.pause_ms)
+    recorded = _Player(timeline, unchanged, known, replay=True).play(as_recorded)
+    supposed = _Player(timeline, changes, known, replay=False).play(as_supposed)
+    return Comparison(
+        group_id=timeline.group_id,
+        recorded=recorded,
+        supposed=supposed,
+        assumptions=tuple(assumptions(timeline, changes, known, as_supposed)),
+    )
+
+
+def _check(timeline: Timeline, changes: Changes) -> None:
+    group = f"group '{timeline.group_id}'"
+    rosters = [generation.roster for generation in timeline.generations if generation.roster.members]
+    if not rosters:
+        raise InputError(f"{group}: no generation with members is in the log")
+    for roster in rosters:
+        if roster.kind not in (GroupKind.CLASSIC, GroupKind.CONSUMER):
+            raise InputError(f"{group} is a {roster.kind} group: what-if knows classic and consumer groups")
+        if roster.kind is GroupKind.CLASSIC and roster.protocol_type != "consumer":
+            raise InputError(f"{group} has protocol type '{roster.protocol_type}': nobody gets partitions")
+    if changes.assignor is None and changes.protocol is None:
+        for known, generation in zip(circumstances(timeline.generations), timeline.generations, strict=True):
+            if generation.roster.members and known.assignor is None:
+                raise InputError(
+                    f"{group} used the assignor '{generation.roster.protocol}' in generation "
+                    f"{generation.roster.generation}, not one of Kafka's: say --assignor"
+                )
+    topics = {t for roster in rosters for member in roster.members for t in member.subscribed or ()}
+    for topic in changes.partitions:
+        if topic not in topics:
+            named = ", ".join(sorted(topics))
+            raise InputError(f"{group}: nobody subscribes to '{topic}'; its topics are {named}")
+
+
+class _Player:
+    """Plays one side, moment by moment. Members go by the keys of the schedule."""
+
+    def __init__(
+        self, timeline: Timeline, changes: Changes, known: Sequence[Circumstances], *, replay: bool
+    ) -> None:
+        self._generations = timeline.generations
+        self._topic_ids = timeline.topic_ids
+        self._changes = changes
+        self._known = known
+        self._replay = replay
+        self._stays: dict[int, Stay] = {}
+        self._members: dict[int, PlanMember] = {}
+        self._readers: dict[TopicPartition, str] = {}
+        self._number = 0
+        self._rounds: list[PlayedRound] = []
+        self._absent_ms = 0
+
+    def play(self, schedule: Schedule) -> Outcome:
+        """The moments, in order; then the sums."""
+        for moment in schedule.moments:
+            for absence in moment.absences:
+                self._absent_ms += absence.unread_ms * self._count_owned(absence.key)
+                if absence.back is not None:
+                    self._stays[absence.key] = absence.back
+            if moment.rebalances:
+                self._rebalance(moment)
+        return _outcome(self._rounds, self._absent_ms)
+
+    def _count_owned(self, key: int) -> int:
+        member = self._members.get(key)
+        return len(member.owned) if member else 0
+
+    def _rebalance(self, moment: Moment) -> None:
+        what = self._what(moment)
+        departed = unread_ms = 0
+        for departure in moment.departures:
+            count = self._count_owned(departure.key)
+            departed += count
+            unread_ms += departure.unread_ms * count
+            self._stays.pop(departure.key, None)
+            self._members.pop(departure.key, None)
+        self._stays.update(moment.joins)
+        plan = self._plan(moment.place)
+        if not plan.members:
+            self._readers.clear()
+            self._absent_ms += unread_ms
+            return
+        if moment.place == 0 and self._begins_in_the_middle():
+            self._take(self._recorded_assignment(0))
+            return
+        known = self._known[moment.place]
+        for asked in self._asked(moment.place, plan):
+            protocol = ASSIGNORS[asked.assignor].protocol if asked.assignor in ASSIGNORS else Protocol.EAGER
+            assignment = asked.assignment or {member.member_id: list(member.owned) for member in plan.members}
+            scored = asked.score or score(asked.plan, assignment, protocol)
+            stops = _unread_partitions(protocol, asked.plan, scored, departed)
+            pause = self._pause_ms(known) if stops else 0
+            self._rounds.append(
+                PlayedRound(
+                    generation=self._generations[moment.place].roster.generation if moment.recorded else None,
+                    at_ms=moment.at_ms,
+                    follow_up=asked.follow_up,
+                    what="handed out" if asked.follow_up else what,
+                    assignor=asked.assignor,
+                    members=len(plan.members),
+                    stopped=self._stopped(protocol, asked.plan, assignment),
+                    score=scored,
+                    pause_ms=pause,
+                    unread_ms=None if pause is None else stops * pause + unread_ms,
+                    assignment=assignment,
+                    error=str(asked.error) if asked.error else None,
+                )
+            )
+            self._take(assignment)
+            departed = unread_ms = 0
+
+    def _pause_ms(self, known: Circumstances) -> int | None:
+        return known.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
+
+    def _begins_in_the_middle(self) -> bool:
+        """Whether both sides start from the first generation, as the log does not tell how it came about."""
+        return any(cause.kind is CauseKind.HISTORY_CUT for cause in self._generations[0].causes)
+
+    def _asked(self, place: int, plan: GroupPlan) -> Iterator[Round]:
+        """The recorded answer, or the assignor's with the rounds that must follow it."""
+        known = self._known[place]
+        if not self._replay:
+            assignor = self._changes.assignor_at(known)
+            assert assignor is not None
+            yield from run_rounds(plan, assignor, ())
+            return
+        assignment = self._recorded_assignment(place)
+        protocol_name = self._generations[place].roster.protocol or ""
+        yield Round(
+            number=1,
+            event=0,
+            follow_up=False,
+            what="",
+            assignor=known.assignor or protocol_name,
+            plan=plan,
+            assignment=assignment,
+            score=score(plan, assignment, known.protocol),
+        )
+
+    def _recorded_assignment(self, place: int) -> Assignment:
+        return {m.member_id: sorted(m.owned) for m in self._generations[place].roster.members}
+
+    def _plan(self, place: int) -> GroupPlan:
+        """The group before a rebalance, with what its members own."""
+        names = {key: stay.member(place) for key, stay in self._stays.items()}
+        for key, seen in names.items():
+            before = self._members.get(key) or PlanMember(member_id=seen.member_id, topics=())
+            self._members[key] = replace(
+                before,
+                member_id=seen.member_id,
+                topics=tuple(sorted(seen.subscribed or ())),
+                group_instance_id=seen.instance_id
+                or (self._stays[key].process if self._changes.static else None),
+            )
+        self._keep_more_members()
+        members = sorted(self._members.values(), key=lambda member: member.member_id)
+        counts = {**self._known[place].counts, **self._changes.partitions}
+        topics = sorted({name for member in members for name in member.topics if counts.get(name)})
+        return GroupPlan(
+            members=tuple(members),
+            topics=tuple(
+                Topic(name=name, partitions=counts[name], topic_id=self._topic_ids.get(name))
+                for name in topics
+            ),
+            generation=self._number,
+            previous=dict(self._readers),
+        )
+
+    def _keep_more_members(self) -> None:
+        """Have the supposed members in the group just while it has others."""
+        keys = range(-self._changes.more_members, 0)
+        if not self._stays:
+            for key in keys:
+                self._members.pop(key, None)
+            return
+        pattern = self._members[min(self._stays)]
+        for key in keys:
+            name = f"what-if-{key + self._changes.more_members + 1}"
+            before = self._members.get(key) or PlanMember(member_id=name, topics=())
+            instance = name if pattern.group_instance_id else None
+            self._members[key] = replace(before, topics=pattern.topics, group_instance_id=instance)
+
+    def _take(self, assignment: Assignment) -> None:
+        """Let the members have what they were assigned."""
+        self._number += 1
+        for key, member in self._members.items():
+            owned = tuple(assignment.get(member.member_id, ()))
+            self._members[key] = replace(member, owned=owned, generation=self._number)
+            self._readers.update(dict.fromkeys(owned, member.member_id))
+
+    def _stopped(self, protocol: Protocol, plan: GroupPlan, assignment: Assignment) -> tuple[str, ...]:
+        """Members that were there before and had to stop reading something."""
+        eager = protocol is Protocol.EAGER
+        stopped = {
+            member.member_id
+            for member in plan.members
+            if (member.owned if eager else set(member.owned).difference(assignment.get(member.member_id, ())))
+        }
+        return tuple(sorted(stopped))
+
+    def _what(self, moment: Moment) -> str:
+        """What made the group rebalance: `join grow-2; session-expired grow-victim`."""
+        joined = [stay.process for _, stay in moment.joins]
+        parts = [f"join {_counted(joined)}"] if joined else []
+        for kind in dict.fromkeys(departure.kind for departure in moment.departures):
+            gone = [self._stays[key].process for key, why, _ in moment.departures if why is kind]
+            parts.append(f"{kind} {_counted(gone)}")
+        follow_up = any(
+            cause.kind is CauseKind.COOPERATIVE_FOLLOW_UP for cause in self._generations[moment.place].causes
+        )
+        if follow_up and self._replay:
+            parts.append(CauseKind.COOPERATIVE_FOLLOW_UP)
+        return "; ".join([*parts, *moment.others])
+
+
+def _counted(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def _unread_partitions(protocol: Protocol, plan: GroupPlan, scored: Score, departed: int) -> int:
+    """How many partitions that were read before are not read while the group rebalances.
+
+    `departed` are those of members that are gone. Under a cooperative assignor what a member gives up is
+    unread while the rebalance after this one hands it out, and counts here.
+    """
+    match protocol:
+        case Protocol.EAGER:
+            return departed + sum(len(member.owned) for member in plan.members)
+        case Protocol.COOPERATIVE:
+            return departed + scored.withheld
+        case Protocol.SERVER:
+            return departed + scored.revoked
+
+
+def _outcome(rounds: Sequence[PlayedRound], absent_ms: int) -> Outcome:
+    known = [played.unread_ms for played in rounds if played.unread_ms is not None]
+    whole = [played.score for played in rounds if not played.score.withheld] or [p.score for p in rounds]
+    last = rounds[-1].score if rounds else None
+    return Outcome(
+        rounds=tuple(rounds),
+        rebalances=len(rounds),
+        moved=sum(played.score.moved for played in rounds),
+        members_stopped=sum(len(played.stopped) for played in rounds),
+        absent_ms=absent_ms,
+        unread_ms=sum(known) + absent_ms if len(known) == len(rounds) else None,
+        partitions_min=last.partitions_min if last else 0,
+        partitions_max=last.partitions_max if last else 0,
+        spread=max((one.spread for one in whole), default=0),
+    )

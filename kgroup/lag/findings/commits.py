@@ -1,0 +1,122 @@
+"""What is odd about the commits themselves: they went back, two write in turn, a transaction hangs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from kgroup.history.timeline.model import Grade
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
+from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.status.model import Rewound
+from kgroup.lag.status.window import CommitWindow
+
+TRANSACTION_MAX_MS: Final = 900_000
+"""`transaction.max.timeout.ms`: no producer may keep a transaction open for longer than 15 minutes, after
+which its coordinator aborts it (KIP-664 searches for hanging ones by the same limit)."""
+_TURNS: Final = 2
+
+_TRY_TRANSACTION: Final = (
+    "kafka-transactions.sh find-hanging, and then abort; until it ends, readers of committed data wait at its"
+    " beginning. A producer that is gone cannot end it."
+)
+_TRY_ZOMBIE: Final = (
+    "Find the process that lost the partition and still commits: its log has CommitFailedException or a"
+    " rebalance without onPartitionsLost. Commits with generation and member id are refused; those from"
+    " assign() with the same group id are not."
+)
+_TRY_REWOUND: Final = (
+    "If nobody reset the offsets on purpose, records are read twice: look for seek(), auto.offset.reset after"
+    " an out-of-range offset, and a member that committed late after it lost the partition."
+)
+
+
+def rewinds(facts: GroupFacts) -> Iterator[Finding]:
+    """Partitions whose committed offset went back, or goes back and forth."""
+    for partition in facts.partitions:
+        window = partition.window
+        turns = _turns(window) if window is not None else 0
+        if window is not None and turns >= _TURNS:
+            yield _zombie(facts, partition, window, turns)
+        elif partition.rewound is not None:
+            yield _rewound(facts, partition, partition.rewound)
+
+
+def _turns(window: CommitWindow) -> int:
+    """How often two sequences of commits that each go forward take turns: down, and up again beyond.
+
+    A reset goes down once; two writers go down as often as the one that is behind commits.
+    """
+    commits = window.commits
+    turns, highest = 0, -1
+    for before, after in pairwise(commits):
+        highest = max(highest, before.offset)
+        if after.offset < before.offset and any(
+            later.offset >= highest for later in commits if later.order > after.order
+        ):
+            turns += 1
+    return turns
+
+
+def _zombie(facts: GroupFacts, partition: PartitionFacts, window: CommitWindow, turns: int) -> Finding:
+    row, commits = partition.row, window.commits
+    falls = [(before, after) for before, after in pairwise(commits) if after.offset < before.offset]
+    before, after = falls[-1]
+    return Finding(
+        kind=FindingKind.ZOMBIE_COMMITS,
+        group=facts.group.group_id,
+        topic=row.topic,
+        partition=row.partition,
+        member_id=row.member_id,
+        since_ms=falls[0][1].timestamp,
+        # A log has no member in a commit: who wrote it is for the processes' own logs to say.
+        grade=Grade.UNKNOWN if window.membership_changes is None else Grade.INFERRED,
+        evidence=f"the committed offset went back {turns} times in {counted(len(commits), 'commit')} and came"
+        f" up again each time, the last time from {before.offset} to {after.offset}: two commit in turn",
+        numbers={"turns": turns, "from_offset": before.offset, "to_offset": after.offset},
+        try_this=_TRY_ZOMBIE,
+    )
+
+
+def _rewound(facts: GroupFacts, partition: PartitionFacts, reason: Rewound) -> Finding:
+    row = partition.row
+    changed = {
+        None: "",
+        True: ", just after members or generation changed",
+        False: ", with no change of members or generation",
+    }[reason.membership_changed]
+    again = reason.from_offset - reason.to_offset
+    return Finding(
+        kind=FindingKind.REWOUND,
+        group=facts.group.group_id,
+        topic=row.topic,
+        partition=row.partition,
+        member_id=row.member_id,
+        since_ms=reason.at_ms,
+        grade=Grade.RECORDED,
+        evidence=f"the committed offset went back from {reason.from_offset} to {reason.to_offset}{changed}:"
+        f" {counted(again, 'offset')} to read again",
+        numbers={"from_offset": reason.from_offset, "to_offset": reason.to_offset},
+        try_this=_TRY_REWOUND,
+    )
+
+
+def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
+    """Commits in transactions that are open for longer than any may be, one finding per producer."""
+    by_producer: dict[int, list[tuple[int, str]]] = {}
+    for commit in facts.open_commits:
+        if facts.now_ms - commit.timestamp > TRANSACTION_MAX_MS:
+            place = f"{commit.topic}-{commit.partition}"
+            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, place))
+    for producer_id, found in sorted(by_producer.items()):
+        since_ms = min(timestamp for timestamp, _ in found)
+        places = listed(sorted({place for _, place in found}))
+        yield Finding(
+            kind=FindingKind.HANGING_TRANSACTION,
+            group=facts.group.group_id,
+            since_ms=since_ms,
+            grade=Grade.INFERRED,
+            evidence=f"producer {producer_id} committed offsets of {places} in a transaction"
+            f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed",
+            numbers={"producer_id": producer_id, "open_ms": facts.now_ms - since_ms},
+            try_this=_TRY_TRANSACTION,
+        )

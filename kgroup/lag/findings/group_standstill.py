@@ -1,0 +1,126 @@
+"""Where a group stands still, looked at as a whole: its findings and its partitions' statuses go by this.
+
+A partition by itself can only be silent. Whether that is a fault depends on the rest: its member may be busy
+with another partition that is as far behind, or all of the group may stand still.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+from kgroup.history.groups.model import GroupKind, GroupState
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts, Place
+from kgroup.lag.findings.standstill import How, Standstill, is_behind, standstill
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A partition on which nothing moves."""
+
+    facts: PartitionFacts
+    still: Standstill
+
+
+@dataclass(slots=True)
+class Standings:
+    """What stands still, told as widely as it holds: `group` if all does, else by member, else by partition.
+
+    `in_turn` are those of members that are busy elsewhere, which is no fault.
+    """
+
+    group: tuple[Standing, ...] = ()
+    members: dict[str, list[Standing]] = field(default_factory=dict)
+    partitions: list[Standing] = field(default_factory=list)
+    in_turn: list[Standing] = field(default_factory=list)
+
+    def accused(self) -> Iterator[Standing]:
+        """All that a finding is about."""
+        yield from self.group
+        for of_member in self.members.values():
+            yield from of_member
+        yield from self.partitions
+
+    def of_reader(self, partition: PartitionFacts) -> Sequence[Standing]:
+        """Where the group, or else the member that owns a partition, stands still as a whole."""
+        return self.group or self.members.get(partition.row.member_id or "", ())
+
+    def explained(self, partitions: Iterable[PartitionFacts]) -> set[Place]:
+        """Those of which these tell what is wrong."""
+        of_readers = {partition.place for partition in partitions if self.of_reader(partition)}
+        return of_readers | {one.facts.place for one in self.partitions}
+
+
+def standings(facts: GroupFacts) -> Standings:
+    """Tell apart what stands still in a group that somebody is in."""
+    step = facts.usual_step
+    standing = [
+        Standing(partition, still)
+        for partition in read_partitions(facts)
+        if (still := standstill(partition, step, facts.now_ms)) is not None
+    ]
+    if not standing:
+        return Standings()
+    if not _goes_on(facts.partitions, standing):
+        return Standings(group=tuple(standing))
+    return _members_and_partitions(facts, standing, step)
+
+
+def are_read(facts: GroupFacts) -> list[bool]:
+    """Whether somebody reads each partition as far as is known; nobody reads those that no member owns."""
+    if facts.group.kind is GroupKind.SIMPLE:
+        return [True] * len(facts.partitions)
+    if facts.group.state is GroupState.EMPTY:
+        return [False] * len(facts.partitions)
+    return [partition.row.member_id is not None for partition in facts.partitions]
+
+
+def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
+    """Partitions that somebody reads."""
+    return list(compress(facts.partitions, are_read(facts)))
+
+
+def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[Standing]) -> bool:
+    """Whether other partitions were committed clearly after the last commit of those that stand still."""
+    places = {one.facts.place for one in standing}
+    others = [
+        partition.last_ms for partition in partitions if partition.commits and partition.place not in places
+    ]
+    if any(one.still.repeats for one in standing):
+        return bool(others)
+    silent_ms = max(one.facts.last_ms for one in standing)
+    longest_ms = max((_usual_interval_ms(one.facts) for one in standing), default=0)
+    return any(at_ms > silent_ms + 2 * longest_ms for at_ms in others)
+
+
+def _usual_interval_ms(facts: PartitionFacts) -> int:
+    return (facts.last_ms - facts.first_ms) // max(facts.commits - 1, 1)
+
+
+def _members_and_partitions(facts: GroupFacts, standing: Sequence[Standing], step: int) -> Standings:
+    found = Standings()
+    by_member: dict[str | None, list[Standing]] = {}
+    for one in standing:
+        by_member.setdefault(one.facts.row.member_id, []).append(one)
+    for member_id, of_member in by_member.items():
+        places = {one.facts.place for one in of_member}
+        others = [
+            partition
+            for partition in facts.partitions
+            if partition.row.member_id == member_id and partition.place not in places
+        ]
+        if member_id is not None and not _goes_on(others, of_member):
+            found.members[member_id] = of_member
+            continue
+        # A slow member that reads one partition after the other lets the rest wait meanwhile.
+        is_busy = any(
+            is_behind(partition, step) and _moved(partition) and _goes_on([partition], of_member)
+            for partition in others
+        )
+        for one in of_member:
+            is_sure = one.still.how is How.PATIENCE and not one.still.repeats
+            (found.partitions if is_sure or not is_busy else found.in_turn).append(one)
+    return found
+
+
+def _moved(partition: PartitionFacts) -> bool:
+    return partition.last_offset > partition.first_offset

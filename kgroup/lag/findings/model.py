@@ -1,0 +1,147 @@
+"""What is wrong with a group, and what it is concluded from. Values only.
+
+`find.find` makes `Finding`s of `GroupFacts`; where the facts come from (a log, a cluster, Spark) is the
+caller's business. `docs/findings.md` explains every kind and its thresholds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kgroup.history.groups.model import Group
+from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.lag.measures.offset_expiry import RETENTION_MS
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.status.model import PartitionStatus, Rewound
+from kgroup.lag.status.window import CommitWindow
+
+
+class FindingKind(StrEnum):
+    """What may be wrong, the worst first."""
+
+    STOPPED_GROUP = "stopped-group"
+    """The group has members, or commits without any, and nothing is committed any more."""
+    STALLED_MEMBER = "stalled-member"
+    """All that a member owns and could read stands still, while others of the group go on."""
+    STALLED_PARTITION = "stalled-partition"
+    """One partition stands still under a live member that goes on with others."""
+    NEVER_COMMITS = "never-commits"
+    """A member owns partitions with something to read, and the group has no offset for them."""
+    DEAD_WITH_LAG = "dead-with-lag"
+    """Nobody is in the group, and records wait behind its offsets."""
+    HANGING_TRANSACTION = "hanging-transaction"
+    """Offsets were committed in a transaction that ought to have ended by now."""
+    REBALANCE_STORM = "rebalance-storm"
+    """One rebalance after the other."""
+    ZOMBIE_COMMITS = "zombie-commits"
+    """Two members commit one partition in turn: one of them no longer owns it."""
+    REWOUND = "rewound"
+    """A committed offset went back and has not come up again."""
+    LAG_GROWING = "lag-growing"
+    """Commits go on, slower than records are written."""
+    HOT_PARTITION = "hot-partition"
+    """One partition holds most of what a topic has for the group to read."""
+    OFFSETS_EXPIRE = "offsets-expire"
+    """The broker is about to delete offsets: who comes back then begins at `auto.offset.reset`."""
+    EMPTY_GROUP = "empty-group"
+    """Nobody is in the group, and nothing is known to wait for it."""
+
+
+STUCK_KINDS = frozenset(
+    {
+        FindingKind.STOPPED_GROUP,
+        FindingKind.STALLED_MEMBER,
+        FindingKind.STALLED_PARTITION,
+        FindingKind.NEVER_COMMITS,
+        FindingKind.DEAD_WITH_LAG,
+        FindingKind.HANGING_TRANSACTION,
+    }
+)
+"""What `--fail-on stuck` means: somebody waits for records that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong with a group.
+
+    `topic`, `partition` and `member_id` are None where it is not about one. `since_ms` is epoch ms, None if
+    unknown. `evidence` says in words what it is concluded from, `numbers` the same as values: times are epoch
+    ms, durations ms, lags and offsets records. `try_this` is what to do about it.
+    """
+
+    kind: FindingKind
+    group: str
+    topic: str | None = None
+    partition: int | None = None
+    member_id: str | None = None
+    since_ms: int | None = None
+    grade: Grade
+    evidence: str
+    numbers: Mapping[str, int | float | str | None] = field(default_factory=dict)
+    try_this: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCommit:
+    """A commit in a transaction that has not ended; `timestamp` is epoch ms."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    producer_id: int
+
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFacts:
+    """One row of a lag report with what is known besides. Times are epoch ms.
+
+    `commits` is the number of last commits that are kept, of which `first_` and `last_` are said. `status` is
+    that of kgroup's rules on the partition by itself, None where there is no log end to judge by or nobody
+    asks for findings; `rewound` their reason if it is that.
+    """
+
+    row: LagRow
+    commits: int = 0
+    first_offset: int = 0
+    first_ms: int = 0
+    last_offset: int = 0
+    last_ms: int = 0
+    longest_interval_ms: int | None = None
+    """Between two of the commits; None if there are too few to tell a rhythm, or clocks disagree."""
+    status: PartitionStatus | None = None
+    rewound: Rewound | None = None
+    unread_by_ms: int | None = None
+    """When there was something unread at the latest, as somebody's commit or the log itself proves."""
+    passed_until_ms: int | None = None
+    """When the log was last proven to go on beyond the last commit."""
+    written_per_s: float | None = None
+    """Records, in the time of the commits; None where that is not known."""
+    window: CommitWindow | None = None
+    """The commits themselves, where an offset goes back; else they need not be kept."""
+
+    @property
+    def place(self) -> Place:
+        """Topic and partition."""
+        return self.row.topic, self.row.partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """One group at `now_ms` (epoch ms), with its partitions by topic and number.
+
+    `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
+    `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
+    """
+
+    group: Group
+    partitions: tuple[PartitionFacts, ...]
+    now_ms: int
+    usual_step: int = 1
+    patterns: tuple[Pattern, ...] = ()
+    open_commits: tuple[OpenCommit, ...] = ()
+    retention_ms: int = RETENTION_MS

@@ -1,0 +1,96 @@
+"""Groups, members and partitions that stand still while records wait."""
+
+from collections.abc import Iterator, Sequence
+
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import Grade
+from kgroup.lag.findings.group_standstill import Standing, Standings
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
+from kgroup.lag.findings.text import counted, lasting, listed
+
+_TRY_GROUP = (
+    "Look at the members' logs and take a thread dump: they heartbeat, so the process lives, and what it does"
+    " between two polls does not end or does not commit. If nothing else helps, restart them one by one."
+)
+_TRY_MEMBER = (
+    "Look at this member's log and take a thread dump; compare its version and settings with the others'."
+    " The others take over its partitions once it is stopped."
+)
+_TRY_PARTITION = (
+    "Look for a record that cannot be processed at the committed offset, for a pause() without resume(), or"
+    " a worker of this partition that hangs. To step over one record: stop the group, and"
+    " kafka-consumer-groups --reset-offsets --to-offset."
+)
+_TRY_SIMPLE = (
+    "Offsets are committed without membership, so no log says who reads: find the process that used to"
+    " commit, by the commits' metadata or its deployment."
+)
+
+
+def stalls(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
+    """The widest description of what stands still: the group, else members, else partitions."""
+    if found.group:
+        yield _stopped_group(facts, found.group)
+    for member_id, standing in found.members.items():
+        yield _stalled_member(facts, member_id, standing)
+    for one in found.partitions:
+        yield _stalled_partition(facts, one)
+
+
+def _stopped_group(facts: GroupFacts, standing: Sequence[Standing]) -> Finding:
+    lag = sum(one.still.lag for one in standing)
+    topics = sorted({one.facts.row.topic for one in standing})
+    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
+    simple = facts.group.kind is GroupKind.SIMPLE
+    members = "commits without membership" if simple else counted(len(facts.group.members), "live member")
+    return Finding(
+        kind=FindingKind.STOPPED_GROUP,
+        group=facts.group.group_id,
+        topic=topics[0] if len(topics) == 1 else None,
+        partition=last.facts.row.partition if len(standing) == 1 else None,
+        since_ms=last.still.since_ms,
+        grade=Grade.INFERRED,
+        evidence=f"{members}; {last.still.evidence}; {lag:,} unread on {counted(len(standing), 'partition')}",
+        numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
+        try_this=_TRY_SIMPLE if simple else _TRY_GROUP,
+    )
+
+
+def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standing]) -> Finding:
+    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
+    only = standing[0].facts.row if len(standing) == 1 else None
+    lag = sum(one.still.lag for one in standing)
+    places = listed([f"{one.facts.row.topic}-{one.facts.row.partition}" for one in standing])
+    return Finding(
+        kind=FindingKind.STALLED_MEMBER,
+        group=facts.group.group_id,
+        topic=only.topic if only else None,
+        partition=only.partition if only else None,
+        member_id=member_id,
+        since_ms=last.still.since_ms,
+        grade=Grade.INFERRED,
+        evidence=f"{last.still.evidence}; {lag:,} unread on all that it could read ({places}), and the other"
+        " members go on",
+        numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
+        try_this=_TRY_MEMBER,
+    )
+
+
+def _stalled_partition(facts: GroupFacts, one: Standing) -> Finding:
+    row = one.facts.row
+    newest_ms = max(partition.last_ms for partition in facts.partitions if partition.commits)
+    later_ms = newest_ms - one.facts.last_ms
+    goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
+    simple = facts.group.kind is GroupKind.SIMPLE
+    return Finding(
+        kind=FindingKind.STALLED_PARTITION,
+        group=facts.group.group_id,
+        topic=row.topic,
+        partition=row.partition,
+        member_id=row.member_id,
+        since_ms=one.still.since_ms,
+        grade=Grade.INFERRED,
+        evidence=f"{one.still.evidence}; {one.still.lag:,} unread{goes_on}",
+        numbers=one.still.numbers,
+        try_this=_TRY_SIMPLE if simple else _TRY_PARTITION,
+    )

@@ -1,0 +1,1 @@
+"""Lag in records and in time: rows, log ends, rates, expiry. Read `rows.py` first."""

@@ -1,0 +1,108 @@
+"""Which source to believe about a partition's log, and whether a committed topic is still there.
+
+Precedence, for each number by itself: the first listing given that knows it. Callers give what the user
+wrote (`--log-ends`) or a live cluster first, then the data topics' own segments, then checkpoints.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from uuid import UUID
+
+from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
+
+
+class TopicState(StrEnum):
+    """What became of the topic that an offset was committed for, as far as the sources can tell.
+
+    `RECREATED`: there is a topic of that name, but not the one that the offset was committed for.
+    `UNKNOWN`: no source knows the topic, and none claims to know them all.
+    """
+
+    EXISTS = "exists"
+    DELETED = "deleted"
+    RECREATED = "recreated"
+    UNKNOWN = "unknown"
+
+
+class LogEnds:
+    """The log starts and ends of a cluster's partitions, gathered from listings in order of precedence."""
+
+    def __init__(self, listings: Iterable[LogListing] = ()) -> None:
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._topic_ids: dict[str, TopicId] = {}
+        self._partition_complete: set[str] = set()
+        self._complete = False
+        for listing in listings:
+            self._add(listing)
+
+    def _add(self, listing: LogListing) -> None:
+        self._complete = self._complete or listing.complete
+        for log in _furthest(listing.logs):
+            known = self._logs.get((log.topic, log.partition))
+            self._logs[log.topic, log.partition] = log if known is None else _fill(known, log)
+            if self._topic_ids.get(log.topic) is None:
+                self._topic_ids[log.topic] = log.topic_id
+            if listing.complete:
+                self._partition_complete.add(log.topic)
+
+    def find(self, topic: str, partition: int) -> PartitionLog | None:
+        """What is known of a partition, None if no source named it."""
+        return self._logs.get((topic, partition))
+
+    def topic_state(self, topic: str, partition: int, committed_topic_id: TopicId = None) -> TopicState:
+        """Judge a topic that an offset was committed for.
+
+        A topic never loses partitions, so one that has become smaller is another topic of that name. Without
+        both topic ids (value version 4, Kafka 4.x) a topic made anew with as many partitions cannot be told.
+        """
+        if topic not in self._topic_ids:
+            return TopicState.DELETED if self._complete else TopicState.UNKNOWN
+        topic_id = self._topic_ids[topic]
+        if topic_id is not None and committed_topic_id is not None and topic_id != committed_topic_id:
+            return TopicState.RECREATED
+        if (topic, partition) not in self._logs and topic in self._partition_complete:
+            return TopicState.RECREATED
+        return TopicState.EXISTS
+
+    def topic_names(self) -> Mapping[UUID, str]:
+        """Topic id to name, of every topic whose id a source gave."""
+        return {
+            topic_id: topic for topic, topic_id in sorted(self._topic_ids.items()) if topic_id is not None
+        }
+
+    def sources(self) -> set[LogEndSource]:
+        """The sources that gave at least one log end."""
+        return {log.source for log in self._logs.values() if log.log_end_offset is not None}
+
+
+def _furthest(logs: Iterable[PartitionLog]) -> Iterable[PartitionLog]:
+    """One log per partition: of several replicas' folders or checkpoints, the one that got furthest."""
+    furthest: dict[tuple[str, int], PartitionLog] = {}
+    for log in logs:
+        known = furthest.get((log.topic, log.partition))
+        if known is None or _end(log) > _end(known):
+            furthest[log.topic, log.partition] = log
+    return furthest.values()
+
+
+def _end(log: PartitionLog) -> int:
+    return -1 if log.log_end_offset is None else log.log_end_offset
+
+
+def _fill(known: PartitionLog, other: PartitionLog) -> PartitionLog:
+    """`known` with what it lacks from a source of lower precedence; `source` is the one of the log end."""
+    if None not in (known.topic_id, other.topic_id) and known.topic_id != other.topic_id:
+        return known  # logs of two topics of one name
+    if known.log_end_offset is None:
+        source, log_end_offset = other.source, other.log_end_offset
+    else:
+        source, log_end_offset = known.source, known.log_end_offset
+    return PartitionLog(
+        topic=known.topic,
+        partition=known.partition,
+        source=source,
+        log_start_offset=other.log_start_offset if known.log_start_offset is None else known.log_start_offset,
+        log_end_offset=log_end_offset,
+        topic_id=other.topic_id if known.topic_id is None else known.topic_id,
+    )

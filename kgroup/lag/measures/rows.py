@@ -1,0 +1,252 @@
+"""How far each group is behind, partition by partition, as `kafka-consumer-groups --describe` computes it.
+
+A row for every partition that a group has committed or that a member owns. Lag is the log end offset less
+the committed offset, and nothing else: negative where somebody committed beyond the end, as Kafka's tool
+prints it, and unknown (None) wherever one of the two is unknown or they are of two different topics.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition, simple_group
+from kgroup.lag.measures.log_ends import LogEnds, TopicState
+from kgroup.protocol.log_listing import LogEndSource
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.topic_id import TopicId
+
+_INVALID_OFFSET = -1  # what Kafka answers for "nothing committed"; a log may hold it, too
+
+
+class Note(StrEnum):
+    """What is worth knowing about a row."""
+
+    NEVER_COMMITTED = "never-committed"
+    """A member owns the partition and the group has no offset for it."""
+    NO_MEMBERS = "no-members"
+    """Offsets of a group in which nobody is."""
+    NO_OWNER = "no-owner"
+    """The group has members, and none of them owns the partition."""
+    TWO_OWNERS = "two-owners"
+    """More than one member owns the partition; the first by member id is shown."""
+    BELOW_LOG_START = "below-log-start"
+    """What comes next is deleted already: the reader will be sent elsewhere (auto.offset.reset)."""
+    BEYOND_LOG_END = "beyond-log-end"
+    """The committed offset is past the end of the log."""
+    TOPIC_DELETED = "topic-deleted"
+    TOPIC_RECREATED = "topic-recreated"
+    """The offset was committed for an earlier topic of this name; Kafka 4.1+ no longer hands it out."""
+    PENDING_COMMIT = "pending-commit"
+    """A newer offset was committed in a transaction that is still open."""
+    TWO_COORDINATORS = "two-coordinators"
+    """Commits stand in two offsets partitions; the one with the newer commit time is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A committed offset that counts. Times are epoch ms; `leader_epoch` is None where unknown.
+
+    `expire_timestamp` is None unless the commit says when it expires, as those of old clients do.
+
+    `log_offset` is the offset of the record itself in offsets partition `offsets_partition`.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None = None
+    metadata: str = ""
+    commit_timestamp: int = -1
+    expire_timestamp: int | None = None
+    topic_id: TopicId = None
+    offsets_partition: int = -1
+    log_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRow:
+    """One partition of one group; what is unknown, or not there, is None.
+
+    Times are epoch ms; `expire_timestamp` is what the commit itself says, if it does. `log_end_source` says
+    where `log_end_offset` is from.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    current_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    log_start_offset: int | None
+    leader_epoch: int | None
+    metadata: str | None
+    commit_timestamp: int | None
+    member_id: str | None
+    group_instance_id: str | None
+    host: str | None
+    client_id: str | None
+    group_kind: GroupKind
+    group_state: GroupState
+    topic_id: TopicId
+    topic_state: TopicState
+    log_end_source: LogEndSource | None
+    notes: tuple[Note, ...]
+    expire_timestamp: int | None = None
+
+
+def commit_of(logged: LoggedEntry) -> Commit:
+    """The commit that a logged offset commit with a value is."""
+    assert isinstance(logged.entry, OffsetsEntry)
+    key, value = logged.entry.key, logged.entry.value
+    assert isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue)
+    return Commit(
+        group=key.group,
+        topic=key.topic,
+        partition=key.partition,
+        offset=value.offset,
+        leader_epoch=None if value.leader_epoch < 0 else value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp,
+        expire_timestamp=None if value.expire_timestamp < 0 else value.expire_timestamp,
+        topic_id=value.topic_id,
+        offsets_partition=logged.partition,
+        log_offset=logged.offset,
+    )
+
+
+def lag_rows(
+    groups: Mapping[str, Group],
+    commits: Iterable[Commit],
+    ends: LogEnds,
+    pending: Collection[tuple[str, str, int]] = (),
+) -> Iterator[LagRow]:
+    """The rows of all groups, sorted by group, topic, partition.
+
+    `commits` come sorted by group, so that only one group's are held at a time; `pending` are the (group,
+    topic, partition) with a newer commit in an open transaction. A group with neither commits nor owned
+    partitions has no row, and neither has a share group: it keeps its progress in another topic.
+    """
+    unvisited = sorted(groups, reverse=True)
+    for group_id, of_group in groupby(commits, key=lambda commit: commit.group):
+        while unvisited and unvisited[-1] < group_id:
+            yield from _group_rows(groups[unvisited.pop()], (), ends, pending)
+        if unvisited and unvisited[-1] == group_id:
+            unvisited.pop()
+        yield from _group_rows(groups.get(group_id) or simple_group(group_id), of_group, ends, pending)
+    while unvisited:
+        yield from _group_rows(groups[unvisited.pop()], (), ends, pending)
+
+
+def _group_rows(
+    group: Group, commits: Iterable[Commit], ends: LogEnds, pending: Collection[tuple[str, str, int]]
+) -> Iterator[LagRow]:
+    committed: dict[tuple[str, int], Commit] = {}
+    in_two: set[tuple[str, int]] = set()
+    for commit in commits:
+        place = commit.topic, commit.partition
+        known = committed.get(place)
+        if known is not None:
+            in_two.add(place)
+        if known is None or commit.commit_timestamp > known.commit_timestamp:
+            committed[place] = commit
+    owners = _owners(group, ends)
+    for topic, partition in sorted(committed.keys() | owners.keys()):
+        place = topic, partition
+        also = [Note.PENDING_COMMIT] if (group.group_id, topic, partition) in pending else []
+        also += [Note.TWO_COORDINATORS] if place in in_two else []
+        yield _row(group, place, committed.get(place), owners.get(place, ()), ends, also)
+
+
+_Owner = tuple[Member, OwnedPartition]
+
+
+def _owners(group: Group, ends: LogEnds) -> dict[tuple[str, int], list[_Owner]]:
+    """Who owns what, members in order of their ids.
+
+    What streams members own is worked out from task numbers, which may be more than a source topic has
+    partitions: only those count that a source says exist. Share groups commit nothing here.
+    """
+    owners: dict[tuple[str, int], list[_Owner]] = {}
+    if group.kind is GroupKind.SHARE:
+        return owners
+    for member in group.members:
+        for owned in member.owned:
+            if group.kind is GroupKind.STREAMS and ends.find(owned.topic, owned.partition) is None:
+                continue
+            owners.setdefault((owned.topic, owned.partition), []).append((member, owned))
+    return owners
+
+
+def _row(
+    group: Group,
+    place: tuple[str, int],
+    commit: Commit | None,
+    owners: Sequence[_Owner],
+    ends: LogEnds,
+    also: Sequence[Note],
+) -> LagRow:
+    topic, partition = place
+    log = ends.find(topic, partition)
+    start = log.log_start_offset if log else None
+    end = log.log_end_offset if log else None
+    if commit is not None and commit.offset == _INVALID_OFFSET:
+        commit = None
+    topic_id = commit.topic_id if commit else next((owned.topic_id for _, owned in owners), None)
+    state = ends.topic_state(topic, partition, topic_id)
+    current = commit.offset if commit else None
+    member = owners[0][0] if owners else None
+    return LagRow(
+        group=group.group_id,
+        topic=topic,
+        partition=partition,
+        current_offset=current,
+        log_end_offset=end,
+        lag=_lag(current, end, state),
+        log_start_offset=start,
+        leader_epoch=commit.leader_epoch if commit else None,
+        metadata=commit.metadata if commit else None,
+        commit_timestamp=commit.commit_timestamp if commit else None,
+        member_id=member.member_id if member else None,
+        group_instance_id=member.instance_id if member else None,
+        host=member.client_host if member else None,
+        client_id=member.client_id if member else None,
+        group_kind=group.kind,
+        group_state=group.state,
+        topic_id=topic_id,
+        topic_state=state,
+        log_end_source=log.source if log and end is not None else None,
+        notes=(*_notes(group, current, start, end, len(owners), state), *also),
+        expire_timestamp=commit.expire_timestamp if commit else None,
+    )
+
+
+def _lag(current: int | None, end: int | None, state: TopicState) -> int | None:
+    if current is None or end is None or state is TopicState.RECREATED:
+        return None
+    return end - current
+
+
+def _notes(
+    group: Group, current: int | None, start: int | None, end: int | None, owners: int, state: TopicState
+) -> Iterator[Note]:
+    if current is None and owners:
+        yield Note.NEVER_COMMITTED
+    if not group.members:
+        yield Note.NO_MEMBERS
+    elif not owners:
+        yield Note.NO_OWNER
+    elif owners > 1:
+        yield Note.TWO_OWNERS
+    if state is TopicState.DELETED:
+        yield Note.TOPIC_DELETED
+    elif state is TopicState.RECREATED:
+        yield Note.TOPIC_RECREATED
+    elif current is not None:
+        if start is not None and current < start:
+            yield Note.BELOW_LOG_START
+        if end is not None and current > end:
+            yield Note.BEYOND_LOG_END

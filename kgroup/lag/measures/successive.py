@@ -1,0 +1,79 @@
+"""What several looks at a cluster found, one after the other: what changes between them gives the rates."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgroup.lag.measures.rates import LagRates, lag_rates
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.measures.time_lag import LogEndTable
+from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
+
+_LOOKS: Final = 12
+"""Rates are over as many looks: a minute, at one in five seconds."""
+
+
+@dataclass(slots=True)
+class _SeenLog:
+    """The log ends of one partition."""
+
+    ends: deque[LogEnd] = field(default_factory=lambda: deque(maxlen=_LOOKS))
+    table: LogEndTable = field(default_factory=LogEndTable)
+
+
+class LagLooks:
+    """Log ends and committed offsets by the time of the look. What a look no longer finds is forgotten.
+
+    A log end that went back is of another topic of that name, so that what was seen before counts no more.
+    """
+
+    def __init__(self) -> None:
+        self._logs: dict[tuple[str, int], _SeenLog] = {}
+        self._commits: dict[tuple[str, str, int], deque[WindowCommit]] = {}
+
+    def add(self, rows: Iterable[LagRow], now_ms: int) -> None:
+        """Take the rows of a look at `now_ms` (epoch ms), which is later than the one before."""
+        logs: dict[tuple[str, int], _SeenLog] = {}
+        commits: dict[tuple[str, str, int], deque[WindowCommit]] = {}
+        for row in rows:
+            partition = row.topic, row.partition
+            if row.log_end_offset is not None and partition not in logs:
+                logs[partition] = self._with_end(
+                    partition, LogEnd(offset=row.log_end_offset, timestamp=now_ms)
+                )
+            if row.current_offset is not None:
+                place = row.group, row.topic, row.partition
+                seen = commits[place] = self._commits.get(place, deque(maxlen=_LOOKS))
+                seen.append(WindowCommit(offset=row.current_offset, timestamp=now_ms))
+        self._logs, self._commits = logs, commits
+
+    def table(self, topic: str, partition: int) -> LogEndTable:
+        """The log ends of a partition as interpolation takes them."""
+        seen = self._logs.get((topic, partition))
+        return seen.table if seen else LogEndTable()
+
+    def fields(self, row: LagRow) -> dict[str, float | int | None]:
+        """The rates of a row of the newest look, by name."""
+        return self.rates(row).fields()
+
+    def rates(self, row: LagRow) -> LagRates:
+        """The rates of a row of the newest look."""
+        seen = self._logs.get((row.topic, row.partition))
+        window = CommitWindow(
+            slots=_LOOKS,
+            commits=tuple(self._commits.get((row.group, row.topic, row.partition), ())),
+            heads=tuple(seen.ends) if seen else (),
+        )
+        if row.log_end_offset is None:
+            return LagRates(written_per_s=None, read_per_s=None, growth_per_s=None, drain_ms=None)
+        return lag_rates(window, row.log_end_offset)
+
+    def _with_end(self, partition: tuple[str, int], end: LogEnd) -> _SeenLog:
+        seen = self._logs.get(partition)
+        if seen is None or (seen.ends and seen.ends[-1].offset > end.offset):
+            seen = _SeenLog()
+        seen.ends.append(end)
+        assert end.timestamp is not None
+        seen.table.add(end.offset, end.timestamp)
+        return seen

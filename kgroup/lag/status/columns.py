@@ -1,0 +1,345 @@
+"""The lag rules over columns: millions of windows at once, the same statuses and rules as one by one.
+
+For histories and Spark. The numbers of the verdicts are made by `numbers.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Final, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgroup.lag.status.burrow_rules import BurrowRules
+from kgroup.lag.status.model import PartitionStatus, Rule
+from kgroup.lag.status.rules import COMMITS_BEHIND, SHORTEST_MS, KgroupRules, LagRules
+
+Int64s = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FURTHEST: Final = 1 << 58
+"""No real offset or time (epoch ms) is beyond it, or below its negative; what is has no place in columns."""
+UNKNOWN: Final = -1
+"""What an array holds where a value is not known."""
+STATUSES: Final = tuple(PartitionStatus)
+RULES: Final = tuple(Rule)
+
+_WINDOWS_AT_ONCE: Final = 1 << 13  # what a pass works on stays in the processor's cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitColumns:
+    """Commits, those of a key one after the other in the order of the offsets topic.
+
+    `lags` are what was unread at the time of the commit, UNKNOWN where no log end was known.
+    """
+
+    offsets: Int64s
+    timestamps: Int64s
+    lags: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowColumns:
+    """Windows over commits: each ends before its place in `stops` and holds `counts` of them, of `slots`.
+
+    `unread_since_ms` and `unread_by_ms` are those of `CommitWindow`, UNKNOWN where they are None. Of its
+    `heads` there is `caught_up_ms`, the time of the last one that is not beyond the last commit; of those
+    behind it the earliest time belongs into `unread_by_ms`. `proofs` are the places in RULES of its `proof`,
+    UNKNOWN where it is None; None if no window has one.
+    """
+
+    commits: CommitColumns
+    slots: int
+    stops: Int64s
+    counts: Int64s
+    unread_since_ms: Int64s
+    unread_by_ms: Int64s
+    caught_up_ms: Int64s
+    proofs: NDArray[np.int8] | None = None
+
+    def at(self, rows: Int64s) -> "WindowColumns":
+        """Some of the windows."""
+        return WindowColumns(
+            commits=self.commits,
+            slots=self.slots,
+            stops=self.stops[rows],
+            counts=self.counts[rows],
+            unread_since_ms=self.unread_since_ms[rows],
+            unread_by_ms=self.unread_by_ms[rows],
+            caught_up_ms=self.caught_up_ms[rows],
+            proofs=None if self.proofs is None else self.proofs[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictColumns:
+    """Of each window the place of its status in STATUSES and of its rule in RULES, and its lag in records."""
+
+    statuses: NDArray[np.int8]
+    rules: NDArray[np.int8]
+    lags: Int64s
+
+
+def every_commit(commits: CommitColumns, begins: Flags, slots: int) -> WindowColumns:
+    """The window that each commit ends; `begins` is True at the first commit of each key."""
+    place = np.arange(1, len(begins) + 1, dtype=np.int64)
+    start = np.maximum.accumulate(np.where(begins, place - 1, 0))
+    unknown = np.full(len(begins), UNKNOWN, np.int64)
+    return WindowColumns(
+        commits=commits,
+        slots=slots,
+        stops=place,
+        counts=np.minimum(place - start, slots),
+        unread_since_ms=unknown,
+        unread_by_ms=unknown,
+        caught_up_ms=unknown,
+    )
+
+
+def judge_columns(
+    windows: WindowColumns, end_offsets: Int64s, now_ms: Int64s | int, rules: LagRules
+) -> VerdictColumns:
+    """Judge each window by its partition's log end, at its own time or all at the same (epoch ms)."""
+    count = len(windows.stops)
+    statuses, names = np.empty(count, np.int8), np.empty(count, np.int8)
+    lags = np.empty(count, np.int64)
+    times = np.broadcast_to(np.asarray(now_ms, np.int64), (count,))
+    for start in range(0, count, _WINDOWS_AT_ONCE):
+        part = slice(start, min(start + _WINDOWS_AT_ONCE, count))
+        seen = look(windows, part, end_offsets[part], rules.allowed_lag)
+        lags[part] = seen.lag
+        match rules:
+            case KgroupRules():
+                cases = _kgroup_cases(seen, windows, part, times[part], rules)
+            case BurrowRules():
+                cases = _burrow_cases(seen, windows, part, times[part], rules)
+            case _:
+                assert_never(rules)
+        _decide(cases, statuses[part], names[part])
+    return VerdictColumns(statuses, names, lags)
+
+
+_Case = tuple[Flags, PartitionStatus, Rule]
+
+
+def _decide(cases: Iterator[_Case], statuses: NDArray[np.int8], rules: NDArray[np.int8]) -> None:
+    """The first case that holds decides."""
+    open_ = np.ones(len(statuses), np.bool_)
+    for holds, status, rule in cases:
+        decided = open_ & holds
+        statuses[decided] = STATUSES.index(status)
+        rules[decided] = RULES.index(rule)
+        open_ &= ~decided
+    assert not open_.any(), "the last case holds always"
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one look over the commits of each window tells, from the oldest to the newest.
+
+    `places`, where the commits are in their columns, `times`, `offsets` and `each_lag` go from slot to slot;
+    a window that is not full begins with its first commit several times.
+    """
+
+    count: Int64s
+    lag: Int64s
+    first_ms: Int64s
+    last_ms: Int64s
+    first_lag: Int64s
+    last_lag: Int64s
+    spread_ms: Int64s
+    is_stalled: Flags
+    places: Sequence[Int64s]
+    times: Sequence[Int64s]
+    offsets: Sequence[Int64s]
+    each_lag: Sequence[Int64s]
+    highest: Int64s
+    ends: Int64s
+    lags: "_SeenLags"
+
+
+@dataclass(slots=True)
+class _SeenLags:
+    was_within: Flags
+    fell: Flags
+    known: Int64s
+    kept: Flags
+
+
+def look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -> Seen:
+    """Look at some of the windows, whose logs end at `ends`."""
+    stops, count = windows.stops[part], windows.counts[part]
+    columns = windows.commits if len(windows.commits.offsets) else _NO_COMMITS
+    # A window that is not full is filled up with its first commit, which changes nothing but their number.
+    first = np.minimum(stops - count, len(columns.offsets) - 1)
+    slots = [np.maximum(stops - back, first) for back in range(int(count.max(initial=0)), 0, -1)] or [first]
+    times, offsets, lags = (
+        [column.take(slot) for slot in slots]
+        for column in (columns.timestamps, columns.offsets, columns.lags)
+    )
+    highest, lowest = reduce(np.maximum, offsets), reduce(np.minimum, offsets)
+    return Seen(
+        count=count,
+        lag=np.where(count == 0, 0, np.maximum(ends - offsets[-1], 0)),
+        first_ms=times[0],
+        last_ms=times[-1],
+        first_lag=lags[0],
+        last_lag=lags[-1],
+        spread_ms=reduce(np.maximum, times) - reduce(np.minimum, times),
+        is_stalled=highest == lowest,
+        places=slots,
+        times=times,
+        offsets=offsets,
+        each_lag=lags,
+        highest=highest,
+        ends=ends,
+        lags=_look_at_lags(lags, len(slots) - count, allowed_lag),
+    )
+
+
+def completeness(seen: Seen, slots: int) -> NDArray[np.float32]:
+    """The share of slots that hold a commit, in 32 bits; as with Burrow, the last slot always counts."""
+    share: NDArray[np.float32] = (np.maximum(seen.count, 1) / max(slots, 1)).astype(np.float32)
+    return share
+
+
+def _below_peak(seen: Seen) -> Flags:
+    """Whether the last commit that is not beyond the log's end is below the highest of those."""
+    if not (seen.highest > seen.ends).any():
+        return seen.offsets[-1] < seen.highest
+    peak, last = np.full(len(seen.ends), _LEAST), np.full(len(seen.ends), _LEAST)
+    for offset in seen.offsets:
+        last = np.where(offset <= seen.ends, offset, last)
+        peak = np.maximum(peak, last)
+    return last < peak
+
+
+def _unrecovered(offsets: Sequence[Int64s]) -> Flags:
+    """Whether after the first step back no commit reached the offset before it."""
+    fell = np.zeros(len(offsets[0]), np.bool_)
+    if all(bool((after >= before).all()) for before, after in pairwise(offsets)):
+        return fell
+    recovered, before_fall = np.zeros_like(fell), np.full(len(fell), _LEAST)
+    for before, after in pairwise(offsets):
+        before_fall = np.where(~fell & (after < before), before, before_fall)
+        fell |= after < before
+        recovered |= fell & (after >= before_fall)
+    return fell & ~recovered
+
+
+def _look_at_lags(lags: Sequence[Int64s], filled_up: Int64s, allowed_lag: int) -> _SeenLags:
+    lowest, highest = reduce(np.minimum, lags), reduce(np.maximum, lags)
+    if (lowest >= 0).all():
+        fell = np.logical_or.reduce([after < before for before, after in pairwise(lags)] or [lowest < 0])
+        return _SeenLags(lowest <= allowed_lag, fell, len(lags) - filled_up, lags[0] == lags[-1])
+    size = len(filled_up)
+    was_within, fell = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    number, first, last = np.zeros(size, np.int64), np.full(size, UNKNOWN), np.full(size, UNKNOWN)
+    if (highest < 0).all():
+        return _SeenLags(was_within, fell, number, first == last)
+    for lag in lags:
+        known = lag >= 0
+        was_within |= known & (lag <= allowed_lag)
+        fell |= known & (lag < last)
+        first = np.where(first < 0, lag, first)
+        last = np.where(known, lag, last)
+        number += known
+    number -= np.where(lags[0] >= 0, filled_up, 0)
+    return _SeenLags(was_within, fell, number, first == last)
+
+
+_NO_COMMITS: Final = CommitColumns(
+    offsets=np.zeros(1, np.int64), timestamps=np.zeros(1, np.int64), lags=np.full(1, UNKNOWN)
+)
+_LEAST: Final = np.iinfo(np.int64).min
+
+
+def _kgroup_cases(
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
+) -> Iterator[_Case]:
+    status, allowed = PartitionStatus, rules.allowed_lag
+    always = np.ones(len(now_ms), np.bool_)
+    caught_up_ms, unread_by_ms = arrival(seen, windows, part, now_ms)
+    limit_ms = np.maximum(rules.patience_ms, seen.spread_ms)
+    yield seen.count == 0, status.UNKNOWN, Rule.NO_COMMITS
+    yield seen.lag <= allowed, status.OK, Rule.WITHIN_ALLOWED
+    yield now_ms - np.maximum(seen.last_ms, unread_by_ms) > limit_ms, status.STOP, Rule.STOPPED
+    yield from _proven(windows, part, status.STOP, Rule.RHYTHM_BROKEN)
+    yield _below_peak(seen), status.REWIND, Rule.REWOUND
+    yield now_ms - np.maximum(seen.last_ms, caught_up_ms) > limit_ms, status.UNKNOWN, Rule.PERHAPS_STOPPED
+    yield from _proven(windows, part, status.WARN, Rule.LAG_GREW)
+    for rule in (Rule.READER_STANDS_STILL, Rule.READ_IN_TURN, Rule.NO_MEMBERS):
+        yield from _proven(windows, part, status.UNKNOWN, rule)
+    yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
+    long_enough = (seen.count == windows.slots) | (seen.spread_ms >= rules.patience_ms)
+    stalls = seen.is_stalled & (seen.count > 1) & long_enough
+    if stalls.any():
+        had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
+        yield stalls & had_unread, status.STALL, Rule.STALLED
+        yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
+    yield seen.lags.fell, status.OK, Rule.LAG_FELL
+    without_trend = seen.lags.known < 2
+    if without_trend.any():
+        few = seen.lag * (seen.count - 1) < COMMITS_BEHIND * (seen.offsets[-1] - seen.offsets[0])
+        yield without_trend & few, status.OK, Rule.FEW_UNREAD
+        yield without_trend, status.UNKNOWN, Rule.LAG_TREND_UNKNOWN
+    yield seen.lags.kept, status.OK, Rule.LAG_KEPT
+    yield always, status.WARN, Rule.LAG_NEVER_FELL
+
+
+def _proven(windows: WindowColumns, part: slice, status: PartitionStatus, rule: Rule) -> Iterator[_Case]:
+    if windows.proofs is not None:
+        yield windows.proofs[part] == RULES.index(rule), status, rule
+
+
+def arrival(seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
+    """When the first unread record was not there yet, and when it was there, as closely as is known."""
+    since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
+    caught_up = windows.caught_up_ms[part]
+    had_lag = seen.last_lag > 0
+    not_before = np.where((caught_up >= 0) & ~had_lag, np.maximum(caught_up, seen.last_ms), seen.last_ms)
+    not_later = np.where(by >= 0, np.minimum(by, now_ms), now_ms)
+    not_later = np.where(caught_up >= 0, np.maximum(not_later, not_before), not_later)
+    caught_up_ms = np.where(since >= 0, since, not_before)
+    unread_by_ms = np.where(since >= 0, since, np.where(had_lag, seen.last_ms, not_later))
+    return caught_up_ms, unread_by_ms
+
+
+def _had_unread(
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
+) -> tuple[Flags, Flags]:
+    """Where there was something to read for as long as commits stand still, and where that is unknown."""
+    since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
+    by_since, by_proof = (
+        (known >= 0) & ((known <= seen.first_ms) | (now_ms - known > rules.patience_ms))
+        for known in (since, by)
+    )
+    by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
+    waited: Flags = np.where(since >= 0, by_since, by_lag)
+    waiting_ms = np.where(since >= 0, since, np.where(by_proof, by, seen.first_ms))
+    for_long = seen.last_ms - np.maximum(seen.first_ms, waiting_ms) >= SHORTEST_MS
+    open_ = (since < 0) & ~by_proof & (seen.first_lag < 0)
+    return waited & for_long, open_ | (waited & ~for_long)
+
+
+def _burrow_cases(
+    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: BurrowRules
+) -> Iterator[_Case]:
+    status = PartitionStatus
+    always = np.ones(len(now_ms), np.bool_)
+    complete = completeness(seen, windows.slots)
+    span_ms = seen.last_ms - seen.first_ms
+    yield seen.count == 0, status.OK, Rule.NO_COMMITS
+    yield complete < np.float32(rules.minimum_complete), status.OK, Rule.INCOMPLETE_WINDOW
+    yield seen.lag <= rules.allowed_lag, status.OK, Rule.WITHIN_ALLOWED
+    was_caught_up = windows.caught_up_ms[part] >= 0
+    is_silent = now_ms // 1000 * 1000 - seen.last_ms > span_ms
+    yield is_silent & ~was_caught_up, status.STOP, Rule.STOPPED
+    yield _unrecovered(seen.offsets), status.REWIND, Rule.REWOUND
+    yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
+    yield seen.is_stalled, status.STALL, Rule.STALLED
+    yield seen.lags.fell, status.OK, Rule.LAG_FELL
+    yield always, status.WARN, Rule.LAG_NEVER_FELL

@@ -1,0 +1,135 @@
+"""Segments of the offsets topic -> what their records say: the plain path's last step."""
+
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final, NamedTuple, Protocol
+
+from kgroup.log.files.log_dir import SegmentFile
+from kgroup.log.files.segment import read_records, read_segment, read_stream
+from kgroup.log.files.sources import STDIN
+from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+
+# KIP-98: a control record's key is version and type, the value of the end of a transaction version and epoch.
+_CONTROL_KEY: Final = struct.Struct(">hh")
+_CONTROL_VALUE: Final = struct.Struct(">hi")
+_ABORT: Final = 0
+_COMMIT: Final = 1
+
+
+class ReadRecord(NamedTuple):
+    """A record with all that is known of it: its file, its batch, its bytes, what they say.
+
+    `record` and `entry` are None for a batch without records: the cleaner keeps it for its producer's state.
+    """
+
+    segment: SegmentFile
+    batch: Batch
+    record: LogRecord | None
+    entry: OffsetsEntry | Undecodable | TransactionMarker | None
+
+
+class Selection(Protocol):
+    """Leaves out what nobody asked for, before time is spent on it."""
+
+    def wants_batch(self, batch: Batch) -> bool:
+        """Whether to look into the batch at all; asked of every batch in the order of the log."""
+
+    def choose(self, batch: Batch, records: list[LogRecord]) -> list[LogRecord]:
+        """Those of the batch's records that are to be decoded."""
+
+
+def read_entries(
+    sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None
+) -> Iterator[LoggedEntry | Damage]:
+    """The entries of all segments in the order given, and the damage between them.
+
+    Raises SourceError if a file cannot be read.
+    """
+    for item in read_decoded(sources, stdin=stdin):
+        if isinstance(item, Damage):
+            yield item
+        elif item.record is not None and item.entry is not None:
+            yield to_logged_entry(item.segment.partition, item.batch, item.record, item.entry)
+
+
+def read_decoded(
+    sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None, selection: Selection | None = None
+) -> Iterator[ReadRecord | Damage]:
+    """The same with each record's file, batch and bytes, and with empty batches.
+
+    `stdin` is read for the source "-", by default the process's. Without `selection` all records come.
+    """
+    for segment in sources:
+        if segment.path == STDIN:
+            items = read_stream(stdin or sys.stdin.buffer, STDIN)
+        else:
+            items = read_segment(segment.path)
+        if selection is not None:
+            items = _wanted_batches(items, selection)
+        for item in read_records(items, segment.path):
+            if isinstance(item, Damage):
+                yield item
+                continue
+            batch, records = item
+            if not records:
+                yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
+            for record in records if selection is None else selection.choose(batch, records):
+                yield ReadRecord(segment, batch, record, decode_record(batch, record))
+
+
+def _wanted_batches(items: Iterator[Batch | Damage], selection: Selection) -> Iterator[Batch | Damage]:
+    return (item for item in items if isinstance(item, Damage) or selection.wants_batch(item))
+
+
+def decode_record(batch: Batch, record: LogRecord) -> OffsetsEntry | Undecodable | TransactionMarker:
+    """What a record of the offsets topic says: a transaction's end in a control batch, else an entry."""
+    if batch.control:
+        return decode_marker(batch, record)
+    return decode_entry(record.key, record.value)
+
+
+def decode_marker(batch: Batch, record: LogRecord) -> TransactionMarker | Undecodable:
+    """The marker in a control batch. Control records of other types and of no known type are Undecodable."""
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _CONTROL_KEY.size or len(value) < _CONTROL_VALUE.size:
+        return _undecodable(record, "control record that is too short")
+    _, kind = _CONTROL_KEY.unpack_from(key)
+    if kind not in (_ABORT, _COMMIT):
+        return _undecodable(record, f"control record of type {kind}, which ends no transaction")
+    _, coordinator_epoch = _CONTROL_VALUE.unpack_from(value)
+    return TransactionMarker(
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        committed=kind == _COMMIT,
+        coordinator_epoch=coordinator_epoch,
+    )
+
+
+def to_logged_entry(
+    partition: int, batch: Batch, record: LogRecord, entry: OffsetsEntry | Undecodable | TransactionMarker
+) -> LoggedEntry:
+    """The entry with its place in the log of offsets partition `partition`."""
+    return LoggedEntry(
+        partition=partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
+        leader_epoch=batch.leader_epoch if batch.leader_epoch >= 0 else None,
+        producer_id=batch.producer_id if batch.transactional else None,
+        entry=entry,
+    )
+
+
+def _undecodable(record: LogRecord, why: str) -> Undecodable:
+    def version(field: bytes | None) -> int | None:
+        return None if field is None or len(field) < 2 else int.from_bytes(field[:2], "big", signed=True)
+
+    return Undecodable(
+        key=record.key,
+        value=record.value,
+        key_version=version(record.key),
+        value_version=version(record.value),
+        why=why,
+    )

@@ -1,0 +1,99 @@
+"""One `.log` file, or a stream of one: its batches in order, and where it is damaged.
+
+Memory stays bounded whatever the file holds: a read of a megabyte, or one batch of at most
+`log.format.any_format.MAX_BATCH_BYTES`.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kgroup.errors import DecodeError, SourceError
+from kgroup.log.files.resync import OVERLAP_BYTES, BatchSearch
+from kgroup.log.format.any_format import batch_at
+from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.log.format.read_window import READ_BYTES, SegmentWindow
+
+
+def read_segment(
+    path: Path | str, *, start: int = 0, end: int | None = None, read_bytes: int = READ_BYTES
+) -> Iterator[Batch | Damage]:
+    """The batches that begin at byte positions from `start` up to `end`, and the damage between them.
+
+    `start` must be where a batch begins. Every healthy batch comes out, also those behind damage: the
+    scan goes on at the next bytes that are a whole batch with the right CRC. A batch is healthy here if its
+    CRC holds and its header can be true; whether its payload decodes is known only when `records()` is
+    called (`read_records` does). Whoever wants only the first few says how many `read_bytes` to read at a
+    time. Raises SourceError if the file cannot be opened or read.
+    """
+    name = str(path)
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                yield from read_stream(file, name)
+                return
+            if status.st_size == 0 and not Path(path).with_suffix(".index").exists():
+                # A broker's empty segment always has its index beside it, so this one was emptied since.
+                yield Damage(segment=name, position=0, size=0, why="the file is empty")
+            if start:
+                file.seek(start)
+            yield from _read(SegmentWindow(file, start, status.st_size, read_bytes), name, end)
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror or error}") from error
+
+
+def read_stream(stream: BinaryIO, name: str) -> Iterator[Batch | Damage]:
+    """The same for bytes that can be read only once, from the start of a segment: standard input, a pipe."""
+    try:
+        yield from _read(SegmentWindow(stream, 0, None), name, None)
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror or error}") from error
+
+
+def read_records(
+    items: Iterator[Batch | Damage], segment: str
+) -> Iterator[tuple[Batch, list[LogRecord]] | Damage]:
+    """Decode the records of every batch; one whose payload is not what its header says becomes Damage."""
+    for item in items:
+        if isinstance(item, Damage):
+            yield item
+            continue
+        try:
+            records = item.records()
+        except DecodeError as error:
+            yield Damage(segment=segment, position=item.position, size=item.size, why=_reason(error))
+            continue
+        yield item, records
+
+
+def _read(window: SegmentWindow, segment: str, end: int | None) -> Iterator[Batch | Damage]:
+    position = window.floor
+    search = BatchSearch(window, end)
+    newest_offset = -1
+    after_batch = False
+    while (end is None or position < end) and window.take(position, 1):
+        window.floor = max(window.floor, position - OVERLAP_BYTES)
+        try:
+            batch = batch_at(window, position)
+        except DecodeError as error:
+            passed = search.pass_damage(position, _reason(error), after_batch=after_batch)
+            yield Damage(segment=segment, position=passed.position, size=passed.size, why=passed.why)
+            position = passed.position + passed.size
+            after_batch = False
+            if passed.batch is None:
+                continue
+            batch = passed.batch
+        if batch.base_offset <= newest_offset:
+            why = f"offsets go back: {batch.base_offset} after {newest_offset}"
+            yield Damage(segment=segment, position=position, size=0, why=why)
+        newest_offset = batch.last_offset
+        position += batch.size
+        after_batch = True
+        yield batch
+
+
+def _reason(error: DecodeError) -> str:
+    return f"{error.field}: {error.why}"

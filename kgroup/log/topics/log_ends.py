@@ -1,0 +1,127 @@
+"""Where the logs of data topics begin and end, from what a broker keeps in its log directories.
+
+Two listings, in order of precedence:
+
+1. The partition folders' own segments: log end offset of this replica, log start as the first segment's base
+   offset or, if later, as `log-start-offset-checkpoint` says.
+2. `replication-offset-checkpoint`: the high watermark when the broker wrote it down last (every 5 s, and when
+   it stops). This is what consumers and Kafka's tools see as log end, but it may be older than the segments.
+
+Topic ids are from `partition.metadata` (Kafka 2.8 on).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+from kgroup.errors import SourceError
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirEnds:
+    """What log directories say of log ends: `segments` before `checkpoints`."""
+
+    segments: LogListing
+    checkpoints: LogListing
+
+
+class LogDirEndsReader:
+    """Reads topic ids and log ends out of log directories.
+
+    What is damaged stays unknown, and is in `problems` once it has been met: a line each, with the place.
+    """
+
+    def __init__(self, log_dirs: Iterable[LogDir]) -> None:
+        self.problems: list[str] = []
+        self._folders: list[tuple[LogDir, list[PartitionFolder]]] = [
+            (log_dir, [folder for folder in log_dir.partitions if folder.topic and folder.retired is None])
+            for log_dir in log_dirs
+        ]
+        self._topic_ids = [self._read_topic_ids(folders) for _, folders in self._folders]
+
+    def topic_names(self) -> dict[UUID, str]:
+        """Topic id to name, of every topic that has a folder with its id."""
+        return {
+            topic_id: topic
+            for topic_ids in self._topic_ids
+            for topic, topic_id in sorted(topic_ids.items())
+            if topic_id is not None
+        }
+
+    def read(self, topics: Collection[str]) -> LogDirEnds:
+        """The log ends of all partitions; segments are opened for `topics` only."""
+        segments: list[PartitionLog] = []
+        checkpoints: list[PartitionLog] = []
+        for (log_dir, folders), topic_ids in zip(self._folders, self._topic_ids, strict=True):
+            checkpoints += self._checkpointed(log_dir, topic_ids)
+            segments += (self._log_of(folder, topic_ids, folder.topic in topics) for folder in folders)
+        return LogDirEnds(
+            segments=LogListing(logs=tuple(segments)),
+            checkpoints=LogListing(logs=tuple(checkpoints), complete=_lists_every_partition(checkpoints)),
+        )
+
+    def _checkpointed(self, log_dir: LogDir, topic_ids: Mapping[str, TopicId]) -> Iterator[PartitionLog]:
+        log_starts = self._ask(log_dir.log_starts) or {}
+        for (topic, partition), high_watermark in (self._ask(log_dir.high_watermarks) or {}).items():
+            yield PartitionLog(
+                topic=topic,
+                partition=partition,
+                source=LogEndSource.CHECKPOINT,
+                log_start_offset=log_starts.get((topic, partition)),
+                log_end_offset=high_watermark,
+                topic_id=topic_ids.get(topic),
+            )
+
+    def _log_of(
+        self, folder: PartitionFolder, topic_ids: Mapping[str, TopicId], wanted: bool
+    ) -> PartitionLog:
+        assert folder.topic is not None
+        return PartitionLog(
+            topic=folder.topic,
+            partition=folder.partition,
+            source=LogEndSource.SEGMENTS,
+            log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
+            log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
+            topic_id=topic_ids.get(folder.topic),
+        )
+
+    def _read_topic_ids(self, folders: Sequence[PartitionFolder]) -> dict[str, TopicId]:
+        """The id of each topic, from the first of its folders that has one."""
+        topic_ids: dict[str, TopicId] = {}
+        for folder in folders:
+            if folder.topic is not None and topic_ids.get(folder.topic) is None:
+                topic_ids[folder.topic] = self._ask(partial(_topic_id, folder))
+        return topic_ids
+
+    def _ask(self, question: Callable[[], _Answer]) -> _Answer | None:
+        try:
+            return question()
+        except SourceError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return None
+
+
+def _topic_id(folder: PartitionFolder) -> TopicId:
+    return folder.topic_id
+
+
+def _lists_every_partition(logs: Sequence[PartitionLog]) -> bool:
+    """Whether these are the log directories of brokers that hold everything, so that what is absent is gone.
+
+    No file says so. It is inferred from every topic's partitions being there from 0 on without a gap, the
+    offsets topic's among them: a broker that shares a cluster's partitions with others has gaps.
+    """
+    partitions: dict[str, set[int]] = {}
+    for log in logs:
+        partitions.setdefault(log.topic, set()).add(log.partition)
+    return OFFSETS_TOPIC in partitions and all(
+        max(listed) == len(listed) - 1 for listed in partitions.values()
+    )

@@ -1,0 +1,42 @@
+"""Where the logs of data topics that lie beside the offsets topic ended when each of many windows did."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgroup.log.files.log_dir import LogDir
+from kgroup.log.topics.topic_logs import DataLogs
+
+UNKNOWN: Final = -1
+_KEPT_BYTES: Final = 64 << 20
+
+
+class PastEnds(NamedTuple):
+    """Of one topic partition: the log end at each time, and that of now; UNKNOWN where it is not known."""
+
+    at: NDArray[np.int64]
+    now: int
+
+
+class PastEndsInLogs:
+    """Log ends at rising times (epoch ms), found when they are asked for; 64 MB of them are kept."""
+
+    def __init__(self, log_dirs: Iterable[LogDir], times_ms: Sequence[int]) -> None:
+        self._logs = DataLogs(log_dirs)
+        self._times_ms = times_ms
+        self._unknown = PastEnds(np.full(len(times_ms), UNKNOWN), UNKNOWN)
+        self._found = lru_cache(_KEPT_BYTES // (8 * len(times_ms) + 500) + 1)(self._find)
+
+    def __call__(self, topic: str, partition: int) -> PastEnds:
+        """Those of one topic partition. Raises SourceError if a file cannot be read."""
+        return self._found(topic, partition)
+
+    def _find(self, topic: str, partition: int) -> PastEnds:
+        now = self._logs.end(topic, partition)
+        if now is None:
+            return self._unknown
+        ends = self._logs.ends_at(topic, partition, self._times_ms)
+        return PastEnds(np.array([UNKNOWN if end is None else end for end in ends]), now)

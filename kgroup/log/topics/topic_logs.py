@@ -1,0 +1,80 @@
+"""The logs of data topics that lie beside the offsets topic: what a group has not read, and past log ends."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from kgroup.log.files.log_dir import LogDir, PartitionFolder
+from kgroup.log.topics.end_at import log_end_at, log_ends_at
+from kgroup.log.topics.log_end_history import log_end_history
+from kgroup.log.topics.unread import first_unread
+from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
+from kgroup.protocol.log_listing import FirstUnread, LogEndAt
+
+_UNREAD_KEPT: Final = 100_000
+_HISTORIES_KEPT: Final = 4096
+
+
+class DataLogs:
+    """The partition folders of log directories by topic and partition; of replicas, the longest.
+
+    Answers are kept, as many groups ask about the same partition, and often about the same place. Every
+    question raises SourceError if a file cannot be read.
+    """
+
+    def __init__(self, log_dirs: Iterable[LogDir]) -> None:
+        self._replicas: dict[tuple[str, int], list[PartitionFolder]] = {}
+        for log_dir in log_dirs:
+            for folder in log_dir.partitions:
+                if folder.topic is not None and folder.retired is None and folder.segments:
+                    self._replicas.setdefault((folder.topic, folder.partition), []).append(folder)
+        self._furthest: dict[tuple[str, int], tuple[int, PartitionFolder]] = {}
+        self._parts = lru_cache(_UNREAD_KEPT)(self._find_parts)
+        self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
+        self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
+
+    def end(self, topic: str, partition: int) -> int | None:
+        """The offset at which the partition's log ends here; None if it is not here."""
+        found = self._find(topic, partition)
+        return found[0] if found else None
+
+    def first_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
+        """The first data record at or after `offset`; None if there is none here."""
+        return self._unread(topic, partition, offset)
+
+    def history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
+        """Past log ends, as `log_end_history` has them; none if the log is not here."""
+        return self._histories(topic, partition, points_max)
+
+    def end_at(self, topic: str, partition: int, time_ms: int) -> int | None:
+        """Where the log ended at a time, as `log_end_at` has it; None if the log is not here."""
+        found = self._find(topic, partition)
+        return log_end_at(found[1], time_ms) if found else None
+
+    def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
+        """The same for many times, which must rise."""
+        found = self._find(topic, partition)
+        return log_ends_at(found[1], times_ms, end_now=found[0]) if found else [None] * len(times_ms)
+
+    def parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
+        """What the offsets from `offset` on are made of; None if the log is not here."""
+        return self._parts(topic, partition, offset)
+
+    def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
+        found = self._find(topic, partition)
+        return first_unread(found[1], offset) if found else None
+
+    def _find_parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
+        found = self._find(topic, partition)
+        return unread_parts(found[1], offset) if found else None
+
+    def _find_history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
+        found = self._find(topic, partition)
+        return log_end_history(found[1], points_max) if found else ()
+
+    def _find(self, topic: str, partition: int) -> tuple[int, PartitionFolder] | None:
+        place = topic, partition
+        if place not in self._furthest and place in self._replicas:
+            ended = [(folder.log_end_offset() or 0, folder) for folder in self._replicas[place]]
+            self._furthest[place] = max(ended, key=lambda found: found[0])
+        return self._furthest.get(place)

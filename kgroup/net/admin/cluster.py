@@ -1,0 +1,365 @@
+"""A live cluster: its brokers, topics, groups and log ends, asked through kafka-python.
+
+What kafka-python answers becomes kgroup's values here, and every failure a SourceError naming the cluster.
+"""
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import UUID
+
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+
+from kgroup.errors import SourceError
+from kgroup.net.connect.first_contact import CONNECT_TIMEOUT_MS, require_broker
+from kgroup.net.connect.properties import ConnectionOptions, client_config, parse_servers
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
+from kgroup.protocol.topic_id import TopicId
+
+_KAFKA_LOGGER: Final = logging.getLogger("kafka")
+_TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
+_CLASS_NAME: Final = re.compile(r"^(?:(?:\[Error \d+\] )?[A-Z]\w+(?:Error|Version): )+")
+_EARLIEST: Final = -2
+_LATEST: Final = -1
+_NO_LEADER: Final = -1
+_ZERO_UUID: Final = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A node of the cluster as it makes itself known to clients."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """`leaders`: partition -> node id, None while a partition has no leader."""
+
+    name: str
+    topic_id: TopicId
+    leaders: Mapping[int, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """The answer to FindCoordinator for one group: a broker, or why there is none (Kafka's error name)."""
+
+    group: str
+    node_id: int | None
+    host: str | None
+    port: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicState:
+    """What the coordinator of a classic group says of it now; `state` as DescribeGroups spells it."""
+
+    state: str
+    members: int
+
+
+class Cluster:
+    """A connection to a cluster, to be used in a `with` block.
+
+    Opening it raises SourceError if no bootstrap server answers within the time limit, with the reason that
+    the last one gave, and InputError for properties that make no sense. So do all its questions.
+    """
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self.name = options.bootstrap_servers
+        self._servers = parse_servers(options.bootstrap_servers)
+        self._config = client_config(options.read_properties())
+        self._admin: Any = None
+        self._problems = _LoggedProblems()
+
+    def __enter__(self) -> Self:
+        require_broker(self._servers, self._config)
+        timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
+        settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
+        servers = [f"{host}:{port}" for host, port in self._servers]
+        self._problems.listen()
+        try:
+            self._admin = KafkaAdminClient(
+                bootstrap_servers=servers, bootstrap_timeout_ms=timeout_ms, **settings
+            )
+        except (kafka_errors.KafkaError, ValueError, ImportError) as error:
+            self._problems.stop_listening()
+            raise self._failure(self._problems.first or error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._admin.close()
+        self._problems.stop_listening()
+
+    def brokers(self) -> dict[int, Broker]:
+        """Every broker by node id."""
+        answer = self._ask(_metadata_request([]))
+        return {
+            broker.node_id: Broker(
+                node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
+            )
+            for broker in answer.brokers
+        }
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, Topic]:
+        """These topics, or all of them; ones that do not exist, or may not be seen, are left out."""
+        answer = self._ask(_metadata_request(names))
+        return {topic.name: _topic(topic) for topic in answer.topics if topic.error_code == 0}
+
+    def find_coordinators(self, groups: Sequence[str]) -> list[Coordinator]:
+        """Ask which broker coordinates each group; answers in the order given.
+
+        One request for all from Kafka 3.0 on (KIP-699), one each before. A cluster that never had a group
+        makes its offsets topic on this question, and answers COORDINATOR_NOT_AVAILABLE meanwhile.
+        """
+        if not groups:
+            return []
+        try:
+            answer = self._ask(
+                FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
+            )
+        except _UnsupportedError:
+            return [
+                _coordinator(group, self._ask(FindCoordinatorRequest(key=group, key_type=0, max_version=3)))
+                for group in groups
+            ]
+        by_group = {coordinator.key: coordinator for coordinator in answer.coordinators}
+        return [_coordinator(group, by_group[group]) for group in groups]
+
+    def group_ids(self) -> list[str]:
+        """Every group that this client may see, of all kinds, sorted."""
+        groups: set[str] = set()
+        for node_id in self.brokers():
+            answer = self._ask(ListGroupsRequest(), node_id)
+            self._raise_for(answer.error_code, f"list groups of broker {node_id}")
+            groups.update(group.group_id for group in answer.groups)
+        return sorted(groups)
+
+    def classic_state(self, group: str) -> ClassicState | None:
+        """The state of a classic group, also one that no log has; None if there is no classic group so named.
+
+        Raises SourceError where no coordinator answers for it.
+        """
+        (coordinator,) = self.find_coordinators([group])
+        if coordinator.node_id is None:
+            raise SourceError(f"{self.name}: no coordinator for group {group!r}: {coordinator.error}")
+        (described,) = self._ask(DescribeGroupsRequest(groups=[group]), coordinator.node_id).groups
+        # Brokers before 4.1 call a group Dead that they do not know, later ones have an error for it.
+        if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND or described.group_state == "Dead":
+            return None
+        self._raise_for(described.error_code, f"describe group {group!r}")
+        return ClassicState(state=described.group_state, members=len(described.members))
+
+    def log_listing(self, names: Collection[str] | None = None) -> LogListing:
+        """Log starts and high watermarks of these topics, or of all; `complete` when it is all of them.
+
+        A partition without a leader is listed without its numbers.
+        """
+        topics = self.topics(names)
+        starts = self._list_offsets(topics.values(), _EARLIEST)
+        ends = self._list_offsets(topics.values(), _LATEST)
+        logs = (
+            PartitionLog(
+                topic=topic.name,
+                partition=partition,
+                source=LogEndSource.LIVE,
+                log_start_offset=starts.get((topic.name, partition)),
+                log_end_offset=ends.get((topic.name, partition)),
+                topic_id=topic.topic_id,
+            )
+            for topic in topics.values()
+            for partition in sorted(topic.leaders)
+        )
+        return LogListing(logs=tuple(logs), complete=names is None)
+
+    def leaders(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """The node that leads each partition of these topics; those without a leader are left out."""
+        return {
+            (topic.name, partition): leader
+            for topic in self.topics(topics).values()
+            for partition, leader in topic.leaders.items()
+            if leader is not None
+        }
+
+    def ask(self, request: Any, node_id: int) -> Any:
+        """Send a request of kafka-python's to one broker, and return its answer; for `raw_logs.py`."""
+        return self._ask(request, node_id)
+
+    def last_stable_offsets(self, names: Collection[str]) -> dict[tuple[str, int], int]:
+        """How far readers of committed data get in each partition of these topics (KIP-98).
+
+        None of those that have no leader; none at all of brokers before 0.11, which have no transactions.
+        """
+        try:
+            return self._list_offsets(self.topics(names).values(), _LATEST, read_committed=True)
+        except _UnsupportedError:
+            return {}
+
+    def _list_offsets(
+        self, topics: Iterable[Topic], timestamp: int, *, read_committed: bool = False
+    ) -> dict[tuple[str, int], int]:
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for topic in topics:
+            for partition, leader in topic.leaders.items():
+                if leader is not None:
+                    by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
+        found = {}
+        for leader, partitions in sorted(by_leader.items()):
+            request = _list_offsets_request(partitions, timestamp, read_committed=read_committed)
+            for topic in self._ask(request, leader).topics:
+                for answer in topic.partitions:
+                    if answer.error_code == 0:
+                        found[topic.name, answer.partition_index] = answer.offset
+        return found
+
+    def _ask(self, request: Any, node_id: int | None = None) -> Any:
+        # kafka-python's public admin methods hide what kgroup needs (raw batches, member bytes, an error for
+        # each group), so requests go through its connection manager.
+        manager = self._admin._manager
+
+        async def send() -> Any:
+            return await manager.send(request, node_id=node_id)
+
+        try:
+            return manager.run(send)
+        except kafka_errors.UnsupportedVersionError as error:
+            raise _UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}") from error
+        except kafka_errors.KafkaError as error:
+            raise self._failure(error) from error
+
+    def _raise_for(self, error_code: int, doing: str) -> None:
+        if error_code:
+            raise SourceError(f"{self.name}: cannot {doing}: {error_name(error_code)}")
+
+    def _failure(self, error: Exception) -> SourceError:
+        hint = _hint(error, str(self._config["security_protocol"]))
+        if self._admin is not None and isinstance(error, kafka_errors.KafkaConnectionError):
+            hint = "; it was up before: is it still?"
+        return SourceError(f"{self.name}: {_reason(error)}{hint}")
+
+
+class _UnsupportedError(SourceError):
+    """The broker does not know a version of this request that can say what is asked."""
+
+
+class _LoggedProblems(logging.Handler):
+    """What kafka-python logs: while connecting it retries, and then raises only that time is up, not why.
+
+    While this listens, nothing of it reaches standard error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.first: Exception | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the first exception that a record carries; the later ones are of an attempt cut short."""
+        for argument in record.args if isinstance(record.args, tuple) else ():
+            if self.first is None and isinstance(argument, Exception) and not isinstance(argument, _TIMEOUTS):
+                self.first = argument
+
+    def listen(self) -> None:
+        _KAFKA_LOGGER.propagate = False
+        _KAFKA_LOGGER.addHandler(self)
+
+    def stop_listening(self) -> None:
+        _KAFKA_LOGGER.removeHandler(self)
+        _KAFKA_LOGGER.propagate = True
+
+
+def _hint(error: Exception, protocol: str) -> str:
+    """What to look at, for failures whose own words do not say it."""
+    why = str(error).lower()
+    if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+        return "; see sasl.jaas.config"
+    if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
+        return "; see sasl.mechanism"
+    if "saslhandshake" in why:
+        return f"; security.protocol is {protocol}: does this listener ask for SASL?"
+    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
+        return "; is this the listener of a controller?"
+    if "certificate" in why:
+        return "; see ssl.truststore.location and ssl.endpoint.identification.algorithm"
+    if "handshake failed" in why:
+        return f"; security.protocol is {protocol}: has this listener TLS?"
+    if not isinstance(error, kafka_errors.KafkaConnectionError):
+        return ""
+    if protocol.startswith("SASL"):
+        return (
+            f"; security.protocol is {protocol}: are the listener, sasl.mechanism, user and password right?"
+        )
+    return f"; security.protocol is {protocol}: does this listener want another?"
+
+
+def error_name(error_code: int) -> str:
+    """Kafka's name of an error code, like `COORDINATOR_NOT_AVAILABLE`."""
+    error = kafka_errors.for_code(error_code)
+    return str(getattr(error, "message", None) or error.__name__)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if re.fullmatch(r"\[Error \d+\] \w+", text):
+        return str(getattr(error, "message", text))
+    return _CLASS_NAME.sub("", text).rstrip(".")
+
+
+def _metadata_request(names: Collection[str] | None) -> Any:
+    topics = (
+        None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
+    )
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def _list_offsets_request(
+    partitions: Mapping[str, Sequence[int]], timestamp: int, *, read_committed: bool
+) -> Any:
+    listed = ListOffsetsRequest.ListOffsetsTopic
+    topics = [
+        listed(
+            name=topic,
+            partitions=[
+                listed.ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in indexes
+            ],
+        )
+        for topic, indexes in sorted(partitions.items())
+    ]
+    # Version 1 brought one offset for each partition, version 2 the isolation level.
+    return ListOffsetsRequest(
+        isolation_level=int(read_committed), topics=topics, min_version=2 if read_committed else 1
+    )
+
+
+def _topic(answer: Any) -> Topic:
+    topic_id = getattr(answer, "topic_id", None)
+    return Topic(
+        name=answer.name,
+        topic_id=None if topic_id in (None, _ZERO_UUID) else topic_id,
+        leaders={
+            partition.partition_index: None if partition.leader_id == _NO_LEADER else partition.leader_id
+            for partition in answer.partitions
+        },
+    )
+
+
+def _coordinator(group: str, answer: Any) -> Coordinator:
+    if answer.error_code:
+        return Coordinator(
+            group=group, node_id=None, host=None, port=None, error=error_name(answer.error_code)
+        )
+    return Coordinator(group=group, node_id=answer.node_id, host=answer.host, port=answer.port, error=None)

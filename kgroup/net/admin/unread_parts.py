@@ -1,0 +1,86 @@
+"""What a live cluster's unread offsets are made of: their batches are fetched and counted, up to a bound."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from kgroup.errors import SourceError
+from kgroup.log.files.log_dir import read_partition_folder
+from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
+from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.raw_logs import copy_span
+from kgroup.net.admin.unread import UnreadPlace
+
+BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class PartsAnswers:
+    """What follows each place; `too_long` are those that more than the bound follows.
+
+    What could not be fetched is in neither, and a line in `problems` says why.
+    """
+
+    found: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
+    too_long: set[UnreadPlace] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+
+def fetch_unread_parts(
+    cluster: Cluster,
+    ends: Mapping[UnreadPlace, int],
+    advance: Callable[[int], None] = lambda done: None,
+    bytes_max: int = BYTES_MAX,
+) -> PartsAnswers:
+    """Fetch what follows every place, up to the log end offset given with it and to `bytes_max`.
+
+    Each batch lies on the disk only for as long as it is counted. `advance` hears how many places are done.
+    """
+    answers = PartsAnswers()
+    places = sorted(ends, key=lambda place: (place.topic, place.partition, -place.offset))
+    for _, of_partition in groupby(places, key=lambda place: (place.topic, place.partition)):
+        nearest_first = list(of_partition)
+        _ask(cluster, nearest_first, ends, bytes_max, answers)
+        advance(len(nearest_first))
+    return answers
+
+
+def _ask(
+    cluster: Cluster,
+    nearest_first: list[UnreadPlace],
+    ends: Mapping[UnreadPlace, int],
+    bytes_max: int,
+    answers: PartsAnswers,
+) -> None:
+    """The places of one partition: more follows the later ones."""
+    for number, place in enumerate(nearest_first):
+        try:
+            parts = _parts(cluster, place, ends[place], bytes_max)
+        except SourceError as error:
+            answers.problems.append(str(error))
+            return
+        if parts is None:
+            answers.too_long.update(nearest_first[number:])
+            return
+        answers.found[place] = parts
+
+
+def _parts(cluster: Cluster, place: UnreadPlace, end: int, bytes_max: int) -> UnreadParts | None:
+    if place.offset >= end:
+        return UnreadParts(last_stable_offset=place.offset)
+    span = place.offset, end
+    with TemporaryDirectory(prefix="kgroup-unread-") as folder:
+        segment, copied = copy_span(
+            cluster, place.partition, span, Path(folder), topic=place.topic, bytes_max=bytes_max
+        )
+        if copied < end:
+            return None
+        copy = read_partition_folder(segment.parent)
+        assert copy is not None, "it has a segment"
+        try:
+            return unread_parts(copy, place.offset, end)
+        except SourceError as error:
+            raise SourceError(str(error).replace(folder, cluster.name)) from error

@@ -1,0 +1,1 @@
+"""How a client connects: Java's properties, SASL, TLS, the first contact. Read `properties.py` first."""

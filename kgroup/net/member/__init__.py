@@ -1,0 +1,1 @@
+"""A member's connections, on asyncio. Read `client.py` first."""

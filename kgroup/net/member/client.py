@@ -1,0 +1,218 @@
+"""A member over TCP: its requests on asyncio connections, its clock, its callbacks.
+
+All that is decided is decided in `kgroup.group.member.classic.member`; here is what carries it out.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+from kgroup.errors import SourceError
+from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.one_user import SingleUser
+from kgroup.group.member.settings import MemberSettings
+from kgroup.group.member.step import (
+    Answered,
+    Close,
+    Commit,
+    CommitOutcome,
+    Failed,
+    MemberInput,
+    MemberStep,
+    Poll,
+    Send,
+    Subscribe,
+    SubscribePattern,
+)
+from kgroup.net.member.connection import OPEN, BrokenError, Connection, Security, Watcher
+from kgroup.protocol.requests.client import FetchedRecord, Node
+from kgroup.protocol.topic_partition import TopicPartition
+
+Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
+
+
+class GroupMember:
+    """One consumer on real connections, for one task at a time."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        bootstrap: Sequence[Node],
+        watcher: Watcher,
+        security: Security = OPEN,
+    ) -> None:
+        self.machine = ClassicMember(settings, bootstrap, random.random)
+        self._settings = settings
+        self._watcher = watcher
+        self._security = security
+        self._guard = SingleUser()
+        self._connections: dict[int, asyncio.Task[Connection]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._correlation_id = -1
+        self._commit_id = 0
+        self._outcomes: dict[int, CommitOutcome] = {}
+        self._closed = asyncio.Event()
+        self._crash: BaseException | None = None
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Share these topics with the group."""
+        self._call(Subscribe(topics=tuple(topics)))
+
+    def subscribe_pattern(self, pattern: str) -> None:
+        """Share the topics whose whole name matches."""
+        self._call(SubscribePattern(pattern=pattern))
+
+    async def poll(self, timeout_s: float) -> Records:
+        """Records, as soon as there are some; none after the timeout. Raises MemberError, UseError."""
+        with self._guard.using(asyncio.current_task()):
+            until = asyncio.get_running_loop().time() + timeout_s
+            while True:
+                self._changed.clear()
+                if self._crash is not None:
+                    raise self._crash
+                step = self._take(Poll())
+                if step.error is not None:
+                    raise step.error
+                left = until - asyncio.get_running_loop().time()
+                if step.records or left <= 0:
+                    return step.records
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), left)
+
+    async def commit(self) -> CommitOutcome:
+        """Commit every position, and wait until that has ended."""
+        with self._guard.using(asyncio.current_task()):
+            self._commit_id += 1
+            self._take(Commit(commit_id=self._commit_id))
+            while self._commit_id not in self._outcomes:
+                self._changed.clear()
+                await self._changed.wait()
+            return self._outcomes.pop(self._commit_id)
+
+    async def close(self) -> None:
+        """Commit, leave, and close the connections."""
+        if self._crash is None:
+            self._take(Close())
+            await self._closed.wait()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        for opening in self._connections.values():
+            if opening.done() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close("the member is closed")
+            opening.cancel()
+        await asyncio.gather(*self._tasks, *self._connections.values(), return_exceptions=True)
+
+    # ---- carrying out what the machine says -------------------------------------------------------
+
+    def _now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    def _call(self, event: Subscribe | SubscribePattern) -> None:
+        with self._guard.using(asyncio.current_task()):
+            self._take(event)
+
+    def _take(self, event: MemberInput) -> MemberStep:
+        return self._carry_out(self.machine.handle(event, self._now_ms()))
+
+    def _carry_out(self, step: MemberStep) -> MemberStep:
+        for outcome in step.commits:
+            self._watcher.committed(outcome)
+            if outcome.commit_id is not None:
+                self._outcomes[outcome.commit_id] = outcome
+        for callback in step.callbacks:
+            self._watcher.callback(callback)
+        for send in step.requests:
+            task = asyncio.create_task(self._send(send))
+            self._tasks.add(task)
+            task.add_done_callback(self._sent)
+        if step.closed:
+            self._closed.set()
+        self._set_timer()
+        return step
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        """A request ended. What it did not expect ends the member: the next poll raises it."""
+        self._tasks.discard(task)
+        if task.cancelled() or task.exception() is None:
+            return
+        self._crash = task.exception()
+        self._closed.set()
+        self._changed.set()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self.machine.next_deadline_ms()
+        if deadline is None:
+            self._timer = None
+            return
+        # At least a millisecond, so that a deadline which only a poll can settle never spins.
+        delay_s = max(deadline - self._now_ms(), 1) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._carry_out(self.machine.expire(self._now_ms()))
+        self._changed.set()
+
+    async def _send(self, send: Send) -> None:
+        try:
+            async with asyncio.timeout(send.timeout_ms / 1000):
+                connection = await self._connection(send)
+                answer = await connection.ask(send)
+        except BrokenError as error:
+            self._failed(send, str(error))
+        except TimeoutError:
+            self._drop(send.connection_id, "the broker did not answer in time")
+            self._failed(send, f"no answer from {send.host}:{send.port} in {send.timeout_ms} ms")
+        else:
+            self._take(Answered(request_id=send.request_id, body=answer))
+            self._changed.set()
+
+    def _failed(self, send: Send, why: str) -> None:
+        self._watcher.failed(why)
+        self._take(Failed(request_id=send.request_id, why=why))
+        self._changed.set()
+
+    async def _connection(self, send: Send) -> Connection:
+        """The connection with this id; requests that come while it opens wait for it in their order."""
+        opening = self._connections.get(send.connection_id)
+        if opening is not None and opening.done():
+            usable = not opening.cancelled() and opening.exception() is None and not opening.result().broken
+            if not usable:
+                opening = None
+        if opening is None:
+            opening = asyncio.create_task(self._open(send.host, send.port))
+            self._connections[send.connection_id] = opening
+        return await asyncio.shield(opening)
+
+    async def _open(self, host: str, port: int) -> Connection:
+        connection = Connection(
+            f"{host}:{port}", self._settings.client_id, self._watcher, self._next_correlation_id
+        )
+        try:
+            await connection.open(host, port, self._security)
+        except (BrokenError, SourceError) as error:
+            connection.close(str(error))
+            raise
+        except asyncio.CancelledError:
+            connection.close("the member is closed")
+            raise
+        return connection
+
+    def _drop(self, connection_id: int, why: str) -> None:
+        opening = self._connections.pop(connection_id, None)
+        if opening is None:
+            return
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            opening.result().close(why)
+        opening.cancel()
+
+    def _next_correlation_id(self) -> int:
+        self._correlation_id += 1
+        return self._correlation_id

@@ -1,0 +1,70 @@
+"""A whole cluster in this process: what `kgroup serve` and `kgroup.testing` start."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from kgroup.broker.cluster import Cluster, Member
+from kgroup.broker.settings import BrokerSettings
+from kgroup.broker.storage import FolderStorage, MemoryStorage
+from kgroup.errors import InputError
+from kgroup.net.serve.server import Clock, ClusterServer
+from kgroup.protocol.error_codes import ErrorCode
+
+LOOPBACK: Final = "127.0.0.1"
+_REFUSED: Final = {
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "a name has 1 to 249 letters, digits, dots, underscores and hyphens",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRequest:
+    """A topic to make at the start; -1: as many as the settings say."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+async def start_cluster(
+    *,
+    settings: BrokerSettings,
+    nodes: int = 1,
+    host: str = LOOPBACK,
+    port: int = 0,
+    data_dir: Path | None = None,
+    topics: tuple[TopicRequest, ...] = (),
+    fsync: bool = False,
+    warn: Callable[[str], None],
+    note: Callable[[str], None] = lambda text: None,
+) -> ClusterServer:
+    """Start `nodes` brokers; port 0 takes free ports, any other port and those after it.
+
+    Without `data_dir` everything is gone at the end. Raises SourceError if the data dir or a port cannot be
+    used, InputError for topics that cannot be made.
+    """
+    clock = Clock()
+    members = [
+        Member(node_id=number, host=host, port=port + number - 1 if port else 0)
+        for number in range(1, nodes + 1)
+    ]
+    storage = FolderStorage(data_dir, warn) if data_dir is not None else MemoryStorage()
+    cluster = Cluster(settings, members, storage, uuid4, clock.now_ms(), warn)
+    for topic in topics:
+        error = cluster.create_topic(
+            topic.name, topic.partitions, topic.replication_factor, dict(topic.configs), clock.now_ms()
+        )
+        if error is ErrorCode.TOPIC_ALREADY_EXISTS:
+            there = len(cluster.topics[topic.name].partitions)
+            if topic.partitions not in (-1, there):
+                warn(
+                    f"topic {topic.name} is there already, with {there} partitions and not {topic.partitions}"
+                )
+        elif error is not ErrorCode.NONE:
+            raise InputError(f"topic {topic.name!r}: {_REFUSED.get(error, error.name)}")
+    server = ClusterServer(cluster, clock, warn, note, fsync=fsync)
+    await server.start()
+    return server

@@ -1,0 +1,380 @@
+"""The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final
+
+from kgroup.broker.cluster import Cluster
+from kgroup.broker.dispatch import handle
+from kgroup.broker.fetching import FetchWaits
+from kgroup.broker.node import BrokerNode
+from kgroup.broker.partition import Partition
+from kgroup.broker.request_queue import RequestQueue
+from kgroup.errors import KgroupError, SourceError
+from kgroup.log.store.cleaner import clean
+from kgroup.net.serve.listener import Listener
+from kgroup.wire.frames import BadRequestError, Call
+
+_ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
+_PAUSE_READING_BYTES: Final = 1 << 20
+_CHECKPOINT_S: Final = 5.0
+_CLEANED_BATCHES: Final = 20  # before the loop gets its turn
+_CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
+
+Intercept = Callable[["ClientConnection", Call], bool]
+
+
+class Clock:
+    """Epoch ms that never go back, whatever is done to the machine's clock."""
+
+    def __init__(self) -> None:
+        self._epoch_s = time.time() - time.monotonic()
+
+    def now_ms(self) -> int:
+        """The time."""
+        return int((self._epoch_s + time.monotonic()) * 1000)
+
+
+class ClientConnection(asyncio.Protocol):
+    """One client's connection to one node; requests are handled one at a time (see RequestQueue)."""
+
+    def __init__(self, server: "NodeServer", token: int) -> None:
+        self.server = server
+        self.token = token
+        self.last_active_s = time.monotonic()
+        self._queue = RequestQueue(server.cluster_server.cluster.settings.request_max_bytes)
+        self._out: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._host = ""
+        self._may_write = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember whom to answer."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
+        self.server.connections[self.token] = self
+        if not self.server.is_listening:
+            self.close()  # the node died while this connection was being accepted
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client. What it waited for goes on without it."""
+        self._transport = None
+        self.server.connections.pop(self.token, None)
+        self.server.node.waits.forget(self.token)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes and handle what is whole and may be handled now."""
+        self.last_active_s = time.monotonic()
+        self._queue.feed(data)
+        self.pump()
+        too_much = self._queue.busy and self._queue.waiting_bytes > _PAUSE_READING_BYTES
+        if too_much and self._transport is not None:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        """The client does not read: stop answering it."""
+        self._may_write = False
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._may_write = True
+        self.pump()
+
+    @property
+    def is_idle(self) -> bool:
+        """It waits for nothing."""
+        return not self._queue.busy
+
+    def pump(self) -> None:
+        """Handle the next request, if there is one and the last has been answered."""
+        if self._transport is None or not self._may_write:
+            return
+        try:
+            frame = self._queue.next_frame()
+            if frame is not None:
+                self.server.received(self, frame)
+        except BadRequestError as error:
+            self.server.cluster_server.note(f"{self._host}: {error}")
+            self.close()
+
+    def read(self, frame: bytes) -> Call:
+        """The request in a frame."""
+        return self.server.node.read(frame, self.token, self._host)
+
+    def answered(self, frame: bytes | None) -> None:
+        """Take the answer to the request in hand; it is sent by the next `send`."""
+        if frame is not None:
+            self._out.append(frame)
+        self._queue.answered()
+
+    def send(self) -> None:
+        """Send what has been answered."""
+        if self._transport is None or not self._out:
+            self._out.clear()
+            return
+        self._transport.write(b"".join(self._out))
+        self._out.clear()
+        if not self._transport.is_reading() and self._queue.waiting_bytes <= _PAUSE_READING_BYTES:
+            with suppress(RuntimeError):
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class NodeServer:
+    """One node's listening socket and its clients."""
+
+    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, host: str, port: int) -> None:
+        self.cluster_server = cluster_server
+        self.node = node
+        self.connections: dict[int, ClientConnection] = {}
+        self._listener = Listener(
+            host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
+        )
+
+    def listen(self) -> None:
+        """Take connections. Raises SourceError if the address cannot be had."""
+        self._listener.open()
+
+    @property
+    def is_listening(self) -> bool:
+        """The node is there for clients."""
+        return self._listener.is_open
+
+    @property
+    def port(self) -> int:
+        """Where clients find it; once it listens, never 0."""
+        return self._listener.port
+
+    def hang_up(self) -> None:
+        """Close the socket and every connection, as the death of the process would."""
+        self._listener.close()
+        for connection in list(self.connections.values()):
+            connection.close()
+
+    def received(self, connection: ClientConnection, frame: bytes) -> None:
+        """Handle a request of one of the clients."""
+        call = connection.read(frame)
+        cluster_server = self.cluster_server
+        if cluster_server.intercept is not None and cluster_server.intercept(connection, call):
+            return
+        self.handle(call)
+
+    def handle(self, call: Call) -> None:
+        """Hand a request to the node; its answer goes out with the next flush."""
+        try:
+            handle(self.node, call, self.cluster_server.clock.now_ms())
+        except BadRequestError:
+            raise
+        except KgroupError as error:
+            # The storage has failed in the middle of something: this client must not think it done.
+            self.cluster_server.warn(str(error))
+            raise BadRequestError(str(error)) from error
+        self.cluster_server.schedule_flush()
+
+
+class ClusterServer:
+    """Serves all nodes of a cluster from one event loop."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        warn: Callable[[str], None],
+        note: Callable[[str], None] = lambda text: None,
+        *,
+        fsync: bool = False,
+    ) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.warn = warn
+        self.note = note
+        self.intercept: Intercept | None = None
+        self.requests = 0
+        self._fsync = fsync
+        self._unsynced: dict[int, Partition] = {}
+        self._next_token = 0
+        self._flush_scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms: int | None = None
+        self._housekeeping: asyncio.Task[None] | None = None
+        self.nodes: dict[int, NodeServer] = {}
+        for member in cluster.members.values():
+            node = BrokerNode(member.node_id, cluster, FetchWaits())
+            self.nodes[member.node_id] = NodeServer(self, node, member.host, member.port)
+
+    async def start(self) -> None:
+        """Listen on every node's address. Raises SourceError if one cannot be had."""
+        self.cluster.on_append = self._appended
+        for node_id, server in self.nodes.items():
+            server.listen()
+            self.cluster.members[node_id].port = server.port
+        self._housekeeping = asyncio.create_task(self._keep_house())
+        self.schedule_flush()
+
+    def stop(self) -> None:
+        """Hang up on everybody, bring everything to the disk. Raises SourceError."""
+        if self._housekeeping is not None:
+            self._housekeeping.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.cluster.flush()
+        for server in self.nodes.values():
+            server.hang_up()
+        self.cluster.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all nodes that are alive, as clients take them."""
+        return ",".join(f"{member.host}:{member.port}" for member in self.cluster.alive)
+
+    # ---- what can be done to a running cluster --------------------------------------------------
+
+    def kill_node(self, node_id: int) -> None:
+        """The node dies: its connections break, others take over what it led."""
+        self.cluster.kill(node_id, self.clock.now_ms())
+        self.nodes[node_id].hang_up()
+        self._leaders_changed()
+
+    async def start_node(self, node_id: int) -> None:
+        """The node comes back at its old address. Raises SourceError if that is taken."""
+        self.nodes[node_id].listen()
+        self.cluster.start(node_id, self.clock.now_ms())
+        self._leaders_changed()
+
+    def move_coordinator(self, partition: int, node_id: int) -> None:
+        """Another node leads an offsets partition from now on."""
+        self.cluster.move_coordinator(partition, node_id, self.clock.now_ms())
+        self._leaders_changed()
+
+    def _leaders_changed(self) -> None:
+        for server in self.nodes.values():
+            server.node.waits.wake_all()
+        self.schedule_flush()
+
+    # ---- flushing -----------------------------------------------------------------------------
+
+    def new_token(self) -> int:
+        """A number that no connection has had."""
+        self._next_token += 1
+        return self._next_token
+
+    def schedule_flush(self) -> None:
+        """Flush once what is ready in this turn of the loop has been taken in."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Bring decisions to the log, then answers to the clients, whose next requests follow at once."""
+        self._flush_scheduled = False
+        now_ms = self.clock.now_ms()
+        deadline_ms = self.cluster.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            try:
+                self.cluster.tick(now_ms)
+            except SourceError as error:
+                self.warn(str(error))  # a late transaction could not be aborted: the next tick tries again
+        answered: dict[int, ClientConnection] = {}
+        for _ in range(_ROUNDS_MAX):
+            round_answered = self._flush_round(now_ms)
+            if not round_answered:
+                break
+            answered |= {connection.token: connection for connection in round_answered}
+            for connection in round_answered:
+                connection.pump()
+        else:
+            self.schedule_flush()
+        for connection in answered.values():
+            connection.send()
+        self._arm_timer()
+
+    def _flush_round(self, now_ms: int) -> list[ClientConnection]:
+        self._flush_scheduled = True  # what is pumped meanwhile is ours to flush
+        self.cluster.flush()
+        for server in self.nodes.values():
+            server.node.waits.wake(now_ms)
+        durable = self._sync()
+        answered = []
+        for server in self.nodes.values():
+            for answer in server.node.take_answers():
+                self.requests += 1
+                connection = server.connections.get(answer.token)
+                if connection is not None and not durable:
+                    connection.close()  # rather no answer than one that a loss of power makes a lie
+                elif connection is not None:
+                    connection.answered(answer.frame)
+                    answered.append(connection)
+        self._flush_scheduled = False
+        return answered
+
+    def _appended(self, partition: Partition) -> None:
+        for server in self.nodes.values():
+            server.node.waits.appended(partition)
+        if self._fsync:
+            self._unsynced[id(partition)] = partition
+
+    def _sync(self) -> bool:
+        """Bring to the disk what was appended, if that is asked for; False if the disk refuses."""
+        try:
+            for partition in self._unsynced.values():
+                partition.log.sync()
+        except SourceError as error:
+            self.warn(str(error))
+            return False
+        self._unsynced.clear()
+        return True
+
+    # ---- time ---------------------------------------------------------------------------------
+
+    def _arm_timer(self) -> None:
+        deadlines = [self.cluster.next_deadline_ms()]
+        deadlines += [server.node.waits.next_deadline_ms() for server in self.nodes.values()]
+        due_ms = min((deadline for deadline in deadlines if deadline is not None), default=None)
+        if due_ms is None or (self._timer_ms is not None and self._timer_ms <= due_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(due_ms - self.clock.now_ms(), 0) / 1000 + _CLOCK_SLACK_S
+        self._timer_ms = due_ms
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = self._timer_ms = None
+        self.flush()
+
+    async def _keep_house(self) -> None:
+        """Checkpoints and idle connections."""
+        while True:
+            await asyncio.sleep(_CHECKPOINT_S)
+            try:
+                self.cluster.checkpoint()
+                await self._clean()
+            except KgroupError as error:
+                self.warn(str(error))
+            self._close_idle()
+
+    async def _clean(self) -> None:
+        """Clean the offsets topic's segments a bit at a time, between the requests."""
+        for log in self.cluster.dirty_logs():
+            for number, _ in enumerate(clean(log, self.clock.now_ms())):
+                if number % _CLEANED_BATCHES == 0:
+                    await asyncio.sleep(0)
+
+    def _close_idle(self) -> None:
+        limit_s = self.cluster.settings.connections_max_idle_ms / 1000
+        oldest_s = time.monotonic() - limit_s
+        for connection in self._connections():
+            if connection.is_idle and connection.last_active_s < oldest_s:
+                connection.close()
+
+    def _connections(self) -> Iterable[ClientConnection]:
+        for server in self.nodes.values():
+            yield from list(server.connections.values())

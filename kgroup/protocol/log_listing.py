@@ -1,0 +1,65 @@
+"""Where a partition's log begins and ends, and what a group has not read of it, as some source said.
+
+The values that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
+neither imports the other.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from kgroup.protocol.records.entries import TransactionOutcome
+from kgroup.protocol.topic_id import TopicId
+
+
+class LogEndSource(StrEnum):
+    """Who said it.
+
+    `SEGMENTS`: the log end offset of a replica, from its files. `CHECKPOINT`: the high watermark that the
+    broker wrote down last, every 5 s by default and when it stops.
+    """
+
+    FILE = "file"
+    LIVE = "live"
+    SEGMENTS = "segments"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLog:
+    """One partition: the first offset it still has and the offset its next record gets; None is unknown."""
+
+    topic: str
+    partition: int
+    source: LogEndSource
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    topic_id: TopicId = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstUnread:
+    """The first data record at or after a committed offset.
+
+    `timestamp_ms` is epoch ms, -1 if the record has none (message format 0). `outcome` is that of the
+    transaction that it was written in: None if in none, or if that was not looked into.
+    """
+
+    offset: int
+    timestamp_ms: int
+    outcome: TransactionOutcome | None = None
+
+
+class LogEndAt(NamedTuple):
+    """Where a log ended, and when that was, in epoch ms."""
+
+    offset: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogListing:
+    """All that one source said. `complete`: a topic that is not in `logs` does not exist in the cluster."""
+
+    logs: tuple[PartitionLog, ...]
+    complete: bool = False

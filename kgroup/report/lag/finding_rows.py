@@ -1,0 +1,88 @@
+"""Findings as rows."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Final
+
+from kgroup.history.groups.model import Group
+from kgroup.history.timeline.model import Grade
+from kgroup.lag.findings.model import Finding
+from kgroup.report.emit import Column, Kind, Row
+
+FINDING_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="finding"),
+    Column(name="topic"),
+    Column(name="partition", kind=Kind.INTEGER),
+    Column(name="member_id"),
+    Column(name="client_id"),
+    Column(name="since", kind=Kind.TIME_MS),
+    Column(name="grade"),
+    Column(name="evidence"),
+    Column(name="numbers", kind=Kind.NESTED),
+    Column(name="try_this", header="TRY"),
+)
+
+
+FINDING_TABLE: Final = (
+    Column(name="group"),
+    Column(name="finding"),
+    Column(name="where"),
+    Column(name="lasting_ms", header="FOR", kind=Kind.DURATION_MS),
+    Column(name="evidence"),
+)
+
+
+def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Row]:
+    """A row of FINDING_COLUMNS per finding."""
+    for finding, client_id in _with_clients(findings, groups):
+        yield {
+            "group": finding.group,
+            "finding": finding.kind.value,
+            "topic": finding.topic,
+            "partition": finding.partition,
+            "member_id": finding.member_id,
+            "client_id": client_id,
+            "since": finding.since_ms,
+            "grade": finding.grade.value,
+            "evidence": finding.evidence,
+            "numbers": dict(finding.numbers),
+            "try_this": finding.try_this,
+        }
+
+
+def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_ms: int) -> Iterator[Row]:
+    """A row of FINDING_TABLE per finding, which leaves room for the evidence."""
+    for finding, client_id in _with_clients(findings, groups):
+        place = finding.topic
+        if finding.partition is not None:
+            place = f"{place}-{finding.partition}"
+        yield {
+            "group": finding.group,
+            "finding": finding.kind.value + ("?" if finding.grade is Grade.UNKNOWN else ""),
+            "where": " ".join(text for text in (place, client_id) if text) or None,
+            "lasting_ms": _whole_seconds(now_ms - finding.since_ms) if finding.since_ms is not None else None,
+            "evidence": finding.evidence,
+        }
+
+
+def _with_clients(
+    findings: Iterable[Finding], groups: Mapping[str, Group]
+) -> Iterator[tuple[Finding, str | None]]:
+    for group_id, of_group in groupby(findings, lambda finding: finding.group):
+        members = groups[group_id].members if group_id in groups else ()
+        clients = {member.member_id: member.client_id for member in members}
+        yield from ((finding, clients.get(finding.member_id or "")) for finding in of_group)
+
+
+def _whole_seconds(ms: int) -> int:
+    return ms // 1000 * 1000
+
+
+def remedies(findings: Iterable[Finding]) -> Iterator[str]:
+    """What to try, once for each kind of finding."""
+    told: set[str] = set()
+    for finding in findings:
+        if finding.try_this not in told:
+            told.add(finding.try_this)
+            yield f"{finding.kind.value}: try: {finding.try_this}"

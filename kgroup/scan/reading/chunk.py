@@ -1,0 +1,76 @@
+"""A chunk of a slice in memory that moves over it, with what it cut off carried along."""
+
+from io import FileIO
+
+import numpy as np
+
+from kgroup.scan.kernels.batches import BUFFER_SLACK, OVERHEAD
+from kgroup.scan.kernels.bytes_at import Bytes
+
+# A batch that says it is larger goes to the plain path: its length is more likely damaged than true.
+_LARGEST_BATCH = 64 * 1024 * 1024
+
+
+class Window:
+    """buffer[at:filled] is what comes next of the bytes `start` to `end` of a file.
+
+    Memory is one chunk; it grows only for a batch that is larger and whole.
+    """
+
+    def __init__(self, file: FileIO, start: int, end: int, chunk_bytes: int) -> None:
+        self.end = end
+        self.at = 0
+        self.filled = 0
+        self.buffer: Bytes = np.empty(min(chunk_bytes, max(end - start, 0)) + BUFFER_SLACK, np.uint8)
+        self._file = file
+        self._start = start  # position in the file of buffer[0]
+        file.seek(start)
+
+    @property
+    def position(self) -> int:
+        """Where buffer[at] stands in the file."""
+        return self._start + self.at
+
+    def base_offset(self) -> int:
+        """The base offset of the batch that comes next, which is in the buffer."""
+        return int.from_bytes(self.buffer[self.at : self.at + 8].tobytes(), "big", signed=True)
+
+    def fill(self) -> bool:
+        """Read on; False if nothing more can come of it, for a batch that is cut off or too large as well."""
+        room = len(self.buffer) - BUFFER_SLACK
+        wanted = self._wanted()
+        if wanted > room:
+            if wanted > min(self.end - self.position, _LARGEST_BATCH):
+                return False
+            larger = np.empty(wanted + BUFFER_SLACK, np.uint8)
+            room = wanted
+        else:
+            larger = self.buffer
+        left = self.filled - self.at
+        larger[:left] = self.buffer[self.at : self.filled]
+        self.buffer = larger
+        self._start += self.at
+        self.at, self.filled = 0, left
+        goal = min(room, self.end - self._start)
+        view = self.buffer.data
+        while self.filled < goal:
+            count = self._file.readinto(view[self.filled : goal])
+            if not count:  # the file has shrunk
+                break
+            self.filled += count
+        return self.filled > left
+
+    def seek(self, position: int) -> None:
+        """Go on at a position in the file, not before the present one."""
+        if position <= self._start + self.filled:
+            self.at = position - self._start
+            return
+        self._start, self.at, self.filled = position, 0, 0
+        self._file.seek(position)
+
+    def _wanted(self) -> int:
+        """The size of the batch at the front, as far as it can be seen."""
+        if self.filled - self.at < OVERHEAD:
+            return OVERHEAD
+        length = self.buffer[self.at + 8 : self.at + OVERHEAD].tobytes()
+        return OVERHEAD + max(int.from_bytes(length, "big", signed=True), 0)

@@ -1,0 +1,122 @@
+"""Odd records of a block, judged by the plain path: commits become rows, others come out as they are.
+
+Odd is a record whose key is no plain commit key, or whose commit value the kernel does not read: cut
+short, of an unknown version, with unknown tagged fields, with text that is not UTF-8. `decode_entry`
+knows which of them Kafka accepts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType, Undecodable
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.scan.kernels.batches import BUFFER_SLACK
+from kgroup.scan.kernels.bytes_at import Bytes
+from kgroup.scan.kernels.keys import NO_ROOM, Keys, grown, intern_key
+from kgroup.scan.kernels.rows import (
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    DROPPED,
+    EXPIRE_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    LEADER_EPOCH,
+    ODD,
+    ODD_KEY_POSITION,
+    ODD_KEY_SIZE,
+    OFFSET,
+    TEXT_POSITION,
+    TEXT_SIZE,
+    TOPIC_ID_POSITION,
+    VALUE_VERSION,
+    Rows,
+    write_tombstone,
+)
+
+_STRING_MAX_BYTES = 32767
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The buffer that the rows now point into, the keys, and per row that is no commit what it is."""
+
+    buffer: Bytes
+    keys: Keys
+    others: tuple[tuple[int, OffsetsEntry | Undecodable], ...]
+
+
+def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
+    """Decode the odd rows; no row among the first `count` is odd afterwards."""
+    others: list[tuple[int, OffsetsEntry | Undecodable]] = []
+    text = bytearray()
+    for row in np.flatnonzero(rows[KIND, :count] == ODD).tolist():
+        entry = decode_entry(*_record(rows, row, buffer))
+        key = _commit_key(entry)
+        if key is None:
+            rows[KIND, row] = DROPPED
+            others.append((row, entry))
+            continue
+        keys, rows[KEY_ID, row] = _interned(keys, key)
+        assert isinstance(entry, OffsetsEntry)
+        if isinstance(entry.value, OffsetCommitValue):
+            _write_commit(rows, row, entry.value, entry.value_version or 0, len(buffer) + len(text))
+            text += _text(entry.value)
+        else:
+            write_tombstone(rows, row)
+    if text:
+        buffer = np.concatenate([buffer, np.frombuffer(bytes(text) + bytes(BUFFER_SLACK), np.uint8)])
+    return Judged(buffer, keys, tuple(others))
+
+
+def _record(rows: Rows, row: int, buffer: Bytes) -> tuple[bytes | None, bytes | None]:
+    key = int(rows[ODD_KEY_POSITION, row]), int(rows[ODD_KEY_SIZE, row])
+    value = int(rows[TEXT_POSITION, row]), int(rows[TEXT_SIZE, row])
+    return _bytes_at(buffer, *key), _bytes_at(buffer, *value)
+
+
+def _bytes_at(buffer: Bytes, position: int, size: int) -> bytes | None:
+    return None if size < 0 else buffer[position : position + size].tobytes()
+
+
+def _commit_key(entry: OffsetsEntry | Undecodable) -> bytes | None:
+    """The key as Kafka would have written it, None if the entry is no commit."""
+    if not isinstance(entry, OffsetsEntry) or not isinstance(entry.key, OffsetCommitKey):
+        return None
+    key = bytearray(int(RecordType.OFFSET_COMMIT).to_bytes(2, "big"))
+    for string in (entry.key.group, entry.key.topic):
+        name = string.encode()
+        if len(name) > _STRING_MAX_BYTES:
+            # Only a string of bytes that were no UTF-8 grows so long, by what stands in for them.
+            return None
+        key += len(name).to_bytes(2, "big") + name
+    return bytes(key + entry.key.partition.to_bytes(4, "big", signed=True))
+
+
+def _interned(keys: Keys, key: bytes) -> tuple[Keys, int]:
+    buffer = np.frombuffer(key + bytes(BUFFER_SLACK), np.uint8).copy()
+    found = intern_key(keys, buffer, 0, len(key))
+    while found == NO_ROOM:
+        keys = grown(keys)
+        found = intern_key(keys, buffer, 0, len(key))
+    assert found >= 0, key
+    return keys, found
+
+
+def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int, text_position: int) -> None:
+    metadata = commit.metadata.encode()
+    rows[KIND, row] = COMMIT
+    rows[OFFSET, row] = commit.offset
+    rows[LEADER_EPOCH, row] = commit.leader_epoch
+    rows[COMMIT_TIMESTAMP, row] = commit.commit_timestamp
+    rows[EXPIRE_TIMESTAMP, row] = commit.expire_timestamp
+    rows[VALUE_VERSION, row] = version
+    rows[TEXT_POSITION, row] = text_position
+    rows[TEXT_SIZE, row] = len(metadata)
+    rows[TOPIC_ID_POSITION, row] = -1 if commit.topic_id is None else text_position + len(metadata)
+
+
+def _text(commit: OffsetCommitValue) -> bytes:
+    return commit.metadata.encode() + (b"" if commit.topic_id is None else commit.topic_id.bytes)

@@ -1,0 +1,225 @@
+"""The drive of the columnar scan: bytes of a segment -> blocks of rows, and where they are damaged.
+
+Bytes are read in chunks; what a chunk cuts off is carried over to the next. Uncompressed v2 batches go
+through the kernel, thousands at a call. Compressed ones are unpacked into a second buffer, as the
+uncompressed batches that they stand for, and go through the same kernel. Everything else goes batch by
+batch through the plain path, `read_segment`, which decides what is a batch of an old format and what is
+damage.
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from io import FileIO
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from kgroup.errors import DecodeError, SourceError
+from kgroup.log.files.segment import read_records, read_segment
+from kgroup.log.format.batch import Batch, Damage
+from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
+from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
+from kgroup.scan.kernels.bytes_at import Bytes
+from kgroup.scan.kernels.keys import Keys, grown, new_keys
+from kgroup.scan.kernels.rows import KIND, ODD, Rows, new_rows
+from kgroup.scan.reading.chunk import Window
+from kgroup.scan.reading.odd import judge_odd
+from kgroup.scan.reading.unpack import Listed, Unpacked
+
+Others = tuple[tuple[int, OffsetsEntry | Undecodable], ...]
+
+CHUNK_BYTES = 4 * 1024 * 1024
+ROWS = 16 * 1024
+_LISTED_BATCHES = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Bytes `start` to `end` of a segment; each is where a batch begins, or the end of the file.
+
+    `name` is what to call the segment in messages, if not by its path.
+    """
+
+    path: Path
+    offsets_partition: int
+    start: int
+    end: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """The first `count` rows of `rows`, pointing into `buffer`. Good until the next block is asked for.
+
+    No row is odd any more; `others` has what those are that turned out to be no commit (`DROPPED`).
+    """
+
+    rows: Rows
+    count: int
+    buffer: Bytes
+    others: Others = ()
+
+
+class RowReader:
+    """Reads slices of one offsets partition, in log order, into blocks of rows with the key ids of `keys`.
+
+    `batches` and `bytes` count what was read so far; damaged bytes count.
+    """
+
+    def __init__(self, *, check_crc: bool = True, chunk_bytes: int = CHUNK_BYTES, rows: int = ROWS) -> None:
+        self.keys: Keys = new_keys()
+        self.batches = 0
+        self.bytes = 0
+        self._check_crc = check_crc
+        self._chunk_bytes = chunk_bytes
+        self._rows = new_rows(rows)
+        self._newest_offset = -1
+        self._unpacked = Unpacked(chunk_bytes)
+
+    def read(self, part: Slice) -> Iterator[RowBlock | Damage]:
+        """Read one slice. Raises SourceError if the file cannot be read."""
+        self._newest_offset = -1
+        self.bytes += part.end - part.start
+        try:
+            with part.path.open("rb", buffering=0) as file:
+                assert isinstance(file, FileIO)
+                window = Window(file, part.start, part.end, self._chunk_bytes)
+                for item in self._read(part, window):
+                    if isinstance(item, Damage) and part.name is not None:
+                        yield replace(item, segment=part.name)
+                    else:
+                        yield item
+        except OSError as error:
+            raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
+
+    def _read(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
+        if part.end == 0:  # the plain path knows whether the file should be empty
+            yield from self._read_plain(part, window)
+        while window.position < part.end:
+            stop = yield from self._read_columns(window)
+            if stop == Stop.COMPRESSED:
+                stop = yield from self._read_compressed(window)
+            if stop == Stop.OFFSETS_BACK:
+                yield self._offsets_back(part, window.position, window.base_offset())
+            elif stop == Stop.ODD:
+                yield from self._read_plain(part, window)
+
+    def _read_columns(self, window: Window) -> Generator[RowBlock, None, Stop]:
+        """Take batches up to the first that is compressed or odd, or up to the window's end (INCOMPLETE)."""
+        while window.fill():
+            stop, window.at = yield from self._run(window.buffer, window.at, window.filled, self._check_crc)
+            if stop != Stop.INCOMPLETE:
+                return stop
+        # What is left at the end of the slice, if anything, is no whole v2 batch.
+        return Stop.ODD if window.position < window.end else Stop.INCOMPLETE
+
+    def _run(
+        self, buffer: Bytes, position: int, end: int, check_crc: bool
+    ) -> Generator[RowBlock, None, tuple[Stop, int]]:
+        """Run the kernel over buffer[position:end]; return why and where it came to an end."""
+        row = 0
+        while True:
+            stop, position, row, batches, self._newest_offset = read_batches(
+                buffer, position, end, check_crc, self._newest_offset, self._rows, row, self.keys
+            )
+            self.batches += batches
+            if stop == Stop.KEYS_FULL:
+                self.keys = grown(self.keys)
+                continue
+            if row:
+                yield self._block(row, buffer)
+            elif stop == Stop.ROWS_FULL:
+                count = buffer[position + HEADER_SIZE - 4 : position + HEADER_SIZE].tobytes()
+                self._rows = new_rows(int.from_bytes(count, "big"))
+            row = 0
+            if stop != Stop.ROWS_FULL:
+                return Stop(stop), position
+
+    def _read_compressed(self, window: Window) -> Generator[RowBlock, None, Stop]:
+        """Take batches from a compressed one on; leave the window in front of the first not taken."""
+        positions = np.empty(_LISTED_BATCHES, np.int64)
+        count = list_batches(
+            window.buffer, window.at, window.filled, self._check_crc, self._newest_offset, positions
+        )
+        unpacked, undone = self._unpacked, False
+        unpacked.clear()
+        for position in positions[:count].tolist():
+            try:
+                unpacked.append(window.buffer, position)
+            except DecodeError:
+                undone = True
+                break
+            if unpacked.filled >= self._chunk_bytes:
+                break
+        stop, at = yield from self._run(unpacked.buffer, 0, unpacked.filled, False)
+        window.at = unpacked.source_of(at, window.at)
+        return Stop.ODD if undone else stop
+
+    def _read_plain(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
+        """Take the batch at the window by the plain path, and what follows up to the next v2 batch."""
+        listed = Listed()
+        position, after_first, oddity = window.position, False, None
+        for item in read_segment(part.path, start=position, end=part.end):
+            if isinstance(item, Damage):
+                if item.size == 0:
+                    oddity = item  # about the batch that comes next, which may not be ours to take
+                    continue
+                position = item.position + item.size
+                yield item
+                continue
+            if after_first and item.magic == 2:
+                position, oddity = item.position, None
+                break
+            if not after_first and item.base_offset <= self._newest_offset:
+                oddity = self._offsets_back(part, item.position, item.base_offset)
+            if oddity is not None:
+                yield oddity
+                oddity = None
+            yield from self._list(part, item, listed)
+            position, after_first = item.position + item.size, True
+            self._newest_offset = item.last_offset
+        else:
+            position = part.end
+        if oddity is not None:
+            yield oddity
+        yield from self._flush(listed)
+        window.seek(position)
+
+    def _list(self, part: Slice, batch: Batch, listed: Listed) -> Iterator[RowBlock | Damage]:
+        for item in read_records(iter([batch]), str(part.path)):
+            if isinstance(item, Damage):
+                yield item
+                continue
+            self.batches += 1
+            for record in item[1]:
+                listed.append(batch, record)
+                if listed.is_full(self._rows.shape[1]):
+                    yield from self._flush(listed)
+
+    def _flush(self, listed: Listed) -> Iterator[RowBlock]:
+        if not len(listed):
+            return
+        buffer, table = listed.as_arrays()
+        index = row = 0
+        while index < len(table):
+            index, row = read_listed(buffer, table, index, self._rows, row, self.keys)
+            if index < len(table):
+                self.keys = grown(self.keys)
+        others = listed.mark_control(self._rows)
+        yield self._block(row, buffer, others)
+        listed.clear()
+
+    def _block(self, count: int, buffer: Bytes, others: Others = ()) -> RowBlock:
+        if not (self._rows[KIND, :count] == ODD).any():
+            return RowBlock(self._rows, count, buffer, others)
+        judged = judge_odd(self._rows, count, buffer, self.keys)
+        self.keys = judged.keys
+        return RowBlock(
+            self._rows, count, judged.buffer, tuple(sorted(others + judged.others, key=itemgetter(0)))
+        )
+
+    def _offsets_back(self, part: Slice, position: int, base_offset: int) -> Damage:
+        why = f"offsets go back: {base_offset} after {self._newest_offset}"
+        self._newest_offset = -1
+        return Damage(segment=str(part.path), position=position, size=0, why=why)

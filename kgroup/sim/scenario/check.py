@@ -1,0 +1,120 @@
+"""Whether a scenario makes sense: its names, its times, and what its faults are about."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from kgroup.broker.settings import PROPERTIES, from_properties, unused
+from kgroup.errors import InputError, nearest_or_all
+from kgroup.group.member.settings import HEARTBEATS_PER_SESSION
+from kgroup.sim.scenario.actions import FORMS, Form, Target
+from kgroup.sim.scenario.scenario import (
+    COORDINATOR,
+    NODE_PREFIX,
+    Fault,
+    FaultKind,
+    Scenario,
+    SimMember,
+    node_name,
+)
+
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_MEMBER_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
+_DAY_MS: Final = 86_400_000
+_DAYS_MAX: Final = 31  # playing a day of three members takes minutes
+_FORM_OF: Final = {form.kind: form for form in FORMS.values()}
+
+
+def check_scenario(scenario: Scenario) -> None:
+    """Raise InputError that names the topic, member, property or fault that makes no sense."""
+    if not scenario.topics or not scenario.members:
+        raise InputError("there has to be a topic and a member")
+    if scenario.duration_ms > _DAYS_MAX * _DAY_MS:
+        raise InputError(f"a run of {scenario.duration_ms // _DAY_MS} days: {_DAYS_MAX} are the most")
+    for topic in scenario.topics:
+        if not _TOPIC_NAME.fullmatch(topic.name) or topic.name.startswith("__"):
+            raise InputError(f"topic '{topic.name}': not a name that Kafka allows for a topic of one's own")
+    _require_distinct("topic", [topic.name for topic in scenario.topics])
+    _require_distinct("member", [member.name for member in scenario.members])
+    bounds = from_properties(scenario.properties).group
+    for name in unused(scenario.properties):
+        raise InputError(f"brokers: kgroup has no use for '{name}': {nearest_or_all(name, PROPERTIES)}")
+    for member in scenario.members:
+        try:
+            _check_member(scenario, member)
+            session_ms = member.session_timeout_ms
+            if not bounds.min_session_timeout_ms <= session_ms <= bounds.max_session_timeout_ms:
+                raise InputError(
+                    f"the brokers refuse a session timeout of {session_ms} ms; they take"
+                    f" {bounds.min_session_timeout_ms} to {bounds.max_session_timeout_ms}"
+                )
+        except InputError as error:
+            raise InputError(f"member '{member.name}': {error}") from None
+    for fault in scenario.faults:
+        try:
+            _check_fault(scenario, fault)
+        except InputError as error:
+            what = f"{fault.kind.value} {fault.target}".strip()
+            raise InputError(f"fault '{what}' at {fault.at_ms / 1000:g}s: {error}") from None
+
+
+def _check_member(scenario: Scenario, member: SimMember) -> None:
+    if not _MEMBER_NAME.fullmatch(member.name):
+        raise InputError("names have letters, digits, '.', '_' and '-'")
+    if member.name == COORDINATOR or member.name.startswith(NODE_PREFIX):
+        raise InputError("that is what nodes are called")
+    for topic in member.topics:
+        _require_known("topic", topic, [topic.name for topic in scenario.topics])
+    if member.start_ms is not None and member.start_ms >= scenario.duration_ms + scenario.settle_ms:
+        raise InputError("starts when all is over")
+    if member.heartbeat_interval_ms * HEARTBEATS_PER_SESSION > member.session_timeout_ms:
+        raise InputError("the heartbeat interval is more than a third of the session timeout")
+
+
+def _check_fault(scenario: Scenario, fault: Fault) -> None:
+    if fault.at_ms >= scenario.duration_ms:
+        raise InputError(f"all is over after {scenario.duration_ms / 1000:g}s")
+    form = _FORM_OF[fault.kind]
+    match form.target:
+        case Target.MEMBER | Target.NODE | Target.PROCESS:
+            _require_known(_noun(form), fault.target, _processes(scenario, form.target))
+        case Target.TOPIC:
+            _require_known("topic", fault.target, [topic.name for topic in scenario.topics])
+        case Target.GROUP:
+            _require_known("group", fault.target, sorted({member.group for member in scenario.members}))
+        case Target.NONE:
+            pass
+    if fault.other is not None:
+        _require_known("node or member", fault.other, _processes(scenario, Target.PROCESS))
+        if fault.other == fault.target:
+            raise InputError("nothing can be cut from itself")
+    if fault.kind is FaultKind.GROW:
+        partitions = next(topic.partitions for topic in scenario.topics if topic.name == fault.target)
+        if fault.amount is None or fault.amount <= partitions:
+            raise InputError(f"it has {partitions} partitions already, and never loses any")
+
+
+def _noun(form: Form) -> str:
+    return {Target.MEMBER: "member", Target.NODE: "node"}.get(form.target, "node or member")
+
+
+def _processes(scenario: Scenario, target: Target) -> list[str]:
+    members = [member.name for member in scenario.members]
+    nodes = [node_name(number) for number in range(1, scenario.nodes + 1)] + [COORDINATOR]
+    if target is Target.MEMBER:
+        return members
+    return nodes if target is Target.NODE else members + nodes
+
+
+def _require_known(what: str, name: str, known: list[str]) -> None:
+    if name in known:
+        return
+    raise InputError(f"there is no {what} '{name}': {nearest_or_all(name, known, shown_max=10)}")
+
+
+def _require_distinct(what: str, names: Iterable[str]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{what} '{name}' is there twice")
+        seen.add(name)

@@ -1,0 +1,185 @@
+"""The promises that every run is held to; `result.CHECKERS` says them in words.
+
+- one-owner: what members take over at the end of a generation's rounds is disjoint. It counts per generation:
+  a member that has not heard yet of a newer one still reads what it had, and no protocol can prevent that.
+- commits-survive: in the order of the coordinator's own answers. A commit that was not answered, or with an
+  error that leaves it open, may or may not be in the log.
+- generations-grow: of the generations that a group stores. One that was formed but never got its assignment
+  dies with its coordinator, and its number is given out again; Kafka's coordinator does the same, and nobody
+  owns anything by such a generation.
+- settles: within the time that the scenario leaves for it. New partitions of a topic count once the leader's
+  metadata must have shown them: metadata.max.age and a minute for the rebalance after they came.
+- members-go-on: a member may fail where the scenario asks for what cannot be, and where Kafka's own assignor
+  throws (a leader whose metadata is older than what members claim: `kgroup.assignors` keeps that, too).
+- no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kgroup.group.coordinator.events import GenerationFormed, GroupDeleted, GroupEvent, GroupStable
+from kgroup.group.member.step import ASSIGNOR, MemberError
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import OffsetCommit, OffsetCommitResponse
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.watch.result import (
+    COMMITS_SURVIVE,
+    GENERATIONS_GROW,
+    MEMBERS_GO_ON,
+    NO_SKIP,
+    ONE_OWNER,
+    SETTLES,
+    Violation,
+)
+from kgroup.sim.watch.tallies import Measures, Place
+
+_NONE: Final = -1
+_VIOLATIONS_MAX: Final = 100  # of one run: one broken promise tends to break others
+_GENERATIONS_KEPT: Final = 8  # per group, for members that are late
+_LEFT_OPEN: Final = frozenset(
+    {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT}
+)
+_OF_THE_SCENARIO: Final = frozenset(
+    {
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+"""Errors that no retry cures because the scenario asks for them."""
+
+
+class Checkers:
+    """Is told what happens, and keeps every promise that was broken."""
+
+    def __init__(self, measures: Measures, now_ms: Callable[[], int]) -> None:
+        self.violations: list[Violation] = []
+        self._measures = measures
+        self._now_ms = now_ms
+        self._started_ms = now_ms()
+        self._owners: dict[str, dict[int, dict[TopicPartition, str]]] = {}
+        self._generations: dict[str, int] = {}
+        self._commits: dict[Place, list[tuple[int, int]]] = {}
+        self._next_commit = 0
+
+    def broken(self, checker: str, what: str) -> None:
+        """A promise was broken now."""
+        if len(self.violations) < _VIOLATIONS_MAX:
+            self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=what))
+
+    # ---- owners and generations -------------------------------------------------------------------
+
+    def took_over(
+        self, group: str, generation: int, member: str, partitions: Iterable[TopicPartition]
+    ) -> None:
+        """A member has taken its share of a generation."""
+        generations = self._owners.setdefault(group, {})
+        owners = generations.setdefault(generation, {})
+        for partition in partitions:
+            owner = owners.setdefault(partition, member)
+            if owner != member:
+                self.broken(
+                    ONE_OWNER, f"{group}: {_name(partition)}: {owner} and {member} in generation {generation}"
+                )
+        while len(generations) > _GENERATIONS_KEPT:
+            del generations[min(generations)]
+
+    def group_event(self, event: GroupEvent) -> None:
+        """What a coordinator has stored and says of it."""
+        match event:
+            case GroupStable():
+                self._stored(event.group_id, event.generation_id)
+            case GenerationFormed(members=0):
+                self._stored(event.group_id, event.generation_id)
+            case GroupDeleted():
+                self._generations.pop(event.group_id, None)
+            case _:
+                pass
+
+    def _stored(self, group: str, generation: int) -> None:
+        before = self._generations.get(group, -1)
+        if generation <= before:
+            self.broken(GENERATIONS_GROW, f"{group}: generation {generation} after {before}")
+        self._generations[group] = generation
+
+    # ---- records ----------------------------------------------------------------------------------
+
+    def handed_out(self, place: Place, member: str, first: int) -> None:
+        """A member is given records from `first` on."""
+        done_to = self._measures.processed_to(place)
+        if first > done_to:
+            self.broken(
+                NO_SKIP,
+                f"{place[0]}: {_name(place[1])}: {member} reads on at {first}, {done_to} is not processed",
+            )
+
+    # ---- commits ----------------------------------------------------------------------------------
+
+    def commit_asked(self, body: OffsetCommit) -> int:
+        """A commit reaches its coordinator; returns its number for `commit_answered`."""
+        self._next_commit += 1
+        for topic in body.topics:
+            for each in topic.partitions:
+                place = (body.group_id, (topic.name, each.partition_index))
+                self._commits.setdefault(place, [(0, _NONE)]).append(
+                    (self._next_commit, each.committed_offset)
+                )
+        return self._next_commit
+
+    def commit_answered(self, number: int, body: OffsetCommit, answer: OffsetCommitResponse) -> None:
+        """The coordinator's word on it; what was asked before it is settled by it."""
+        for topic in answer.topics:
+            for each in topic.partitions:
+                place = (body.group_id, (topic.name, each.partition_index))
+                if each.error_code is ErrorCode.NONE:
+                    self._acknowledged(place, number)
+                elif each.error_code not in _LEFT_OPEN:
+                    self._commits[place] = [known for known in self._commits[place] if known[0] != number]
+
+    def _acknowledged(self, place: Place, number: int) -> None:
+        known = self._commits[place]
+        at = next(index for index, (asked, _) in enumerate(known) if asked == number)
+        del known[:at]
+        offset = known[0][1]
+        done_to = self._measures.processed_to(place)
+        if offset > done_to:
+            self.broken(
+                NO_SKIP,
+                f"{place[0]}: {_name(place[1])}: {offset} is committed, and {done_to} is not processed",
+            )
+
+    def acknowledged(self, place: Place) -> int:
+        """The last acknowledged offset of a partition; -1: none."""
+        known = self._commits.get(place)
+        return known[0][1] if known else _NONE
+
+    def acknowledged_places(self) -> list[Place]:
+        """Where something was ever committed, in a fixed order."""
+        return sorted(self._commits)
+
+    def committed(self, place: Place, offset: int, retention_ms: int, where: str) -> None:
+        """The log says that this is the committed offset (-1: none, as after `offsets.retention`)."""
+        may_be_expired = self._now_ms() - self._started_ms >= retention_ms
+        allowed = [offset for _, offset in self._commits[place]]
+        if offset not in allowed and not (offset == _NONE and may_be_expired):
+            self.broken(
+                COMMITS_SURVIVE,
+                f"{place[0]}: {_name(place[1])}: {allowed[0]} was acknowledged, {where} has {offset}",
+            )
+
+    # ---- members and the end ----------------------------------------------------------------------
+
+    def member_failed(self, member: str, error: MemberError) -> None:
+        """A member cannot go on."""
+        if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
+            self.broken(MEMBERS_GO_ON, f"{member}: {error}")
+
+    def unsettled(self, why: str) -> None:
+        """The time to settle is over."""
+        self.broken(SETTLES, why)
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition[0]}-{partition[1]}"

@@ -1,0 +1,67 @@
+"""What comes out of a run: its measures, and every promise that was broken in it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.sim.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A checker's finding: `checker` is one of CHECKERS, `at_ms` the world's epoch ms."""
+
+    checker: str
+    at_ms: int
+    what: str
+
+
+ONE_OWNER: Final = "one-owner"
+COMMITS_SURVIVE: Final = "commits-survive"
+GENERATIONS_GROW: Final = "generations-grow"
+SETTLES: Final = "settles"
+NO_SKIP: Final = "no-skip"
+MEMBERS_GO_ON: Final = "members-go-on"
+
+CHECKERS: Final = {
+    ONE_OWNER: "no partition has two owners in one generation",
+    COMMITS_SURVIVE: "the last acknowledged commit of every partition is what the log gives back",
+    GENERATIONS_GROW: "every generation that a group stores has a higher number than the one before",
+    SETTLES: "after the last fault every group becomes stable, and every partition has a reader",
+    NO_SKIP: "no record is passed over: what is handed out or committed lies behind what was processed",
+    MEMBERS_GO_ON: "no member fails, unless the scenario itself asks for what cannot be",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a run cost, for comparison: the same measures whatever the design.
+
+    `notifications`: how often somebody was told of a rebalance (REBALANCE_IN_PROGRESS; a watch that fired).
+    `moved_partitions`: arrivals at another member than the one before. `unavailable_partition_s`: how long
+    partitions had no running reader, summed over groups and partitions. `two_owner_partition_s`: how long
+    they had more than one. `duplicates`: records processed again. `stopped_member_s`: how long running
+    members waited for a rebalance with nothing to read. `requests`: of members, to brokers or to ZooKeeper.
+    """
+
+    notifications: int = 0
+    rebalances: int = 0
+    generations: int = 0
+    moved_partitions: int = 0
+    unavailable_partition_s: float = 0.0
+    two_owner_partition_s: float = 0.0
+    processed: int = 0
+    duplicates: int = 0
+    stopped_member_s: float = 0.0
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One play of a scenario. `settled_ms`: how long after the last fault it took to settle; None: never."""
+
+    scenario: Scenario
+    seed: int
+    end_ms: int
+    settled_ms: int | None
+    violations: tuple[Violation, ...]
+    tally: Tally

@@ -1,0 +1,54 @@
+"""Records that come in: who produces them is no part of the world, so they lie in the log at once."""
+
+from typing import Final
+
+from kgroup.broker.cluster import Cluster
+from kgroup.broker.partition import NO_LEADER
+from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.sim.scenario.scenario import SimTopic
+from kgroup.sim.world.schedule import Schedule
+
+_VALUE: Final = b"a record of the world"
+
+
+class Producers:
+    """All producers of one topic: each `linger_ms` they send what its rate has brought, in turn."""
+
+    def __init__(self, topic: SimTopic, cluster: Cluster, schedule: Schedule) -> None:
+        self._topic = topic
+        self._cluster = cluster
+        self._schedule = schedule
+        self._start_ms = schedule.now_ms
+        self._made = 0
+        self._next = 0
+        self._waiting: dict[int, int] = {}  # by partition: records that no leader has taken yet
+
+    def start(self) -> None:
+        """Begin, if the topic's rate is not 0."""
+        if self._topic.records_per_s > 0:
+            self._schedule.at(self._schedule.now_ms + self._topic.linger_ms, self._send)
+
+    def _send(self) -> None:
+        now_ms = self._schedule.now_ms
+        partitions = self._cluster.topics[self._topic.name].partitions
+        due = int((now_ms - self._start_ms) * self._topic.records_per_s / 1000)
+        self._share(due - self._made, len(partitions))
+        self._made = due
+        for index, records in sorted(self._waiting.items()):
+            if partitions[index].leader != NO_LEADER:
+                del self._waiting[index]
+                partitions[index].append(_batch(records, now_ms))
+        self._schedule.at(now_ms + self._topic.linger_ms, self._send)
+
+    def _share(self, records: int, partitions: int) -> None:
+        each, rest = divmod(records, partitions)
+        for step in range(partitions if each else rest):
+            index = (self._next + step) % partitions
+            self._waiting[index] = self._waiting.get(index, 0) + each + (step < rest)
+        self._next = (self._next + rest) % partitions
+
+
+def _batch(records: int, now_ms: int) -> bytes:
+    return encode_batch(
+        [LogRecord(offset=number, timestamp_ms=now_ms, key=None, value=_VALUE) for number in range(records)]
+    )

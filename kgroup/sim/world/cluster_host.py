@@ -1,0 +1,255 @@
+"""All broker nodes of the world: what `net/serve/server.py` does on sockets, on the virtual clock."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Final
+from uuid import UUID
+
+from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
+from kgroup.broker.fetching import FetchWaits
+from kgroup.broker.hosted_coordinator import HostedCoordinator
+from kgroup.broker.node import BrokerNode
+from kgroup.broker.partition import NO_LEADER, Partition
+from kgroup.broker.settings import BrokerSettings
+from kgroup.broker.storage import Storage
+from kgroup.group.coordinator.events import GroupEvent
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import MemberResponse, Metadata
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.scenario import node_name
+from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.tallies import Measures
+from kgroup.sim.watch.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped, TraceEvent
+from kgroup.sim.world.commit_watch import CommitWatch
+from kgroup.sim.world.exchange import Connection
+from kgroup.sim.world.network import Network
+from kgroup.sim.world.node_host import NodeHost
+from kgroup.sim.world.schedule import Schedule
+
+PORT: Final = 9092
+NODE_SESSION_MS: Final = 9_000
+"""How long the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
+_ROUNDS_MAX: Final = 64
+
+
+class ClusterHost:
+    """All nodes of the world's cluster: flushes, timers, and what can be done to nodes."""
+
+    def __init__(
+        self,
+        *,
+        schedule: Schedule,
+        network: Network,
+        random: Random,
+        settings: BrokerSettings,
+        nodes: int,
+        storage: Storage,
+        checkers: Checkers,
+        measures: Measures,
+        groups: tuple[str, ...],
+        tell: Callable[[TraceEvent], None] | None,
+    ) -> None:
+        self.schedule = schedule
+        self.network = network
+        self.answered: list[tuple[NodeHost, Connection]] = []
+        self._checkers = checkers
+        self._measures = measures
+        self._tell = tell
+        self.metadata: dict[Metadata, MemberResponse] = {}
+        """Answers that are true until leaders or topics change."""
+        self.new_since_ms: dict[TopicPartition, int] = {}
+        """When partitions came that were not there from the start."""
+        self._flush_is_due = False
+        self._to_flush: dict[NodeHost, None] = {}
+        self._groups = groups
+        self._leaders: dict[str, int] = {}
+        members = [Member(number, node_name(number), PORT) for number in range(1, nodes + 1)]
+        self.cluster = Cluster(
+            settings,
+            members,
+            storage,
+            lambda: UUID(int=random.getrandbits(128), version=4),
+            schedule.now_ms,
+        )
+        self.cluster.on_append = self._appended
+        self.cluster.coordinators.on_event = self._on_group_event
+        self.commits = CommitWatch(self.cluster, checkers)
+        self.nodes = {
+            member.node_id: NodeHost(self, BrokerNode(member.node_id, self.cluster, FetchWaits()))
+            for member in members
+        }
+        self.by_name = {node.name: node for node in self.nodes.values()}
+
+    def schedule_flush(self, node: NodeHost | None = None) -> None:
+        """Flush this node, or all, once everything of this moment has been taken in."""
+        if node is None:
+            self._to_flush.update(dict.fromkeys(self.nodes.values()))
+        else:
+            self._to_flush[node] = None
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self.schedule.at(self.schedule.now_ms, self.flush)
+
+    def flush(self) -> None:
+        """Bring decisions to the log, then answers to the clients; their next requests follow at once."""
+        self._flush_is_due = False
+        touched: dict[NodeHost, None] = {}
+        for _ in range(_ROUNDS_MAX):
+            for node in self._to_flush:
+                if node not in touched and node.may_tick:
+                    node.tick()
+            touched |= self._to_flush
+            self._to_flush = {}
+            self.cluster.flush()
+            touched |= self._to_flush  # whose partitions were appended to
+            self._to_flush = {}
+            for node in touched:
+                if node.may_tick:
+                    node.node.waits.wake(node.now_ms())
+                node.send_answers()
+            if not self.answered:
+                break
+            answered, self.answered = self.answered, []
+            for node, connection in answered:
+                node.deliver(partial(node.pump, connection))
+        else:
+            self.schedule_flush()
+        self._flush_is_due = False
+        for node in touched:
+            if node.is_running:
+                node.arm_timer()
+
+    def _appended(self, partition: Partition) -> None:
+        leader = self.nodes.get(partition.leader)
+        if leader is None:
+            return
+        leader.node.waits.appended(partition)
+        leader.appended(partition)
+        self.schedule_flush(leader)
+
+    def _on_group_event(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
+        self._checkers.group_event(event)
+        self._measures.group_event(event)
+        if self._tell is not None:
+            at_ms = self.schedule.now_ms
+            self._tell(CoordinatorEvent(at_ms=at_ms, node=node_name(hosted.node_id), event=event))
+
+    # ---- what can be done to nodes ----------------------------------------------------------------
+
+    def kill(self, node: NodeHost) -> None:
+        """The process dies; the others lead what it led once its session at the controller is over."""
+        self.flush()
+        self._stopped(node, "killed")
+        number = node.number
+        self.schedule.at(self.schedule.now_ms + NODE_SESSION_MS, lambda: self._fence_dead(node, number))
+
+    def shut_down(self, node: NodeHost) -> None:
+        """The process hands over what it leads and ends."""
+        self.flush()
+        self.cluster.fence(node.node.node_id, self.schedule.now_ms)
+        self.flush()
+        self._leaders_changed()
+        self._stopped(node, "shut down")
+
+    def _stopped(self, node: NodeHost, why: str) -> None:
+        node.stop()
+        if self._tell is not None:
+            self._tell(NodeStopped(at_ms=self.schedule.now_ms, node=node.name, why=why))
+
+    def _fence_dead(self, node: NodeHost, number: int) -> None:
+        if not node.is_running and node.number == number:
+            self._take_over(node)
+
+    def _take_over(self, node: NodeHost) -> None:
+        """Nothing of what a dead process had in memory is left."""
+        if self.cluster.members[node.node.node_id].alive:
+            self.cluster.kill(node.node.node_id, self.schedule.now_ms)
+            self._leaders_changed()
+
+    def start(self, node: NodeHost) -> None:
+        """A new process of a node that does not run."""
+        if node.is_running:
+            return
+        self._take_over(node)
+        node.is_running = True
+        node.is_fenced = False
+        self.cluster.start(node.node.node_id, node.now_ms())
+        if self._tell is not None:
+            self._tell(NodeStarted(at_ms=self.schedule.now_ms, node=node.name))
+        self._leaders_changed()
+
+    def silent(self, node: NodeHost) -> Callable[[], None]:
+        """The controller hears nothing of a node that runs; call what comes back when it does again."""
+        number = node.number
+        heard: list[bool] = []
+
+        def fence() -> None:
+            if not heard and node.is_running and node.number == number and not node.is_fenced:
+                node.is_fenced = True
+                self.cluster.fence(node.node.node_id, self.schedule.now_ms)
+                if self._tell is not None:
+                    self._tell(NodeStopped(at_ms=self.schedule.now_ms, node=node.name, why="fenced"))
+                self._leaders_changed()
+
+        def hear() -> None:
+            heard.append(True)
+            if node.is_fenced and node.is_running and node.number == number:
+                node.is_fenced = False
+                self.cluster.start(node.node.node_id, node.now_ms())
+                if self._tell is not None:
+                    self._tell(NodeStarted(at_ms=self.schedule.now_ms, node=node.name))
+                self._leaders_changed()
+
+        self.schedule.at(self.schedule.now_ms + NODE_SESSION_MS, fence)
+        return hear
+
+    def move_coordinator(self, group: str, node: NodeHost) -> None:
+        """Another node leads the offsets partition of a group."""
+        partition = self.cluster.offsets_partition(group)
+        self.flush()
+        self.cluster.move_coordinator(partition, node.node.node_id, node.now_ms())
+        self._leaders_changed()
+
+    def coordinator_of(self, group: str) -> NodeHost | None:
+        """The node that leads the group's offsets partition, if any node does."""
+        partition = self.cluster.offsets_partition(group)
+        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        return self.nodes.get(topic.partitions[partition].leader) if topic else None
+
+    def create_partitions(self, topic: str, partitions: int) -> bool:
+        """Grow a topic; False if it is as large already."""
+        self.metadata.clear()
+        before = len(self.cluster.topics[topic].partitions)
+        error = self.cluster.create_partitions(topic, partitions, self.schedule.now_ms)
+        if error is not ErrorCode.NONE:
+            return False
+        self.new_since_ms.update(
+            {(topic, index): self.schedule.now_ms for index in range(before, partitions)}
+        )
+        return True
+
+    def _leaders_changed(self) -> None:
+        self.metadata.clear()
+        for node in self.nodes.values():
+            if node.is_running:
+                node.node.waits.wake_all()
+        for group in self._groups:
+            self._notice_leader(group)
+        self.schedule_flush()
+
+    def _notice_leader(self, group: str) -> None:
+        leader = self.coordinator_of(group)
+        node_id = leader.node.node_id if leader else NO_LEADER
+        if self._leaders.get(group) == node_id:
+            return
+        self._leaders[group] = node_id
+        if self._tell is not None:
+            self._tell(
+                CoordinatorMoved(
+                    at_ms=self.schedule.now_ms,
+                    group=group,
+                    partition=self.cluster.offsets_partition(group),
+                    node=leader.name if leader else None,
+                )
+            )

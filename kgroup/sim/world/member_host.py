@@ -1,0 +1,351 @@
+"""A consumer process of the world: what `net/member/client.py` and its user do, on the virtual clock.
+
+The user polls, works through the records that it gets, and polls again; while it waits in `poll`, answers and
+timers wake it. It starts a partition that has no commit at its earliest record: what is produced before the
+group's first commit must not be skipped.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from functools import partial
+from random import Random
+from typing import Final
+
+from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.identity import MemberState
+from kgroup.group.member.positions import PositionState
+from kgroup.group.member.settings import MemberSettings, OffsetReset
+from kgroup.group.member.step import (
+    Answered,
+    Callback,
+    CallbackKind,
+    Close,
+    Commit,
+    Failed,
+    MemberInput,
+    MemberStep,
+    Poll,
+    Subscribe,
+)
+from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
+from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.scenario import CommitMode, SimMember
+from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.tallies import Measures
+from kgroup.sim.watch.trace import TraceEvent
+from kgroup.sim.world.member_connections import Connections
+from kgroup.sim.world.member_trace import MemberTrace
+from kgroup.sim.world.network import Network
+from kgroup.sim.world.node_host import NodeHost
+from kgroup.sim.world.process import Process
+from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.work import Work
+
+Batch = tuple[tuple[TopicPartition, int, int], ...]
+"""Partitions with the first and the last offset handed out."""
+
+
+class Doing(StrEnum):
+    """What the user of the consumer is at."""
+
+    POLLING = "polling"
+    PROCESSING = "processing"
+    COMMITTING = "committing"
+    CLOSING = "closing"
+
+
+_POLLING: Final = Doing.POLLING  # asked for at every turn; before Python 3.12 naming it is slow
+
+
+class MemberHost(Process):
+    """One consumer of the scenario, through all the processes that it has had."""
+
+    def __init__(
+        self,
+        spec: SimMember,
+        *,
+        number: int,
+        schedule: Schedule,
+        network: Network,
+        nodes: dict[str, NodeHost],
+        bootstrap: Sequence[Node],
+        random: Random,
+        checkers: Checkers,
+        measures: Measures,
+        tell: Callable[[TraceEvent], None] | None,
+        codec: bool,
+    ) -> None:
+        super().__init__(spec.name, schedule)
+        self.spec = spec
+        self.machine: ClassicMember | None = None
+        self.owned: set[TopicPartition] = set()
+        self._bootstrap = bootstrap
+        self._random = random
+        self._checkers = checkers
+        self._measures = measures
+        self._trace = None if tell is None else MemberTrace(self, spec.group, tell)
+        self._connections = Connections(
+            self,
+            address=f"/10.0.{number // 250}.{number % 250 + 1}",
+            first_token=number << 32,
+            network=network,
+            nodes=nodes,
+            codec=codec,
+            on_answer=self._answered,
+            on_failure=self._failed,
+            tell=tell,
+        )
+        self._timer_ms: int | None = None
+        self._due_ms: int | None = None  # by the machine's clock
+        self._doing = Doing.POLLING
+        self._poll_until_ms = 0
+        self._work = Work(self)
+        self._commit_id = 0
+        self._wants_close = False
+        self._starts_again = False
+
+    # ---- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """A new process, unless one runs."""
+        if self.is_running:
+            return
+        self.number += 1
+        self.is_running = True
+        self._doing, self._wants_close = Doing.POLLING, False
+        self._timer_ms = None
+        self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
+        if self._trace is not None:
+            self._trace.started()
+        self._measures.stop(self.name, self.schedule.now_ms)
+        self._handle(Subscribe(topics=self.spec.topics))
+        self._poll()
+
+    def _settings(self) -> MemberSettings:
+        spec = self.spec
+        return MemberSettings(
+            group_id=spec.group,
+            client_id=self.spec.name,
+            group_instance_id=spec.instance_id,
+            partition_assignment_strategy=spec.assignors,
+            session_timeout_ms=spec.session_timeout_ms,
+            heartbeat_interval_ms=spec.heartbeat_interval_ms,
+            max_poll_interval_ms=spec.max_poll_interval_ms,
+            max_poll_records=spec.max_poll_records,
+            auto_offset_reset=OffsetReset.EARLIEST,
+            enable_auto_commit=spec.commit_mode is CommitMode.AUTO,
+            auto_commit_interval_ms=spec.auto_commit_interval_ms,
+            fetch_max_wait_ms=spec.fetch_max_wait_ms,
+            metadata_max_age_ms=spec.metadata_max_age_ms,
+            request_timeout_ms=spec.request_timeout_ms,
+        )
+
+    def kill(self) -> None:
+        """The process is gone without a word; the machine that it ran on resets its connections."""
+        if self.is_running:
+            self._end("killed")
+
+    def close(self) -> None:
+        """The user closes the consumer when it is done with what it has in hand."""
+        if self.is_running:
+            self._wants_close = True
+            self.deliver(partial(self._if_same, self.number, self._close_if_idle))
+
+    def start_again(self) -> None:
+        """Start, once a process that is closing has come to its end."""
+        if self.is_running:
+            self._starts_again = True
+        else:
+            self.start()
+
+    def _close_if_idle(self) -> None:
+        if self._doing is _POLLING:
+            self._doing = Doing.CLOSING
+            self._handle(Close())
+
+    def pause(self, until_ms: int) -> None:
+        """The process stands still and does not know it."""
+        if not self.is_running:
+            return
+        self._work.postpone(until_ms - max(self.schedule.now_ms, self.still_until_ms))
+        for partition in self.owned:
+            self._measures.release((self.spec.group, partition), self.name, self.schedule.now_ms)
+        self.stand_still(until_ms)
+        self.deliver(partial(self._if_same, self.number, self._resume))
+
+    def _resume(self) -> None:
+        for partition in sorted(self.owned):
+            self._measures.hold((self.spec.group, partition), self.name, self.schedule.now_ms)
+
+    def _if_same(self, number: int, action: Callable[[], None]) -> None:
+        """What was meant for a process that is gone does not reach its successor."""
+        if self.is_running and number == self.number:
+            action()
+
+    def _end(self, why: str) -> None:
+        now_ms = self.schedule.now_ms
+        self.is_running = False
+        self.stir()
+        self._work.drop()
+        for partition in self.owned:
+            self._measures.release((self.spec.group, partition), self.name, now_ms)
+        self.owned.clear()
+        self._measures.go_on(self.name, now_ms)
+        self._connections.close()
+        self.machine = None
+        if self._trace is not None:
+            self._trace.stopped(why)
+        if self._starts_again:
+            self._starts_again = False
+            self.schedule.at(now_ms, self.start)
+
+    @property
+    def reads(self) -> dict[TopicPartition, bool]:
+        """What the running process owns, and whether its position is known."""
+        if self.machine is None or self.is_still:
+            return {}
+        positions = self.machine.positions
+        stable = self.machine.state is MemberState.STABLE
+        return {
+            each: stable and each in positions and positions[each].state is PositionState.FETCHING
+            for each in self.owned
+        }
+
+    # ---- the user ---------------------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        if self._wants_close:
+            self._close_if_idle()
+            return
+        self._poll_until_ms = self.now_ms() + self.spec.poll_timeout_ms
+        step = self._handle(Poll())
+        if step.records:
+            batch = tuple((partition, many[0].offset, many[-1].offset) for partition, many in step.records)
+            self._process(batch, sum(len(many) for _, many in step.records))
+
+    def _process(self, batch: Batch, records: int) -> None:
+        self._doing = Doing.PROCESSING
+        for partition, first, _ in batch:
+            self._checkers.handed_out((self.spec.group, partition), self.name, first)
+        self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
+
+    def slow_down(self, factor: float) -> None:
+        """Its work takes `factor` times as long; below 1 it goes faster."""
+        self._work.slow_down(factor)
+
+    def _processed(self, batch: Batch) -> None:
+        for partition, first, last in batch:
+            self._measures.process((self.spec.group, partition), first, last)
+            if self._trace is not None:
+                self._trace.processed(partition, first, last)
+        if self.spec.commit_mode is CommitMode.AFTER_PROCESSING:
+            self._commit_id += 1
+            self._doing = Doing.COMMITTING
+            self._handle(Commit(commit_id=self._commit_id))
+        else:
+            self._doing = Doing.POLLING
+        if self._doing is _POLLING:
+            self._poll()
+
+    # ---- the machine ------------------------------------------------------------------------------
+
+    def _handle(self, event: MemberInput) -> MemberStep:
+        assert self.machine is not None
+        return self._carry_out(self.machine.handle(event, self.now_ms()))
+
+    def _carry_out(self, step: MemberStep) -> MemberStep:
+        machine = self.machine
+        assert machine is not None
+        for callback in step.callbacks:
+            self._callback(callback, machine)
+        for outcome in step.commits:
+            if self._trace is not None:
+                self._trace.commit_ended(outcome)
+            if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
+                self._doing = Doing.POLLING
+        for send in step.requests:
+            self._measures.requests += 1
+            self._connections.send(send)
+        if self._trace is not None:
+            self._trace.moved(machine)
+        if step.error is not None:
+            self._checkers.member_failed(self.name, step.error)
+            self._end(str(step.error))
+        elif step.closed:
+            self._end("closed")
+        else:
+            self._arm_timer()
+        return step
+
+    def _callback(self, callback: Callback, machine: ClassicMember) -> None:
+        now_ms, group = self.schedule.now_ms, self.spec.group
+        if callback.kind is CallbackKind.ASSIGNED:
+            for partition in callback.partitions:
+                self._measures.hold((group, partition), self.name, now_ms)
+            self.owned.update(callback.partitions)
+            self._measures.go_on(self.name, now_ms)
+            who = self.spec.instance_id or f"{self.name}#{self.number}"
+            self._checkers.took_over(group, machine.generation, who, sorted(self.owned))
+        else:
+            for partition in callback.partitions:
+                self._measures.release((group, partition), self.name, now_ms)
+            self.owned.difference_update(callback.partitions)
+            if not self.owned:
+                self._measures.stop(self.name, now_ms)
+        if self._trace is not None:
+            self._trace.changed(callback, machine.generation)
+
+    def _arm_timer(self) -> None:
+        assert self.machine is not None
+        due_ms = self._due_ms = self.machine.next_deadline_ms()
+        if self._doing is _POLLING and (due_ms is None or self._poll_until_ms < due_ms):
+            due_ms = self._poll_until_ms
+        if due_ms is None:
+            return
+        # At least a millisecond, as in production: what is due at once was done at once.
+        time_ms = max(self.world_ms(due_ms), self.schedule.now_ms + 1)
+        if self._timer_ms is None or time_ms < self._timer_ms:
+            self._timer_ms = time_ms
+            self.schedule.at(time_ms, partial(self._timer_fired, self.number, time_ms))
+
+    def _timer_fired(self, number: int, time_ms: int) -> None:
+        if number != self.number or self._timer_ms != time_ms or not self.is_running:
+            return
+        if self.is_free:
+            self._on_timer()
+        else:
+            self.deliver(partial(self._if_same, number, self._on_timer))
+
+    def _on_timer(self) -> None:
+        assert self.machine is not None
+        self._timer_ms = None
+        now_ms = self.now_ms()
+        is_due = self._due_ms is not None and self._due_ms <= now_ms
+        if is_due:
+            self._carry_out(self.machine.expire(now_ms))
+        if self.machine is None:
+            return
+        waits = self._doing is _POLLING
+        if waits and (now_ms >= self._poll_until_ms or self.machine.wants_poll(now_ms)):
+            self._poll()
+        elif not is_due:
+            self._arm_timer()
+
+    # ---- what comes back --------------------------------------------------------------------------
+
+    def _answered(self, request_id: int, body: MemberResponse) -> None:
+        self._measures.answer(body)
+        self._handle(Answered(request_id=request_id, body=body))
+        if self._doing is not _POLLING or self.machine is None:
+            return
+        is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
+        if not is_quiet or self.machine.wants_poll(self.now_ms()):
+            self._poll()
+
+    def _failed(self, request_ids: Iterable[int], why: str) -> None:
+        for request_id in request_ids:
+            if self.machine is not None:
+                self._handle(Failed(request_id=request_id, why=why))
+        if self.is_running and self._doing is _POLLING:
+            self._poll()

@@ -1,0 +1,218 @@
+"""Runs a scenario: production's nodes and members on one virtual clock, watched by the checkers."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Final
+
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.hosted_coordinator import HostedCoordinator
+from kgroup.broker.settings import from_properties
+from kgroup.broker.storage import MemoryStorage, Storage
+from kgroup.errors import InputError
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import Node
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.result import Run
+from kgroup.sim.watch.tallies import Measures
+from kgroup.sim.watch.trace import Settled, TraceEvent
+from kgroup.sim.world.arrivals import Producers
+from kgroup.sim.world.cluster_host import PORT, ClusterHost
+from kgroup.sim.world.faults import Faults
+from kgroup.sim.world.housekeeping import Housekeeping
+from kgroup.sim.world.member_host import MemberHost
+from kgroup.sim.world.network import Network
+from kgroup.sim.world.schedule import Schedule
+
+_LOOK_MS: Final = 1_000
+"""How often it is looked whether everything has settled."""
+
+_TO_SHARE_OUT_MS: Final = 60_000
+"""How long after it is seen a new partition may wait for a reader."""
+
+Tell = Callable[[TraceEvent], None]
+
+
+def run(
+    scenario: Scenario,
+    seed: int,
+    *,
+    storage: Storage | None = None,
+    on_event: Tell | None = None,
+    codec: bool = True,
+    until_settled: bool = False,
+) -> Run:
+    """Play a scenario. The same seed gives the same run, event for event.
+
+    `storage`: where the logs go, None: nowhere. `on_event` is told what happens, as it happens. Without
+    `codec` most requests travel as values, which is quicker and changes nothing. `until_settled`: end as soon
+    as everything has settled, not when the scenario's time is over. Raises InputError for a topic that cannot
+    be made, SourceError if the storage fails.
+    """
+    return World(scenario, seed, storage or MemoryStorage(), on_event, codec=codec).play(until_settled)
+
+
+class World:
+    """Everything in it is built from the scenario and the seed; `play` lets it go."""
+
+    def __init__(
+        self, scenario: Scenario, seed: int, storage: Storage, tell: Tell | None, *, codec: bool
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self._tell = tell
+        self.schedule = schedule = Schedule(scenario.epoch_ms)
+        self.measures = measures = Measures()
+        self.checkers = checkers = Checkers(measures, lambda: schedule.now_ms)
+        network = Network(schedule, self._random("network"), scenario.network)
+        self.groups = tuple(dict.fromkeys(member.group for member in scenario.members))
+        self.cluster = ClusterHost(
+            schedule=schedule,
+            network=network,
+            random=self._random("ids"),
+            settings=from_properties({"auto.create.topics.enable": "false", **scenario.properties}),
+            nodes=scenario.nodes,
+            storage=storage,
+            checkers=checkers,
+            measures=measures,
+            groups=self.groups,
+            tell=tell,
+        )
+        self._make_topics()
+        bootstrap = [
+            Node(node_id=-number, host=node.name, port=PORT) for number, node in self.cluster.nodes.items()
+        ]
+        self.members = {
+            spec.name: MemberHost(
+                spec,
+                number=number,
+                schedule=schedule,
+                network=network,
+                nodes=self.cluster.by_name,
+                bootstrap=bootstrap,
+                random=self._random(f"member {spec.name}"),
+                checkers=checkers,
+                measures=measures,
+                tell=tell,
+                codec=codec,
+            )
+            for number, spec in enumerate(scenario.members)
+        }
+        self.faults = Faults(
+            scenario=scenario,
+            schedule=schedule,
+            network=network,
+            cluster=self.cluster,
+            members=self.members,
+            measures=measures,
+            random=self._random("faults"),
+            tell=tell,
+        )
+
+    def _random(self, what: str) -> Random:
+        """Chance of its own for each subject, so that more of the one changes nothing of the other."""
+        return Random(f"{self.seed}/{what}")
+
+    def _make_topics(self) -> None:
+        # Before the first fault: no node could make it while all are cut off.
+        self.cluster.cluster.internal_topic(OFFSETS_TOPIC, self.schedule.now_ms)
+        for topic in self.scenario.topics:
+            replicas = min(3, self.scenario.nodes)
+            error = self.cluster.cluster.create_topic(
+                topic.name, topic.partitions, replicas, {}, self.schedule.now_ms
+            )
+            if error is not ErrorCode.NONE:
+                raise InputError(f"topic {topic.name!r}: {error.name}")
+
+    # ---- playing ----------------------------------------------------------------------------------
+
+    def play(self, until_settled: bool) -> Run:
+        """From the start to the end."""
+        start_ms = self.schedule.now_ms
+        for topic in self.scenario.topics:
+            Producers(topic, self.cluster.cluster, self.schedule).start()
+        for spec in self.scenario.members:
+            if spec.start_ms is not None:
+                self.schedule.at(start_ms + spec.start_ms, partial(self._start, self.members[spec.name]))
+        readers = {
+            topic.name: sorted(
+                {member.group for member in self.scenario.members if topic.name in member.topics}
+            )
+            for topic in self.scenario.topics
+        }
+        Housekeeping(self.cluster.cluster, self.checkers, readers, self.schedule).start()
+        healed_ms = start_ms + self.scenario.duration_ms
+        self.schedule.run(healed_ms)
+        self.faults.end_all()
+        settled_ms = self._settle(healed_ms, until_settled)
+        why = self._unsettled(with_new=False)
+        if why is not None:
+            self.checkers.unsettled(why)
+            settled_ms = None
+        self.cluster.flush()
+        self.cluster.commits.verify_logs(self.schedule.now_ms)
+        self.cluster.cluster.close()
+        return Run(
+            scenario=self.scenario,
+            seed=self.seed,
+            end_ms=self.schedule.now_ms,
+            settled_ms=settled_ms,
+            violations=tuple(self.checkers.violations),
+            tally=self.measures.tally(self.schedule.now_ms),
+        )
+
+    def _start(self, member: MemberHost) -> None:
+        for topic in member.spec.topics:
+            for index in range(len(self.cluster.cluster.topics[topic].partitions)):
+                self.measures.need((member.spec.group, (topic, index)), self.schedule.now_ms)
+        member.start()
+
+    def _settle(self, healed_ms: int, until_settled: bool) -> int | None:
+        """Go on without faults; returns how long it took until everything had settled, None: it has not."""
+        end_ms = healed_ms + self.scenario.settle_ms
+        settled_ms: int | None = None
+        while self.schedule.now_ms < end_ms and not (until_settled and settled_ms is not None):
+            self.schedule.run(min(self.schedule.now_ms + _LOOK_MS, end_ms))
+            if settled_ms is None and self._unsettled(with_new=True) is None:
+                settled_ms = self.schedule.now_ms - healed_ms
+                if self._tell is not None:
+                    self._tell(Settled(at_ms=self.schedule.now_ms))
+        return settled_ms
+
+    def _unsettled(self, *, with_new: bool) -> str | None:
+        """Why things have not settled; `with_new`: also for partitions that came just now."""
+        for group in self.groups:
+            members = [
+                member for member in self.members.values() if member.spec.group == group and member.is_running
+            ]
+            why = self._group_unsettled(group, members, with_new) if members else None
+            if why is not None:
+                return f"{group}: {why}"
+        return None
+
+    def _group_unsettled(self, group: str, members: list[MemberHost], with_new: bool) -> str | None:
+        node = self.cluster.coordinator_of(group)
+        if node is None:
+            return "it has no coordinator"
+        hosted = self.cluster.cluster.coordinator(group, node.node.node_id, self.schedule.now_ms)
+        if not isinstance(hosted, HostedCoordinator):
+            return f"its coordinator says {hosted.name}"
+        state = hosted.coordinator.describe(group).group_state
+        if state != GroupState.STABLE:
+            return f"it is {state}"
+        readers: dict[tuple[str, int], list[str]] = {}
+        for member in members:
+            for partition, is_ready in member.reads.items():
+                if is_ready:
+                    readers.setdefault(partition, []).append(member.name)
+        seen_after_ms = max(member.spec.metadata_max_age_ms for member in members) + _TO_SHARE_OUT_MS
+        for topic in sorted({topic for member in members for topic in member.spec.topics}):
+            for index in range(len(self.cluster.cluster.topics[topic].partitions)):
+                found = readers.get((topic, index), [])
+                since_ms = self.cluster.new_since_ms.get((topic, index), -seen_after_ms)
+                is_new = self.schedule.now_ms < since_ms + seen_after_ms
+                if len(found) != 1 and (found or with_new or not is_new):
+                    return f"{topic}-{index} is read by {' and '.join(found) or 'nobody'}"
+        return None

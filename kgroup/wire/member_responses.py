@@ -1,0 +1,222 @@
+"""What a member reads: kafka-python's decoded responses as kgroup's values, by the version asked in."""
+
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
+
+from kgroup.errors import DecodeError
+from kgroup.log.files.segment import read_records, read_stream
+from kgroup.log.format.batch import Damage
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import (
+    CommittedOffset,
+    Fetch,
+    FetchedPartition,
+    FetchResponse,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    ListedOffset,
+    ListOffsets,
+    ListOffsetsResponse,
+    MemberRequest,
+    MemberResponse,
+    Metadata,
+    MetadataResponse,
+    Node,
+    OffsetFetch,
+    OffsetFetchResponse,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    LeaveGroup,
+    LeaveGroupResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    PartitionResult,
+    SyncGroup,
+    SyncGroupResponse,
+    TopicResult,
+)
+from kgroup.protocol.requests.coordinator import MemberResponse as LeftMember
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.wire.fetched import read_batches
+
+
+def read_response(asked: MemberRequest, version: int, body: Any) -> MemberResponse:
+    """kgroup's values of kafka-python's decoded response. Raises DecodeError for damaged records."""
+    match asked:
+        case FindCoordinator():
+            found = body.coordinators[0] if version >= 4 and body.coordinators else body
+            error = _error(found.error_code)
+            node = Node(node_id=found.node_id, host=found.host, port=found.port)
+            return FindCoordinatorResponse(error_code=error, node=None if error else node)
+        case Metadata():
+            return _read_metadata(body)
+        case JoinGroup():
+            members = [
+                JoinGroupResponseMember(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    metadata=bytes(each.metadata or b""),
+                )
+                for each in body.members
+            ]
+            return JoinGroupResponse(
+                error_code=_error(body.error_code),
+                generation_id=body.generation_id,
+                protocol_type=body.protocol_type,
+                protocol_name=body.protocol_name,
+                leader=body.leader,
+                skip_assignment=bool(body.skip_assignment),
+                member_id=body.member_id,
+                members=members,
+            )
+        case SyncGroup():
+            return SyncGroupResponse(
+                error_code=_error(body.error_code),
+                protocol_type=body.protocol_type if version >= 5 else None,
+                protocol_name=body.protocol_name if version >= 5 else None,
+                assignment=bytes(body.assignment or b""),
+            )
+        case Heartbeat():
+            return HeartbeatResponse(error_code=_error(body.error_code))
+        case LeaveGroup():
+            left = [
+                LeftMember(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    error_code=_error(each.error_code),
+                )
+                for each in body.members or ()
+            ]
+            return LeaveGroupResponse(error_code=_error(body.error_code), members=left)
+        case OffsetCommit():
+            return OffsetCommitResponse(topics=[_read_result(topic) for topic in body.topics])
+        case OffsetFetch():
+            return _read_committed(version, body)
+        case ListOffsets():
+            return ListOffsetsResponse(
+                offsets=tuple(
+                    ListedOffset(
+                        partition=(topic.name, each.partition_index),
+                        offset=each.offset,
+                        error_code=_error(each.error_code),
+                    )
+                    for topic in body.topics
+                    for each in topic.partitions
+                )
+            )
+        case Fetch():
+            return _read_fetched(asked, body)
+    assert_never(asked)
+
+
+def _read_metadata(body: Any) -> MetadataResponse:
+    return MetadataResponse(
+        nodes=tuple(
+            Node(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+            for each in sorted(body.brokers, key=lambda each: int(each.node_id))
+        ),
+        topics=tuple(
+            TopicMetadata(
+                name=topic.name,
+                error_code=_error(topic.error_code),
+                is_internal=bool(topic.is_internal),
+                partitions=tuple(
+                    PartitionMetadata(
+                        partition=each.partition_index,
+                        leader=each.leader_id,
+                        replicas=tuple(each.replica_nodes or ()),
+                    )
+                    for each in sorted(topic.partitions, key=lambda each: int(each.partition_index))
+                ),
+            )
+            for topic in body.topics
+        ),
+    )
+
+
+def _read_result(topic: Any) -> TopicResult:
+    return TopicResult(
+        name=topic.name,
+        partitions=[
+            PartitionResult(partition_index=each.partition_index, error_code=_error(each.error_code))
+            for each in topic.partitions
+        ],
+    )
+
+
+def _read_committed(version: int, body: Any) -> OffsetFetchResponse:
+    group = body.groups[0] if version >= 8 and body.groups else body
+    error = ErrorCode.NONE if version < 2 else _error(group.error_code)
+    return OffsetFetchResponse(
+        error_code=error,
+        offsets=tuple(
+            CommittedOffset(
+                partition=(topic.name, each.partition_index),
+                offset=each.committed_offset,
+                error_code=_error(each.error_code),
+            )
+            for topic in group.topics
+            for each in topic.partitions
+        ),
+    )
+
+
+def _read_fetched(asked: Fetch, body: Any) -> FetchResponse:
+    offsets = dict(asked.offsets)
+    return FetchResponse(
+        error_code=_error(body.error_code),
+        session_id=body.session_id or 0,
+        partitions=tuple(
+            _read_partition((topic.topic, each.partition_index), each, offsets)
+            for topic in body.responses
+            for each in topic.partitions
+        ),
+    )
+
+
+def _read_partition(
+    partition: TopicPartition, answer: Any, offsets: Mapping[TopicPartition, int]
+) -> FetchedPartition:
+    name = f"{partition[0]}-{partition[1]} from offset {offsets.get(partition)}"
+    records, next_offset = read_batches(
+        _whole_batches(bytes(answer.records or b""), name),
+        [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()],
+    )
+    return FetchedPartition(
+        partition=partition,
+        error_code=_error(answer.error_code),
+        high_watermark=answer.high_watermark,
+        log_start_offset=-1 if answer.log_start_offset is None else answer.log_start_offset,
+        records=records,
+        next_offset=next_offset,
+    )
+
+
+def _whole_batches(data: bytes, name: str) -> Iterable[tuple[Any, Any]]:
+    """The batches of a fetch answer, whose last one a broker may have cut short."""
+    if not data:
+        return
+    seen = False
+    for item in read_records(read_stream(io.BytesIO(data), name), name):
+        if isinstance(item, Damage):
+            if seen and item.position + item.size >= len(data):
+                return
+            raise DecodeError(f"records of {name}", at=item.position, why=item.why)
+        seen = True
+        yield item
+
+
+def _error(code: int) -> ErrorCode:
+    """An error that this version of kgroup does not know counts as the server's own."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,26 @@
+from kgroup.api.names import matches_any, nothing_matches, without_match
+
+GROUPS = {"orders-app", "billing", "a[1]"}
+
+
+def test_a_name_is_meant_as_it_is_or_as_a_pattern() -> None:
+    assert matches_any("a[1]", ["a[1]"])
+    assert matches_any("a1", ["a[1]"])
+    assert not matches_any("A1", ["a[1]"])
+    assert matches_any("orders-app", ["bill*", "*-app"])
+
+
+def test_what_none_of_the_names_is_comes_once_in_the_order_given() -> None:
+    assert without_match(["x*", "*-app", "nope", "x*"], GROUPS) == ["x*", "nope"]
+
+
+def test_the_nearest_name_to_any_of_them_is_offered() -> None:
+    assert nothing_matches("group", ["zzz", "biling"], GROUPS) == (
+        "no group here matches zzz or biling; did you mean billing?"
+    )
+
+
+def test_without_a_near_name_something_else_is_said() -> None:
+    assert nothing_matches("topic", ["zzz"], GROUPS, "; leave it out") == (
+        "no topic here matches zzz; leave it out"
+    )

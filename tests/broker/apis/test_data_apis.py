@@ -1,0 +1,455 @@
+"""Records in and out: sequences, long polls, read isolation, offsets by time."""
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.topics import DeleteRecordsRequest
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.producer.produce import ProduceRequest
+
+from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgroup.errors import SourceError
+from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.log.store.record_log import MemoryLog
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
+from kgroup.protocol.records.transaction_state import TransactionEntry, TransactionStatus
+from tests.broker.world import BrokerWorld
+
+E = ErrorCode
+TOPIC = "orders"
+LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic(TOPIC, 2, 2, {}, world.now_ms)
+    return world
+
+
+def leader(world: BrokerWorld) -> int:
+    return world.cluster.topics[TOPIC].partitions[0].leader
+
+
+def batch(*timestamps_ms: int, sequence: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
+    producer = 7 if sequence >= 0 or transactional else -1
+    records = [
+        LogRecord(offset=n, timestamp_ms=at, key=None, value=b"v") for n, at in enumerate(timestamps_ms)
+    ]
+    return encode_batch(
+        records,
+        producer_id=producer,
+        producer_epoch=epoch if producer >= 0 else -1,
+        base_sequence=sequence,
+        transactional=transactional,
+    )
+
+
+def produce_request(records: bytes | None, acks: int = -1, topic: str = TOPIC) -> ProduceRequest:
+    data = ProduceRequest.TopicProduceData
+    partition = data.PartitionProduceData(version=8, index=0, records=records)
+    topics = [data(version=8, name=topic, partition_data=[partition])]
+    return ProduceRequest(version=8, transactional_id=None, acks=acks, timeout_ms=1000, topic_data=topics)
+
+
+def produced(world: BrokerWorld, records: bytes | None, **options: Any) -> tuple[ErrorCode, int]:
+    answer = world.ask(produce_request(records, **options), leader(world))
+    result = answer.responses[0].partition_responses[0]
+    return ErrorCode(result.error_code), result.base_offset
+
+
+def fetch_request(
+    offset: int,
+    *,
+    max_wait_ms: int = 500,
+    min_bytes: int = 1,
+    committed: bool = False,
+    leader_epoch: int = -1,
+) -> FetchRequest:
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition(
+        version=11,
+        partition=0,
+        current_leader_epoch=leader_epoch,
+        fetch_offset=offset,
+        partition_max_bytes=1 << 20,
+    )
+    return FetchRequest(
+        version=11,
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=1 << 20,
+        isolation_level=int(committed),
+        topics=[topic(version=11, topic=TOPIC, partitions=[partition])],
+        rack_id="",
+    )
+
+
+def part_of(answer: Any) -> Any:
+    return answer.responses[0].partitions[0]
+
+
+@pytest.mark.parametrize(
+    ("records", "error"),
+    [
+        (None, E.INVALID_RECORD),
+        (b"no batch", E.CORRUPT_MESSAGE),
+        (batch(1)[:-1], E.CORRUPT_MESSAGE),
+        (batch(1)[:-1] + b"x", E.CORRUPT_MESSAGE),
+        (batch(1) + batch(2), E.INVALID_RECORD),
+        (
+            encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * 2_000_000)]),
+            E.MESSAGE_TOO_LARGE,
+        ),
+    ],
+    ids=["null", "noise", "cut short", "wrong CRC", "two batches", "too large"],
+)
+def test_what_is_no_healthy_batch_is_refused_and_not_written(
+    world: BrokerWorld, records: bytes | None, error: ErrorCode
+) -> None:
+    assert produced(world, records) == (error, -1)
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 0
+
+
+def test_only_the_leader_takes_records_and_only_for_topics_that_exist(world: BrokerWorld) -> None:
+    follower = 3 - leader(world)
+    answer = world.ask(produce_request(batch(1)), follower)
+    assert answer.responses[0].partition_responses[0].error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert produced(world, batch(1), topic="nowhere") == (E.UNKNOWN_TOPIC_OR_PARTITION, -1)
+    assert produced(world, batch(1), acks=5) == (E.INVALID_REQUIRED_ACKS, -1)
+
+
+def test_without_acks_there_is_no_answer_and_the_next_request_goes_on(world: BrokerWorld) -> None:
+    assert world.ask(produce_request(batch(1), acks=0), leader(world)) is None
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 1
+
+
+def test_a_batch_sent_again_is_not_written_again(world: BrokerWorld) -> None:
+    assert produced(world, batch(1, 2, sequence=0)) == (E.NONE, 0)
+    assert produced(world, batch(3, sequence=2)) == (E.NONE, 2)
+    assert produced(world, batch(1, 2, sequence=0)) == (E.NONE, 0)
+    assert produced(world, batch(9, sequence=9)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert produced(world, batch(4, sequence=0, epoch=1)) == (E.NONE, 3)
+    assert produced(world, batch(5, sequence=3)) == (E.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_a_fetch_waits_for_records_and_is_woken_by_them(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0), leader(world))
+    assert waiting not in world.settle()
+    writing = world.send(produce_request(batch(1)), leader(world))
+    answers = world.settle()
+    assert writing in answers
+    assert part_of(answers[waiting]).high_watermark == 1
+    assert len(part_of(answers[waiting]).records) == len(batch(1))
+
+
+def test_a_fetch_that_waited_long_enough_is_answered_with_nothing(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0, max_wait_ms=500), leader(world))
+    assert waiting not in world.advance(499)
+    assert part_of(world.advance(1)[waiting]).records == b""
+
+
+@pytest.mark.parametrize(
+    ("offset", "leader_epoch", "error"),
+    [
+        (5, -1, E.OFFSET_OUT_OF_RANGE),
+        (-1, -1, E.OFFSET_OUT_OF_RANGE),
+        (0, 7, E.UNKNOWN_LEADER_EPOCH),
+        (1, 0, E.NONE),
+    ],
+)
+def test_a_fetch_that_cannot_be_is_answered_at_once(
+    world: BrokerWorld, offset: int, leader_epoch: int, error: ErrorCode
+) -> None:
+    produced(world, batch(1))
+    answer = world.ask(fetch_request(offset, max_wait_ms=0, leader_epoch=leader_epoch), leader(world))
+    assert part_of(answer).error_code == error
+
+
+def test_a_reader_of_committed_records_stops_at_the_first_open_transaction(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(1))
+    partition.append(batch(2, transactional=True, sequence=0))
+    produced(world, batch(3))
+    stable = part_of(world.ask(fetch_request(0, committed=True), leader(world)))
+    assert (stable.last_stable_offset, stable.high_watermark) == (1, 3)
+    assert len(stable.records) == len(batch(1))
+    assert stable.aborted_transactions == []
+
+    marker = TransactionMarker(producer_id=7, producer_epoch=0, committed=False, coordinator_epoch=0)
+    partition.append_marker(marker, world.now_ms)
+    stable = part_of(world.ask(fetch_request(0, committed=True), leader(world)))
+    assert (stable.last_stable_offset, stable.high_watermark) == (4, 4)
+    assert [(each.producer_id, each.first_offset) for each in stable.aborted_transactions] == [(7, 1)]
+
+
+def offset_for(world: BrokerWorld, timestamp_ms: int) -> tuple[int, int]:
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    partition = topic.ListOffsetsPartition(version=5, partition_index=0, timestamp=timestamp_ms)
+    request = ListOffsetsRequest(version=5, topics=[topic(version=5, name=TOPIC, partitions=[partition])])
+    found = world.ask(request, leader(world)).topics[0].partitions[0]
+    assert found.error_code == E.NONE
+    return found.offset, found.timestamp
+
+
+def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
+    produced(world, batch(100, 200))
+    produced(world, batch(150, 400, 300))
+    assert offset_for(world, EARLIEST) == (0, -1)
+    assert offset_for(world, LATEST) == (5, -1)
+    assert offset_for(world, 0) == (0, 100)
+    assert offset_for(world, 150) == (1, 200)
+    assert offset_for(world, 201) == (3, 400)
+    assert offset_for(world, 401) == (-1, -1)
+    assert offset_for(world, NEWEST_TIMESTAMP) == (3, 400)
+
+
+def test_records_can_be_deleted_up_to_an_offset(world: BrokerWorld) -> None:
+    produced(world, batch(1, 2, 3))
+
+    def delete(offset: int) -> tuple[int, int]:
+        topic = DeleteRecordsRequest.DeleteRecordsTopic
+        partition = topic.DeleteRecordsPartition(version=1, partition_index=0, offset=offset)
+        topics = [topic(version=1, name=TOPIC, partitions=[partition])]
+        answer = world.ask(DeleteRecordsRequest(version=1, topics=topics, timeout_ms=1000), leader(world))
+        result = answer.topics[0].partitions[0]
+        return result.error_code, result.low_watermark
+
+    assert delete(4) == (E.OFFSET_OUT_OF_RANGE, -1)
+    assert delete(2) == (E.NONE, 2)
+    assert offset_for(world, EARLIEST) == (2, -1)
+    assert (
+        part_of(world.ask(fetch_request(0, max_wait_ms=0), leader(world))).error_code == E.OFFSET_OUT_OF_RANGE
+    )
+
+
+def test_each_leader_epoch_has_its_end(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(1, 2))
+    first_epoch = partition.leader_epoch
+    world.cluster.kill(partition.leader, world.now_ms)
+    produced(world, batch(3))
+
+    def end_of(epoch: int) -> tuple[int, int]:
+        topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+        asked = topic.OffsetForLeaderPartition(
+            version=3, partition=0, current_leader_epoch=-1, leader_epoch=epoch
+        )
+        topics = [topic(version=3, topic=TOPIC, partitions=[asked])]
+        answer = world.ask(OffsetForLeaderEpochRequest(version=3, topics=topics), leader(world))
+        found = answer.topics[0].partitions[0]
+        return found.leader_epoch, found.end_offset
+
+    assert end_of(first_epoch) == (first_epoch, 2)
+    assert end_of(partition.leader_epoch) == (partition.leader_epoch, 3)
+    assert end_of(partition.leader_epoch + 1) == (-1, -1)
+
+
+# ---- refusals that every api of records has in common ----------------------------------------------
+
+
+def list_request(timestamp_ms: int, *, topic: str = TOPIC, leader_epoch: int = -1) -> ListOffsetsRequest:
+    each = ListOffsetsRequest.ListOffsetsTopic
+    partition = each.ListOffsetsPartition(
+        version=5, partition_index=0, timestamp=timestamp_ms, current_leader_epoch=leader_epoch
+    )
+    return ListOffsetsRequest(version=5, topics=[each(version=5, name=topic, partitions=[partition])])
+
+
+def delete_request(offset: int, *, topic: str = TOPIC) -> DeleteRecordsRequest:
+    each = DeleteRecordsRequest.DeleteRecordsTopic
+    partition = each.DeleteRecordsPartition(version=1, partition_index=0, offset=offset)
+    return DeleteRecordsRequest(
+        version=1, topics=[each(version=1, name=topic, partitions=[partition])], timeout_ms=1000
+    )
+
+
+def epoch_request(*, topic: str = TOPIC, leader_epoch: int = -1) -> OffsetForLeaderEpochRequest:
+    each = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    asked = each.OffsetForLeaderPartition(
+        version=3, partition=0, current_leader_epoch=leader_epoch, leader_epoch=0
+    )
+    return OffsetForLeaderEpochRequest(version=3, topics=[each(version=3, topic=topic, partitions=[asked])])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [list_request, delete_request, lambda _, **more: epoch_request(**more)],
+    ids=["ListOffsets", "DeleteRecords", "OffsetForLeaderEpoch"],
+)
+def test_offsets_are_told_and_records_deleted_by_the_leader_only(world: BrokerWorld, make: Any) -> None:
+    produced(world, batch(1))
+    follower = 3 - leader(world)
+    asked = world.ask(make(0), follower).topics[0].partitions[0]
+    assert asked.error_code == E.NOT_LEADER_OR_FOLLOWER
+    absent = world.ask(make(0, topic="nowhere"), leader(world)).topics[0].partitions[0]
+    assert absent.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert world.ask(make(0), leader(world)).topics[0].partitions[0].error_code == E.NONE
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda epoch: list_request(0, leader_epoch=epoch),
+        lambda epoch: epoch_request(leader_epoch=epoch),
+    ],
+    ids=["ListOffsets", "OffsetForLeaderEpoch"],
+)
+def test_a_client_with_another_leader_epoch_hears_which_side_is_behind(world: BrokerWorld, make: Any) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    partition.lead(partition.leader)
+    for epoch, error in (
+        (partition.leader_epoch - 1, E.FENCED_LEADER_EPOCH),
+        (partition.leader_epoch + 1, E.UNKNOWN_LEADER_EPOCH),
+    ):
+        assert world.ask(make(epoch), leader(world)).topics[0].partitions[0].error_code == error
+
+
+def test_an_empty_log_has_no_newest_record_and_no_tier_has_any(world: BrokerWorld) -> None:
+    assert offset_for(world, NEWEST_TIMESTAMP) == (-1, -1)
+    produced(world, batch(100))
+    assert offset_for(world, -5) == (-1, -1)  # the last offset in tiered storage
+
+
+def test_markers_of_transactions_are_not_found_by_time(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    produced(world, batch(100))
+    marker = TransactionMarker(producer_id=7, producer_epoch=0, committed=True, coordinator_epoch=0)
+    partition.append_marker(marker, 900)
+    assert offset_for(world, NEWEST_TIMESTAMP) == (0, 100)
+    assert offset_for(world, 500) == (-1, -1)
+
+
+def test_minus_one_deletes_everything_and_internal_topics_are_spared(world: BrokerWorld) -> None:
+    produced(world, batch(1, 2, 3))
+    deleted = world.ask(delete_request(-1), leader(world)).topics[0].partitions[0]
+    assert (deleted.error_code, deleted.low_watermark) == (E.NONE, 3)
+    internal = world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms).partitions[0]
+    refused = world.ask(delete_request(0, topic=OFFSETS_TOPIC), internal.leader).topics[0].partitions[0]
+    assert refused.error_code == E.POLICY_VIOLATION
+
+
+def test_nobody_produces_to_an_internal_topic(world: BrokerWorld) -> None:
+    internal = world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms).partitions[0]
+    answer = world.ask(produce_request(batch(1), topic=OFFSETS_TOPIC), internal.leader)
+    result = answer.responses[0].partition_responses[0]
+    assert result.error_code == E.INVALID_TOPIC_EXCEPTION
+    assert internal.log.end_offset == 0
+
+
+def test_a_topic_may_allow_larger_batches_than_the_broker(world: BrokerWorld) -> None:
+    large = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * 2_000_000)])
+    world.cluster.topics[TOPIC].spec.configs["max.message.bytes"] = "3000000"
+    assert produced(world, large) == (E.NONE, 0)
+
+
+class FullLog(MemoryLog):
+    """A disk that is full."""
+
+    def append(self, batch: bytes, leader_epoch: int) -> Any:
+        raise SourceError("orders-0.log: No space left on device")
+
+
+def test_a_disk_that_is_full_is_a_storage_error(world: BrokerWorld) -> None:
+    world.cluster.topics[TOPIC].partitions[0].log = FullLog()
+    assert produced(world, batch(1)) == (E.KAFKA_STORAGE_ERROR, -1)
+
+
+def test_a_transactional_batch_needs_a_transactional_id(world: BrokerWorld) -> None:
+    assert produced(world, batch(1, transactional=True, sequence=0)) == (E.INVALID_TXN_STATE, -1)
+
+
+def test_a_fetch_session_is_never_there(world: BrokerWorld) -> None:
+    request = fetch_request(0)
+    request.session_id, request.session_epoch = 5, 1
+    answer = world.ask(request, leader(world))
+    assert (answer.error_code, answer.responses) == (E.FETCH_SESSION_ID_NOT_FOUND, [])
+
+
+def test_a_fetch_of_what_is_not_here_does_not_wait(world: BrokerWorld) -> None:
+    follower = 3 - leader(world)
+    assert part_of(world.ask(fetch_request(0), follower)).error_code == E.NOT_LEADER_OR_FOLLOWER
+    request = fetch_request(0)
+    request.topics[0].topic = "nowhere"
+    assert part_of(world.ask(request, leader(world))).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_fetch_waits_for_as_many_bytes_as_it_wants(world: BrokerWorld) -> None:
+    enough = 2 * len(batch(1))
+    waiting = world.send(fetch_request(0, max_wait_ms=10_000, min_bytes=enough), leader(world))
+    world.send(produce_request(batch(1)), leader(world))
+    assert waiting not in world.settle()
+    world.send(produce_request(batch(2)), leader(world))
+    assert len(part_of(world.settle()[waiting]).records) == enough
+
+
+def test_a_fetch_whose_client_is_gone_is_not_answered(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0), leader(world))
+    world.settle()
+    waits = world.nodes[leader(world)].waits
+    waits.forget(waiting)
+    waits.forget(waiting)
+    assert waits.next_deadline_ms() is None
+    world.send(produce_request(batch(1)), leader(world))
+    assert waiting not in world.advance(1000)
+
+
+def test_fetches_are_answered_when_leaders_change(world: BrokerWorld) -> None:
+    waiting = world.send(fetch_request(0, max_wait_ms=10_000), leader(world))
+    world.settle()
+    world.nodes[leader(world)].waits.wake_all()
+    assert part_of(world.settle()[waiting]).error_code == E.NONE
+
+
+def transactional_request(records: bytes, version: int, transactional_id: str = "copier") -> ProduceRequest:
+    data = ProduceRequest.TopicProduceData
+    partition = data.PartitionProduceData(version=version, index=0, records=records)
+    topics = [data(version=version, name=TOPIC, partition_data=[partition])]
+    return ProduceRequest(
+        version=version, transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=topics
+    )
+
+
+def transactional(world: BrokerWorld, epoch: int, version: int) -> tuple[ErrorCode, int]:
+    """Produce one record in a transaction of producer 7."""
+    records = batch(1, transactional=True, sequence=0, epoch=epoch)
+    answer = world.ask(transactional_request(records, version), leader(world))
+    result = answer.responses[0].partition_responses[0]
+    return ErrorCode(result.error_code), result.base_offset
+
+
+@pytest.fixture
+def producer(world: BrokerWorld) -> None:
+    """Producer 7 at epoch 3 of the transactional id `copier`."""
+    world.cluster.internal_topic(TRANSACTIONS_TOPIC, world.now_ms)
+    world.cluster.transactions.restore(
+        TransactionEntry(
+            transactional_id="copier",
+            producer_id=7,
+            producer_epoch=3,
+            timeout_ms=60_000,
+            status=TransactionStatus.EMPTY,
+            partitions=(),
+            last_update_ms=0,
+            start_ms=-1,
+        )
+    )
+
+
+@pytest.mark.usefixtures("producer")
+def test_from_version_12_on_records_bring_their_partition_into_the_transaction(world: BrokerWorld) -> None:
+    # KIP-890. Before, the producer has to ask for it with AddPartitionsToTxn.
+    assert transactional(world, 3, version=10) == (E.INVALID_TXN_STATE, -1)
+    assert transactional(world, 3, version=11) == (E.TRANSACTION_ABORTABLE, -1)
+    assert transactional(world, 3, version=12) == (E.NONE, 0)
+    [entry] = world.cluster.transactions.all_entries()
+    assert (entry.status, entry.partitions) == (TransactionStatus.ONGOING, ((TOPIC, 0),))
+
+
+@pytest.mark.usefixtures("producer")
+@pytest.mark.parametrize("version", [10, 12])
+def test_records_of_an_old_producer_are_fenced_by_the_epoch(world: BrokerWorld, version: int) -> None:
+    assert transactional(world, 2, version) == (E.INVALID_PRODUCER_EPOCH, -1)
+    assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 0

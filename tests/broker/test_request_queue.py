@@ -1,0 +1,44 @@
+"""One request at a time per connection, and lengths that no request can have."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.broker.request_queue import RequestQueue
+from kgroup.wire.frames import BadRequestError
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def test_the_next_request_waits_for_the_answer_to_the_last() -> None:
+    queue = RequestQueue(1000)
+    queue.feed(framed(b"join") + framed(b"heartbeat"))
+    assert queue.next_frame() == b"join"
+    assert queue.next_frame() is None
+    queue.answered()
+    assert queue.next_frame() == b"heartbeat"
+
+
+@given(bodies=st.lists(st.binary(max_size=40), max_size=20), cuts=st.lists(st.integers(1, 30), max_size=200))
+def test_frames_come_out_whole_however_the_bytes_arrive(bodies: list[bytes], cuts: list[int]) -> None:
+    stream = b"".join(framed(body) for body in bodies)
+    queue = RequestQueue(1000)
+    got = []
+    for cut in [*cuts, len(stream)]:
+        queue.feed(stream[:cut])
+        stream = stream[cut:]
+        while (frame := queue.next_frame()) is not None:
+            got.append(frame)
+            queue.answered()
+    assert got == bodies
+    assert queue.waiting_bytes == 0
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])
+def test_an_impossible_length_is_refused_before_its_bytes_arrive(length: int) -> None:
+    queue = RequestQueue(1000)
+    queue.feed(length.to_bytes(4, "big", signed=True))
+    with pytest.raises(BadRequestError, match="the limit is 1000"):
+        queue.next_frame()

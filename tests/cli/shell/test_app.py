@@ -1,0 +1,152 @@
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from kgroup import __version__
+from kgroup.cli.shell import app
+from kgroup.cli.shell.app import COMMANDS, load_command
+from kgroup.errors import FindingsError, InputError, SourceError
+
+KGROUP = [sys.executable, "-m", "kgroup"]
+HEAVY = {"kafka", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "yaml"}
+
+
+def raising(error):
+    def command():
+        raise error
+
+    return command
+
+
+@pytest.fixture
+def ending_with(kgroup, monkeypatch):
+    """Run a command that ends in `error`."""
+
+    def run(error):
+        command = load_command("find-coordinator")
+        command.callback = lambda **_: raising(error)()
+        monkeypatch.setattr(app, "load_command", lambda name: command)
+        return kgroup("find-coordinator", "g")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SourceError("no such log: x.log"), 1),
+        (InputError("--since: what day is that"), 2),
+        (FindingsError("2 damaged batches"), 3),
+        (FileNotFoundError(2, "No such file or directory", "x.log"), 1),
+        (OSError(28, "No space left on device"), 1),
+    ],
+)
+def test_an_error_is_one_line_on_standard_error_and_an_exit_status(ending_with, error, status):
+    ended = ending_with(error)
+    assert ended.status == status
+    assert ended.out == ""
+    assert ended.err.startswith("kgroup: ")
+    assert ended.err.count("\n") == 1
+
+
+def test_an_error_names_the_file_that_the_system_could_not_open(ending_with):
+    ended = ending_with(FileNotFoundError(2, "No such file or directory", "x.log"))
+    assert ended.err == "kgroup: x.log: No such file or directory\n"
+
+
+def test_an_error_of_several_lines_or_with_control_characters_stays_one_harmless_line(ending_with):
+    ended = ending_with(SourceError("first\nsecond \x1b[31m"))
+    assert ended.err == "kgroup: first second \\x1b[31m\n"
+
+
+def test_ctrl_c_is_quiet(ending_with):
+    ended = ending_with(KeyboardInterrupt())
+    assert (ended.status, ended.err) == (130, "")
+
+
+def test_a_reader_who_leaves_ends_the_command_quietly():
+    groups = " ".join(f"group-{i}" for i in range(5000))
+    command = f"set -o pipefail; {sys.executable} -m kgroup find-coordinator -o jsonl {groups} | head -1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith('{"group": "group-0"')
+
+
+def test_version(kgroup):
+    ended = kgroup("--version")
+    assert (ended.status, ended.out) == (0, f"kgroup {__version__}\n")
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest(kgroup):
+    ended = kgroup("find-coordinater")
+    assert ended.status == 2
+    assert "Did you mean 'find-coordinator'?" in ended.err
+
+
+def test_a_misspelt_option_is_answered_with_the_nearest(kgroup):
+    ended = kgroup("find-coordinator", "--partition", "5")
+    assert ended.status == 2
+    assert "--partitions" in ended.err
+
+
+def test_kgroup_alone_shows_its_help(kgroup):
+    assert "Commands:" in kgroup().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["find-coordinator", "test-group"]])
+def test_nothing_heavy_is_imported_for(arguments):
+    script = (
+        "import sys, kgroup.cli.shell.app as app\n"
+        "try: app.main(sys.argv[1:])\n"
+        "except SystemExit: print('\\nimported:', *sys.modules)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    imported = ended.stdout.split("imported:")[1].split()
+    assert not HEAVY & {name.partition(".")[0] for name in imported}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_the_command_says_of_itself(name):
+    assert load_command(name).help.splitlines()[0] == COMMANDS[name]
+
+
+def test_every_summary_fits_its_line(kgroup):
+    assert "..." not in kgroup("--help").out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples_and_every_parameter_has_help(name, kgroup):
+    command = load_command(name)
+    assert "kgroup " + name in command.epilog
+    for parameter in command.params:
+        assert parameter.help, f"{name} {parameter.name} has no help"
+        assert (
+            parameter.is_flag or parameter.metavar
+            if parameter.param_type_name == "option"
+            else parameter.metavar
+        )
+    shown = kgroup(name, "--help").out
+    assert not re.search(r"<\w+", shown), "a Python type shows in the help"
+
+
+def test_bash_completes_commands_and_options():
+    environment = {**os.environ, "_KGROUP_COMPLETE": "complete_bash"}
+
+    def completed(words: str) -> list[str]:
+        ended = subprocess.run(
+            KGROUP,
+            env={**environment, "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.stderr == ""
+        return ended.stdout.split()
+
+    assert "find-coordinator" in completed("kgroup find")
+    assert "--partitions" in completed("kgroup find-coordinator --part")

@@ -1,0 +1,166 @@
+"""Positions and records: which answers count, what is asked again, and who is asked."""
+
+from kgroup.group.member.positions import PositionState
+from kgroup.group.member.settings import OffsetReset
+from kgroup.group.member.step import Assign, Poll, Seek
+from kgroup.protocol.error_codes import ErrorCode as E
+from kgroup.protocol.requests.client import (
+    CommittedOffset,
+    Fetch,
+    FetchResponse,
+    FindCoordinator,
+    ListedOffset,
+    ListOffsets,
+    ListOffsetsResponse,
+    Metadata,
+    OffsetFetch,
+    OffsetFetchResponse,
+)
+from tests.group.member.member_world import MemberWorld
+
+P0, P1 = ("orders", 0), ("orders", 1)
+
+
+def reading(**settings: object) -> MemberWorld:
+    """A member without a group that reads both partitions."""
+    world = MemberWorld(**({"group_id": None, "enable_auto_commit": False} | settings))
+    world.do(Assign(partitions=(P0, P1)))
+    world.settle(Fetch)
+    return world
+
+
+def test_without_a_group_positions_come_from_the_policy_alone() -> None:
+    world = reading(auto_offset_reset=OffsetReset.LATEST)
+    assert [send for send in world.sent if isinstance(send.body, OffsetFetch | FindCoordinator)] == []
+    [asked] = world.waiting(Fetch)
+    assert dict(asked.offsets) == {P0: 0, P1: 0}
+
+
+def test_latest_is_asked_for_with_its_own_timestamp() -> None:
+    for policy, timestamp in ((OffsetReset.LATEST, -1), (OffsetReset.EARLIEST, -2)):
+        world = MemberWorld(auto_offset_reset=policy)
+        world.subscribe()
+        world.settle(ListOffsets)
+        [asked] = world.waiting(ListOffsets)
+        assert (asked.partitions, asked.timestamp) == ((P0, P1), timestamp)
+
+
+def test_no_more_records_than_max_poll_records_and_the_other_partition_next() -> None:
+    world = reading(max_poll_records=2)
+    world.answer_usually()
+    for expected in ([(P0, 0), (P0, 1)], [(P1, 0), (P1, 1)], [(P0, 2), (P1, 2)]):
+        world.records.clear()
+        world.do(Poll())
+        assert world.records == expected
+    # Partitions with records in store are not asked for.
+    assert [dict(asked.offsets) for asked in world.waiting(Fetch)] == [{P0: 3, P1: 3}]
+
+
+def test_one_committed_offset_that_cannot_be_told_yet_does_not_hold_up_the_others() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(OffsetFetch)
+    world.answer(
+        OffsetFetch,
+        OffsetFetchResponse(
+            offsets=(
+                CommittedOffset(partition=P0, offset=7),
+                CommittedOffset(partition=P1, error_code=E.UNSTABLE_OFFSET_COMMIT),
+            )
+        ),
+    )
+    states = {each: position.state for each, position in world.member.positions.items()}
+    assert states == {P0: PositionState.FETCHING, P1: PositionState.INITIALIZING}
+    world.advance(200)
+    [again] = world.waiting(OffsetFetch)
+    assert again.topics == (("orders", (1,)),)
+
+
+def test_a_seek_is_not_undone_by_the_committed_offset_that_comes_after_it() -> None:
+    world = MemberWorld()
+    world.committed = {P0: 3, P1: 3}
+    world.subscribe()
+    world.settle(OffsetFetch)
+    world.do(Seek(partition=P0, offset=8))
+    world.answer_usually(Fetch)
+    assert {each: position.position for each, position in world.member.positions.items()} == {P0: 8, P1: 3}
+
+
+def test_a_seek_is_not_undone_by_the_reset_that_comes_after_it() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(ListOffsets)
+    world.do(Seek(partition=P0, offset=8))
+    world.answer_usually(Fetch)
+    assert {each: position.position for each, position in world.member.positions.items()} == {P0: 8, P1: 0}
+
+
+def test_a_coordinator_that_does_not_say_the_committed_offsets_is_looked_for() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(OffsetFetch)
+    world.break_off(OffsetFetch)
+    assert world.waiting(FindCoordinator)
+    world.answer_usually(OffsetFetch)
+    world.advance(200)
+    assert world.waiting(OffsetFetch)
+
+
+def test_a_leader_that_does_not_answer_costs_new_metadata_and_a_pause() -> None:
+    for request in (ListOffsets, Fetch):
+        world = MemberWorld()
+        world.subscribe()
+        world.settle(request)
+        world.break_off(request)
+        assert world.waiting(Metadata) and not world.waiting(request)
+        world.answer_usually(request)
+        world.advance(200)
+        assert world.waiting(request)
+
+
+def test_a_fetch_session_ends_with_its_connection() -> None:
+    world = reading()
+    world.answer(Fetch, FetchResponse(session_id=5))
+    world.break_off(Fetch)
+    world.answer_usually(Fetch)
+    world.advance(200)
+    [asked] = world.waiting(Fetch)
+    assert (asked.session_id, asked.session_epoch) == (0, 0)
+
+
+def test_a_fetch_session_is_told_what_left_it() -> None:
+    world = reading()
+    [first] = world.waiting(Fetch)
+    fetched = world.fetched(P0, 0)
+    assert first.forgotten == ()
+    world.answer(Fetch, FetchResponse(session_id=5, partitions=(fetched,)))
+    [asked] = world.waiting(Fetch)
+    assert ([each for each, _ in asked.offsets], asked.forgotten) == ([P1], (P0,))
+
+
+def test_an_error_of_the_whole_fetch_is_retried_or_fatal() -> None:
+    world = reading()
+    world.answer(Fetch, FetchResponse(error_code=E.KAFKA_STORAGE_ERROR))
+    assert world.waiting(Metadata) and not world.waiting(Fetch)
+    world.answer_usually()
+    world.advance(200)
+    assert world.waiting(Fetch)
+    step = world.answer(Fetch, FetchResponse(error_code=E.CLUSTER_AUTHORIZATION_FAILED))
+    assert step.error is not None and step.error.error_code is E.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_partitions_that_are_not_assigned_any_more_are_not_read() -> None:
+    world = reading()
+    world.do(Assign(partitions=(P1,)))
+    world.answer(Fetch, FetchResponse(partitions=(world.fetched(P0, 0), world.fetched(P1, 0))))
+    world.do(Poll())
+    assert {partition for partition, _ in world.records} == {P1}
+
+
+def test_an_offset_of_a_partition_that_went_away_is_dropped() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(ListOffsets)
+    gone = ListedOffset(partition=("orders", 9), offset=4)
+    world.answer(ListOffsets, ListOffsetsResponse(offsets=(gone,)))
+    assert ("orders", 9) not in world.member.positions

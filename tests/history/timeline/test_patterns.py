@@ -1,0 +1,79 @@
+from kgroup.history.timeline.model import Pattern
+from tests.history.group_log import GroupLog, member
+
+
+def names(log: GroupLog) -> list[str]:
+    return [pattern.name for pattern in log.timeline().patterns]
+
+
+def named(log: GroupLog, name: str) -> Pattern:
+    return next(pattern for pattern in log.timeline().patterns if pattern.name == name)
+
+
+def flapping(times: int, every: float) -> GroupLog:
+    """One member stays, another joins under a new id and leaves, again and again."""
+    log = GroupLog()
+    log.generation(0, 1, member("stable", 0, 1))
+    for number in range(times):
+        at = 600 + 2 * number * every
+        log.generation(at, 2 + 2 * number, member("stable", 0), member(f"life{number}", 1, client="flap"))
+        log.generation(at + every, 3 + 2 * number, member("stable", 0, 1))
+    return log
+
+
+def test_a_member_that_comes_and_goes_every_second_is_a_storm():
+    storm = named(flapping(6, 1), "rebalance-storm")
+    assert (storm.first_generation, storm.last_generation) == (2, 13)
+    assert storm.member_ids == tuple(f"life{number}-id" for number in range(6))
+    assert storm.evidence.startswith("11 rebalances in 11.0 s, one every 1.0 s; otherwise one every 600.0 s")
+    assert storm.remedy is not None
+
+
+def test_the_same_once_an_hour_is_a_flapping_member_and_no_storm():
+    assert names(flapping(6, 3600)) == ["flapping-member"]
+
+
+def test_two_restarts_are_nothing():
+    assert names(flapping(2, 1)) == []
+
+
+def test_a_rolling_deployment_is_no_storm():
+    log = GroupLog()
+    pods = [member(f"pod{number}", number, host=f"/10.0.0.{number}", client="app") for number in range(20)]
+    log.generation(0, 1, *pods)
+    for number in range(20):
+        pods[number] = member(f"new{number}", number, host=f"/10.0.1.{number}", client="app")
+        without = [pod for index, pod in enumerate(pods) if index != number]
+        log.generation(10 + 10 * number, 2 + 2 * number, *without)
+        log.generation(15 + 10 * number, 3 + 2 * number, *pods)
+    assert names(log) == []
+
+
+def test_members_with_different_settings_take_turns():
+    log = GroupLog()
+    for number in range(10):
+        protocol = ("range", "sticky")[number % 2]
+        log.generation(100 * number, number + 1, member("a", 0), member(f"b{number}", 1), protocol=protocol)
+    assert "ping-pong" in names(log)
+
+
+def test_the_leader_changes_though_the_old_one_stays():
+    log = GroupLog()
+    for number in range(8):
+        leader = ("a-id", "b-id")[number % 2]
+        log.generation(100 * number, number + 1, member("a", 0), member("b", 1), leader=leader)
+    assert "leader-churn" in names(log)
+
+
+def test_generations_grow_and_nothing_changes():
+    log = GroupLog()
+    for number in range(8):
+        log.generation(100 * number, number + 1, member("a", 0), member("b", 1), leader="a-id")
+    assert names(log) == ["generations-without-change"]
+
+
+def test_a_member_that_commits_nothing_while_the_other_does():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 200, 5, 0)
+    assert named(log, "never-commits").member_ids == ("b-id",)

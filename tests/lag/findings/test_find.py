@@ -1,0 +1,285 @@
+"""What is found wrong with a group, what is not, and what each finding says."""
+
+import pytest
+
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.lag.findings.find import find
+from kgroup.lag.findings.model import FindingKind, OpenCommit
+from kgroup.lag.measures.log_ends import TopicState
+from tests.lag.facts import facts, partition, steadily
+from tests.lag.windows import ago
+
+K = FindingKind
+GOES_ON = [(110, 150), (60, 300), (1, 490)]  # somebody read on to 490 while others stand still
+STANDSTILLS = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
+HEALTHY = steadily(1, 495)
+
+
+def kinds(group):
+    return [finding.kind for finding in find(group)]
+
+
+def only(group):
+    (finding,) = find(group)
+    return finding
+
+
+class TestStandstill:
+    def test_a_group_that_stops_committing_while_others_read_on_has_stopped(self):
+        finding = only(
+            facts(
+                partition(0, steadily(120, 100), 500, seen=GOES_ON),
+                partition(1, steadily(118, 100), 500, seen=GOES_ON, member="m2"),
+            )
+        )
+        assert finding.kind is K.STOPPED_GROUP
+        assert (finding.topic, finding.partition, finding.member_id) == ("orders", None, None)
+        assert finding.since_ms == ago(110)  # there has surely been something to read
+        assert finding.grade is Grade.INFERRED
+        assert finding.evidence == (
+            "2 live members; no commit after offset 100 for 1m 49s in which the log went on, before that"
+            " every 2.0s or sooner; 800 unread on 2 partitions"
+        )
+        assert finding.numbers["total_lag"] == 800
+        assert "thread dump" in finding.try_this
+
+    @pytest.mark.parametrize(
+        ("why", "healthy"),
+        {
+            "it reads on": partition(0, HEALTHY, 500, seen=GOES_ON),
+            "nothing is unread": partition(0, steadily(120, 500), 500, seen=[(1, 500)]),
+            "what is unread is the tail of what it reads at once": partition(
+                0, steadily(120, 460), 500, seen=[(110, 470), (1, 490)]
+            ),
+            "it has been silent for less than a session lasts": partition(
+                0, steadily(44, 100), 500, seen=GOES_ON
+            ),
+            "it commits seldom": partition(0, steadily(120, 100, every=20), 500, seen=GOES_ON),
+            "nobody else has been there: the records may have come just now": partition(
+                0, steadily(120, 100), 500
+            ),
+            "others fell silent when it did": partition(0, steadily(120, 100), 500, seen=[(119, 480)]),
+            "too few commits for a rhythm": partition(0, steadily(120, 100, commits=3), 500, seen=GOES_ON),
+            "the topic is gone": partition(
+                0, steadily(120, 100), 500, seen=GOES_ON, state=TopicState.RECREATED
+            ),
+        }.items(),
+    )
+    def test_no_standstill(self, why, healthy):
+        assert not STANDSTILLS & set(kinds(facts(healthy))), why
+
+    def test_one_unread_record_is_enough_after_the_patience_of_five_minutes(self):
+        assert kinds(facts(partition(0, steadily(301, 100), 101, seen=[(301, 101)]))) == [K.STOPPED_GROUP]
+        assert kinds(facts(partition(0, steadily(299, 100), 101, seen=[(299, 101)]))) == []
+
+    def test_the_same_offset_again_and_again_with_something_to_read(self):
+        finding = only(facts(partition(0, steadily(1, 100, step=0, every=40), 101, seen=[(400, 101)])))
+        assert finding.kind is K.STOPPED_GROUP
+        assert finding.evidence == (
+            "1 live member; offset 100 committed again and again for 6m 1s; 1 unread on 1 partition"
+        )
+
+    def test_the_same_offset_again_and_again_at_the_logs_end_is_idle(self):
+        assert kinds(facts(partition(0, steadily(1, 100, step=0, every=40), 100, seen=[(1, 100)]))) == []
+
+    def test_one_partition_under_a_member_that_goes_on(self):
+        finding = only(
+            facts(
+                partition(0, HEALTHY, 500, seen=GOES_ON),
+                partition(1, steadily(120, 100), 500, seen=GOES_ON),
+                partition(2, HEALTHY, 500, seen=GOES_ON, member="m2"),
+            )
+        )
+        assert finding.kind is K.STALLED_PARTITION
+        assert (finding.topic, finding.partition, finding.member_id) == ("orders", 1, "m1")
+        assert finding.evidence.endswith("400 unread; others were committed for 1m 59s more")
+
+    def test_a_member_of_which_all_stands_still_while_others_go_on(self):
+        finding = only(
+            facts(
+                partition(0, steadily(120, 100), 500, seen=GOES_ON),
+                partition(1, steadily(120, 100), 500, seen=GOES_ON),
+                partition(2, HEALTHY, 500, seen=GOES_ON, member="m2"),
+            )
+        )
+        assert finding.kind is K.STALLED_MEMBER
+        assert (finding.member_id, finding.partition) == ("m1", None)
+        assert "orders-0, orders-1" in finding.evidence
+
+    def test_partitions_that_wait_behind_a_slow_members_other_ones_do_not_stand_still(self):
+        slow = facts(
+            partition(0, steadily(120, 100), 500, seen=GOES_ON),
+            partition(1, steadily(1, 100), 500, seen=GOES_ON),
+        )
+        assert K.STALLED_PARTITION not in kinds(slow)
+        assert K.STALLED_MEMBER not in kinds(slow)
+
+    def test_all_members_are_silent_and_of_some_it_is_not_proven_yet(self):
+        finding = only(
+            facts(
+                partition(0, steadily(120, 100), 500, seen=GOES_ON),
+                partition(1, steadily(120, 100), 500, seen=[(90, 480)], member="m2"),
+            )
+        )
+        assert finding.kind is K.STOPPED_GROUP
+
+    def test_without_membership_nobody_can_be_named(self):
+        finding = only(
+            facts(partition(0, steadily(120, 100), 500, seen=GOES_ON, member=None), kind=GroupKind.SIMPLE)
+        )
+        assert finding.kind is K.STOPPED_GROUP
+        assert finding.evidence.startswith("commits without membership; ")
+
+    def test_partitions_that_no_member_owns_are_nobodys_fault(self):
+        group = facts(
+            partition(0, HEALTHY, 500, seen=GOES_ON),
+            partition(0, steadily(120, 100), 500, seen=GOES_ON, member=None, topic="left"),
+        )
+        assert kinds(group) == []
+
+
+class TestAbsence:
+    def test_records_wait_for_a_group_that_all_have_left(self):
+        finding = only(
+            facts(
+                partition(0, steadily(120, 100), 500, member=None),
+                partition(1, steadily(120, 500), 500, member=None),
+                since=119,
+            )
+        )
+        assert (finding.kind, finding.grade) == (K.DEAD_WITH_LAG, Grade.RECORDED)
+        assert finding.since_ms == ago(119)
+        assert finding.evidence == "no members for 1m 59s; 400 unread on 1 partition"
+
+    def test_nothing_waits_for_it(self):
+        finding = only(facts(partition(0, steadily(120, 500), 500, member=None), since=119))
+        assert finding.kind is K.EMPTY_GROUP
+        assert finding.evidence == "no members for 1m 59s; nothing unread"
+
+    def test_a_restart_is_no_death(self):
+        assert kinds(facts(partition(0, steadily(40, 100), 500, member=None), since=39)) == []
+
+    @pytest.mark.parametrize(("owned_for", "grade"), [(59, None), (61, Grade.UNKNOWN), (301, Grade.INFERRED)])
+    def test_a_member_that_never_commits(self, owned_for, grade):
+        found = find(facts(partition(0, [], 500), partition(1, [], 0), since=owned_for))
+        assert [(finding.kind, finding.grade) for finding in found] == (
+            [(K.NEVER_COMMITS, grade)] if grade else []
+        )
+        for finding in found:
+            assert (finding.partition, finding.member_id) == (0, "m1")
+            assert finding.evidence.endswith(
+                "of 1 partition among its 2 (orders-0) with 500 records and no committed offset"
+            )
+
+    def test_nothing_left_to_read_is_nothing_to_commit(self):
+        assert kinds(facts(partition(0, [], 500, start=500))) == []
+
+
+class TestCommits:
+    def test_a_rewind_that_has_not_come_up_again(self):
+        finding = only(facts(partition(0, [(40, 480), (30, 490), (20, 100), (10, 110)], 500)))
+        assert (finding.kind, finding.since_ms) == (K.REWOUND, ago(20))
+        assert finding.evidence == (
+            "the committed offset went back from 490 to 100, with no change of members or generation:"
+            " 390 offsets to read again"
+        )
+
+    def test_two_that_commit_in_turn(self):
+        turns = [(60, 100), (50, 300), (40, 105), (30, 305), (20, 110), (10, 310)]
+        finding = only(facts(partition(0, turns, 310)))
+        assert finding.kind is K.ZOMBIE_COMMITS
+        assert finding.numbers["turns"] == 2
+        assert (finding.numbers["from_offset"], finding.numbers["to_offset"]) == (305, 110)
+
+    def test_one_reset_that_was_made_up_for_is_neither(self):
+        assert kinds(facts(partition(0, [(40, 490), (30, 100), (20, 300), (10, 500)], 500))) == []
+
+    def test_a_transaction_that_outlives_every_timeout(self):
+        commits = [
+            OpenCommit(topic="orders", partition=number, offset=9, timestamp=ago(901), producer_id=7)
+            for number in (0, 1)
+        ]
+        young = OpenCommit(topic="orders", partition=2, offset=9, timestamp=ago(899), producer_id=8)
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=(*commits, young)))
+        assert finding.kind is K.HANGING_TRANSACTION
+        assert finding.numbers["producer_id"] == 7
+        assert "orders-0, orders-1" in finding.evidence
+
+
+FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second
+
+
+class TestPace:
+    def test_a_group_that_reads_less_than_is_written(self):
+        finding = only(facts(partition(0, steadily(1, 100), 500, seen=FAST)))
+        assert finding.kind is K.LAG_GROWING
+        assert finding.evidence == "reads 2.5/s, 10.0/s are written; 400 unread on 1 partition"
+
+    def test_a_group_that_no_longer_commits_is_not_slow(self):
+        assert kinds(facts(partition(0, steadily(120, 100, commits=3), 500, seen=GOES_ON))) == []
+
+    def test_a_group_that_keeps_pace_however_far_behind(self):
+        assert kinds(facts(partition(0, steadily(1, 100, step=20), 500, seen=FAST))) == []
+
+    def test_one_partition_with_nearly_all_of_the_lag(self):
+        finding = only(
+            facts(
+                partition(0, steadily(1, 100), 500),
+                partition(1, steadily(1, 498), 500),
+                partition(2, steadily(1, 499), 500),
+            )
+        )
+        assert (finding.kind, finding.partition) == (K.HOT_PARTITION, 0)
+        assert (
+            finding.evidence
+            == "400 of the topic's 403 unread are in one of 3 partitions, the others have 1.5 each"
+        )
+
+    def test_a_partition_that_is_read_no_longer_is_not_hot(self):
+        quiet = partition(0, steadily(30, 100), 500)
+        assert (
+            kinds(facts(quiet, partition(1, steadily(1, 498), 500), partition(2, steadily(1, 499), 500)))
+            == []
+        )
+
+    def test_a_group_that_is_behind_everywhere_has_no_hot_partition(self):
+        assert kinds(facts(*(partition(number, steadily(1, 100), 500) for number in range(3)))) == []
+
+
+def storm(ended):
+    return Pattern(
+        name="rebalance-storm",
+        from_ms=ago(ended + 60),
+        to_ms=ago(ended),
+        first_generation=1,
+        last_generation=40,
+        member_ids=("m1",),
+        evidence="40 rebalances",
+        remedy="stop it",
+    )
+
+
+def test_a_storm_is_news_for_an_hour():
+    finding = only(facts(partition(0, HEALTHY, 495), patterns=(storm(100),)))
+    assert (finding.kind, finding.since_ms, finding.try_this) == (K.REBALANCE_STORM, ago(160), "stop it")
+    assert finding.evidence == "40 rebalances; the last one 1m 40s ago"
+    assert kinds(facts(partition(0, HEALTHY, 495), patterns=(storm(3601),))) == []
+
+
+def test_the_worst_comes_first_then_by_place():
+    group = facts(
+        partition(0, HEALTHY, 500, seen=GOES_ON),
+        partition(2, steadily(120, 100), 500, seen=GOES_ON),
+        partition(1, steadily(120, 100), 500, seen=GOES_ON),
+        patterns=(storm(1),),
+    )
+    assert [(finding.kind, finding.partition) for finding in find(group)] == [
+        (K.STALLED_PARTITION, 1),
+        (K.STALLED_PARTITION, 2),
+        (K.REBALANCE_STORM, None),
+    ]
+
+
+def test_a_group_of_which_nothing_is_known():
+    assert kinds(facts()) == []

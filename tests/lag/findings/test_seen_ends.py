@@ -1,0 +1,36 @@
+"""Proof of past log ends, by what anybody had committed."""
+
+from kgroup.lag.findings.seen_ends import passed_until, seen_ends, unread_by, written_per_s
+from kgroup.lag.status.window import LogEnd
+
+
+def ends(*pairs):
+    return tuple(LogEnd(offset=offset, timestamp=timestamp) for timestamp, offset in pairs)
+
+
+def test_by_time_and_without_what_nobody_can_have_read():
+    seen = seen_ends(ends((30, 20), (10, 90), (20, 101), (30, 10)), 100)
+    assert seen == ends((10, 90), (30, 10), (30, 20))
+
+
+def test_since_when_there_has_been_something_to_read():
+    seen = ends((10, 50), (20, 90), (30, 60), (40, 95))
+    assert unread_by(seen, 49) == 10
+    assert unread_by(seen, 50) == 20
+    assert unread_by(seen, 95) is None
+
+
+def test_until_when_somebody_who_had_passed_it_committed():
+    seen = ends((10, 50), (20, 90), (30, 60), (40, 95), (50, 20))
+    assert passed_until(seen, 50) == 40
+    assert passed_until(seen, 95) is None
+
+
+def test_how_fast_the_furthest_reader_went():
+    # One that is behind all the time takes nothing away from it.
+    seen = ends((0, 100), (500, 10), (1000, 110), (1500, 11), (2000, 140), (9000, 900))
+    assert written_per_s(seen, 0, 2000) == 20.0
+    assert written_per_s(seen, 1200, 2000) == 30.0  # from where it was when that time began
+    assert written_per_s(seen, 1200, 1900) is None
+    assert written_per_s(seen, 0, 400) is None
+    assert written_per_s((), 0, 2000) is None

@@ -1,0 +1,45 @@
+"""A connection to one broker: an answer that is none breaks it, whatever the codec makes of its bytes."""
+
+import asyncio
+
+import pytest
+
+from kgroup.net.member.connection import OPEN, BrokenError, Connection, Exchange
+
+
+class Silent:
+    """A Watcher that nobody listens to."""
+
+    def exchange(self, exchange: Exchange) -> None: ...
+
+    def callback(self, callback: object) -> None: ...
+
+    def committed(self, outcome: object) -> None: ...
+
+    def failed(self, why: str) -> None: ...
+
+
+@pytest.mark.parametrize("body", [b"", b"\0", b"\0\0\x05", b"\0\0\xff\xff\xff\xff\x7f"])
+def test_an_answer_that_ends_too_soon_is_named(body: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        writer.write((4 + len(body)).to_bytes(4, "big") + frame[4:8] + body)
+        await reader.read()  # until the other side has closed it
+        writer.close()
+        await writer.wait_closed()
+        gone.set()
+
+    gone = asyncio.Event()
+
+    async def story() -> str:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        connection = Connection("broker", "c", Silent(), lambda: 7)
+        with pytest.raises(BrokenError) as broken:
+            await connection.open(host, port, OPEN)
+        connection.close("the test is over")
+        await gone.wait()
+        server.close()
+        return str(broken.value)
+
+    assert asyncio.run(story()).startswith("broker: answer to ApiVersions v3: ")

@@ -1,0 +1,63 @@
+"""The transaction topic's records: what was written comes back, and damage is named."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgroup.errors import DecodeError
+from kgroup.protocol.records.transaction_state import (
+    TransactionEntry,
+    TransactionStatus,
+    decode_transaction,
+    encode_transaction,
+)
+
+ENTRY = TransactionEntry(
+    transactional_id="copier",
+    producer_id=7,
+    producer_epoch=2,
+    timeout_ms=30_000,
+    status=TransactionStatus.ONGOING,
+    partitions=(("orders", 0), ("orders", 2), ("payments", 1)),
+    last_update_ms=20,
+    start_ms=10,
+)
+KEY, VALUE = encode_transaction(ENTRY)
+
+
+def test_an_open_transaction_comes_back_with_its_partitions() -> None:
+    assert decode_transaction(KEY, VALUE) == ENTRY
+
+
+def test_a_tombstone_is_no_transaction() -> None:
+    assert decode_transaction(KEY, None) is None
+
+
+@pytest.mark.parametrize("size", range(len(VALUE)))
+def test_a_value_that_is_cut_short_is_damage(size: int) -> None:
+    with pytest.raises(DecodeError, match="TransactionLogValue"):
+        decode_transaction(KEY, VALUE[:size])
+
+
+@pytest.mark.parametrize("size", range(len(KEY)))
+def test_a_key_that_is_cut_short_is_damage(size: int) -> None:
+    with pytest.raises(DecodeError):
+        decode_transaction(KEY[:size], VALUE)
+
+
+@pytest.mark.parametrize(
+    ("position", "byte"), [(1, 9), (0, 0xFF), (17, 77)], ids=["newer", "negative", "status"]
+)
+def test_a_version_or_status_that_nobody_knows_is_damage(position: int, byte: int) -> None:
+    damaged = VALUE[:position] + bytes([byte]) + VALUE[position + 1 :]
+    assert damaged != VALUE
+    with pytest.raises(DecodeError, match="TransactionLogValue"):
+        decode_transaction(KEY, damaged)
+
+
+@given(st.binary(max_size=60), st.binary(max_size=120))
+def test_noise_is_damage_or_an_entry_and_nothing_else(key: bytes, value: bytes) -> None:
+    with suppress(DecodeError):
+        decode_transaction(key, value)

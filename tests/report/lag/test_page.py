@@ -1,0 +1,124 @@
+"""The page of lag over time in a real browser, and what is in it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from kgroup.lag.measures.over_time import GroupLags, PastOffset, lag_over_time
+from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
+from tests.report.browser import in_browser, needs_browser
+
+BEGIN_MS = 1_700_000_000_000  # 2023-11-14 22:13:20
+NOW = {
+    "slow": LagNow(kind="classic", state="Stable", lag=130, unknown=0),
+    "fast": LagNow(kind="consumer", state="Empty", lag=1, unknown=2),
+}
+
+
+def two_groups() -> list[GroupLags]:
+    """slow stays at 10 of a log whose length is known in window 0 and 2; fast reads on."""
+    offsets = [PastOffset("slow", "orders", 0, window, 10, lag) for window, lag in enumerate((30, None, 130))]
+    offsets += [
+        PastOffset("fast", "orders", 0, window, offset, None) for window, offset in ((0, 39), (1, 90))
+    ]
+    return lag_over_time(offsets, 3, {("orders", 0): 140})
+
+
+def axis(count: int, step_ms: int = 60_000) -> TimeAxis:
+    return TimeAxis(start_ms=BEGIN_MS, step_ms=step_ms, count=count, end_ms=BEGIN_MS + count * step_ms)
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    found = re.search(r"^const DATA = (.*);$", page.read_text(), re.MULTILINE)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_the_data_are_the_lines_and_where_they_are_only_a_bound(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_lag_page(two_groups(), NOW, axis(3), page)
+    fast, slow = data_of(page)["groups"]
+    assert slow == {
+        "group": "slow",
+        "kind": "classic",
+        "state": "Stable",
+        "now": 130,
+        "unknown": 0,
+        "total": {"lags": [30, 80, 130], "least": "010"},
+        "lines": [{"name": "orders 0", "lags": [30, 80, 130], "least": "010"}],
+        "partitions": [["orders", 0, 130, 130]],
+    }
+    assert fast["total"] == {"lags": [0, 0, None], "least": "110"}
+
+
+def test_of_many_partitions_the_worst_have_lines_and_all_have_numbers(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    offsets = [PastOffset("g", "t", partition, 0, 0, partition) for partition in range(20)]
+    write_lag_page(lag_over_time(offsets, 1, {}), {}, axis(1), page)
+    (group,) = data_of(page)["groups"]
+    assert [line["name"] for line in group["lines"]] == [f"t {partition}" for partition in range(19, 13, -1)]
+    assert len(group["partitions"]) == 20
+
+
+def test_a_page_of_thousands_of_groups_stays_small(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    offsets = (
+        PastOffset(f"group-{group}", "t", partition, window, 0, 1_000_000)
+        for group in range(2000)
+        for partition in range(4)
+        for window in range(24)
+    )
+    write_lag_page(lag_over_time(offsets, 24, {}), {}, axis(24), page)
+    assert page.stat().st_size < 6e6
+
+
+def test_names_cannot_end_the_script(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    name = "</script><script>alert(1)//"
+    write_lag_page(lag_over_time([PastOffset(name, name, 0, 0, 0, 1)], 1, {}), {}, axis(1), page)
+    assert len(re.findall("<script", page.read_text())) == 1
+    assert data_of(page)["groups"][0]["group"] == name
+
+
+@needs_browser
+def test_the_page_lists_the_groups_and_shows_the_one_that_lags_most(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_lag_page(two_groups(), NOW, axis(3), page)
+    document = in_browser(page)
+    assert 'data-ready="yes"' in document
+    assert "2 groups, 2023-11-14 22:13:20 to 2023-11-14 22:16:20, a point every 1 min" in document
+    assert re.findall(r'data-group="(\w+)"', document) == ["slow", "fast"]
+    assert '<h2 id="title">slow</h2>' in document
+    assert "classic, Stable; lag now 130, highest seen 130" in document
+
+
+@needs_browser
+def test_a_time_says_whether_its_number_is_all_or_a_bound(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_lag_page(two_groups(), NOW, axis(3), page)
+    document = in_browser(page, "#group=slow&at=1&theme=dark", width=390)
+    assert "2023-11-14 22:15:20  lag at least 80" in document
+    document = in_browser(page, "#group=fast&at=2")
+    assert "lag now 1 (2 partitions unknown)" in document
+    assert "lag no commit" in document
+
+
+@needs_browser
+def test_of_a_time_in_the_past_it_says_the_lag_at_the_end_and_how_sure_that_is(tmp_path: Path) -> None:
+    """No state and no lag of now: the log goes on behind the page."""
+    page = tmp_path / "page.html"
+    offsets = [PastOffset("slow", "orders", 0, 0, 10, 30), PastOffset("slow", "orders", 0, 1, 10, None)]
+    offsets += [PastOffset("fast", "orders", 0, 1, 90, None)]
+    write_lag_page(lag_over_time(offsets, 2, {("orders", 0): 140}), {}, axis(2), page)
+    document = in_browser(page, "#group=slow")
+    assert '<p class="soft" id="about">lag at the end at least 80, highest seen 80</p>' in document
+    assert "The dot on the right" not in document.partition("</section>")[0]
+
+
+@needs_browser
+def test_a_log_without_groups_has_a_page_too(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_lag_page([], {}, axis(1), page)
+    assert "No group has committed anything." in in_browser(page)

@@ -1,0 +1,88 @@
+"""Bytes that are no request, and answers that a client's own codec reads back."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from kgroup.broker.dispatch import handle
+from kgroup.wire.apis import APIS
+from kgroup.wire.frames import BadRequestError, read_call
+from tests.broker.world import BrokerWorld
+
+WORLD = BrokerWorld()
+
+
+def frame_of(request: HeartbeatRequest) -> bytes:
+    request.with_header(7, "tester")
+    return bytes(request.encode(header=True))
+
+
+HEARTBEAT = frame_of(HeartbeatRequest(version=4, group_id="g", generation_id=1, member_id="m"))
+
+
+@pytest.mark.parametrize("cut", range(len(HEARTBEAT)))
+def test_a_request_cut_short_anywhere_is_refused(cut: int) -> None:
+    with pytest.raises(BadRequestError):
+        read_call(HEARTBEAT[:cut], 1, "/", APIS)
+
+
+@given(
+    frame=st.binary(max_size=200)
+    | st.builds(
+        lambda key, rest: key.to_bytes(2, "big") + rest, st.sampled_from(sorted(APIS)), st.binary(max_size=80)
+    )
+)
+@settings(max_examples=1500)
+def test_noise_is_refused_or_answered_and_breaks_nothing(frame: bytes) -> None:
+    node = WORLD.nodes[1]
+    with suppress(BadRequestError):
+        handle(node, node.read(frame, 1, "/127.0.0.1"), WORLD.now_ms)
+    WORLD.cluster.flush()
+    node.take_answers()
+
+
+@given(data=st.data())
+@settings(max_examples=1500)
+def test_a_request_with_a_flipped_byte_is_refused_or_answered(data: st.DataObject) -> None:
+    join = JoinGroupRequest(
+        version=data.draw(st.integers(0, 9)),
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=[
+            JoinGroupRequest.JoinGroupRequestProtocol(
+                version=5, name="range", metadata=b"\0\0\0\0\0\0\0\0\0\0"
+            )
+        ],
+    )
+    frame = bytearray(frame_of(join))
+    frame[data.draw(st.integers(0, len(frame) - 1))] ^= data.draw(st.integers(1, 255))
+    test_noise_is_refused_or_answered_and_breaks_nothing.hypothesis.inner_test(bytes(frame))
+
+
+def test_api_versions_says_what_is_spoken_and_nothing_of_the_newer_protocol() -> None:
+    answer = WORLD.ask(ApiVersionsRequest(version=3, client_software_name="t", client_software_version="1"))
+    ranges = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+    assert ranges[11] == (0, 9)
+    assert ranges[8] == (2, 10)
+    assert not ranges.keys() & {68, 69}
+
+
+def test_a_newer_api_versions_is_answered_in_version_0_with_its_own_range() -> None:
+    node = WORLD.nodes[1]
+    frame = b"\x00\x12\x00\x63\x00\x00\x00\x07\x00\x03cid\x00\x01\x01\x00"
+    handle(node, node.read(frame, 9, "/"), WORLD.now_ms)
+    [answer] = node.take_answers()
+    # correlation id 7, UNSUPPORTED_VERSION, one range: api 18 in versions 0 to 4
+    assert answer.frame == bytes.fromhex("00000010 00000007 0023 00000001 0012 0000 0004")
+
+
+def test_a_client_id_that_is_no_utf_8_is_read_as_java_reads_it() -> None:
+    frame = HEARTBEAT.replace(b"tester", b"test\xffr")
+    assert read_call(frame, 1, "/", APIS).client_id == "test\N{REPLACEMENT CHARACTER}r"
