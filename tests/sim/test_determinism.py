@@ -16,8 +16,8 @@ _PRINT_TRACE = """
 import json
 from dataclasses import replace
 from kgroup.sim.swarm import draw_scenario
-from kgroup.sim.trace import to_json
-from kgroup.sim.world import run
+from kgroup.sim.watch.trace import to_json
+from kgroup.sim.world.world import run
 events = []
 scenario = replace(draw_scenario({seed}), duration_ms=60_000, settle_ms=20_000)
 result = run(scenario, {seed}, on_event=events.append)
