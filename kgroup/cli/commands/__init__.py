@@ -1,4 +1,4 @@
-"""A file for each command, named like it: its options, its examples, and one line of flow.
+"""A file for each command, named like it: its examples, and one line of flow.
 
-Read `decode.py` first.
+Options that only one command has are in `cli/options`. Read `decode.py` first.
 """

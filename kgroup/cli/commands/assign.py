@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
-from kgroup.cli.shell.complete_names import complete_groups
+from kgroup.cli.options.assign import RULES, Compare, GroupSource, Rebalances, StrictAboutFlaws
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Connection, Output, Paths, Quiet
+from kgroup.cli.shell.option_checks import check_options
+from kgroup.cli.shell.options import Output, Quiet
 from kgroup.cli.shell.say import say
-from kgroup.cli.shell.section import Section
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from kgroup.assignors.model import Topic
     from kgroup.assignors.planning.plan import GroupPlan
     from kgroup.assignors.planning.rounds import Round
-    from kgroup.net.connect.properties import ConnectionOptions
 
 EXAMPLES: Final = (
     Example(
@@ -52,119 +49,12 @@ _MEMBERS_MAX: Final = 100_000
 
 def assign(
     *,
-    paths: Paths = None,
-    connection: Connection,
-    members: Annotated[
-        str | None,
-        typer.Option(
-            "--members",
-            metavar="ID,... | N",
-            help="The members in the order in which they join, with all topics; or how many: c1 to cN.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="TOPIC:N",
-            help="A topic and its number of partitions, over what is known of a recorded group; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    input_file: Annotated[
-        str | None,
-        typer.Option(
-            "--input",
-            metavar="FILE",
-            help="A group in JSON or YAML, - for standard input; its form is above.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    log_dirs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--log-dir",
-            metavar="PATH",
-            help="Another way to give a PATH; repeatable.",
-            hidden=True,  # from when assign took no PATH as the other commands do
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    log_ends: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-ends",
-            metavar="FILE",
-            help="With PATH: partition counts from a file as for lag-report.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "--group",
-            metavar="NAME",
-            autocompletion=complete_groups,
-            help="The group to take from PATH or --bootstrap-server.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    assignors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--assignor",
-            metavar="NAME",
-            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
-            " simple of share groups. By default the log's, else range. Repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    kafka_version: Annotated[
-        str | None,
-        typer.Option(
-            "--kafka-version",
-            metavar="VERSION",
-            help="2.4 for the answers of the clients of Kafka 2.4; by default 4.3, as 3.9 answers.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    then: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--then",
-            metavar="STEP",
-            help="A further rebalance after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
-            " or 'grow TOPIC:N'; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option(
-            "--compare",
-            help="Put assignors side by side, all unless --assignor names some.",
-            rich_help_panel=Section.SHOWN,
-        ),
-    ] = False,
+    source: Annotated[GroupSource, Bundle(GroupSource)],
+    rebalances: Annotated[Rebalances, Bundle(Rebalances)],
+    compare: Compare = False,
     output: Output,
     quiet: Quiet = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Exit with status 3 if an answer is flawed, or Kafka would give none.",
-            rich_help_panel=Section.BEHAVIOUR,
-        ),
-    ] = False,
+    strict: StrictAboutFlaws = False,
 ) -> None:
     """Say which member gets which partition.
 
@@ -186,19 +76,20 @@ def assign(
     from kgroup.assignors.planning.rounds import run_rounds
     from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
 
-    recorded = [*(paths or []), *(log_dirs or [])]
-    source = _read_source(members, topics or [], input_file, recorded, connection, group, log_ends)
-    default = names_of_version(kafka_version) if compare else [source.assignor or "range"]
-    if not assignors and not compare and source.assignor and source.assignor not in ASSIGNORS:
+    check_options(RULES, source.given)
+    known = _read_group(source)
+    assignors, version = rebalances.assignors, rebalances.kafka_version
+    default = names_of_version(version) if compare else [known.assignor or "range"]
+    if not assignors and not compare and known.assignor and known.assignor not in ASSIGNORS:
         raise InputError(
-            f"group '{group}' uses the assignor '{source.assignor}', not one of Kafka's: say --assignor"
+            f"group '{source.group}' uses the assignor '{known.assignor}', not one of Kafka's: say --assignor"
         )
-    names = find_names(assignors or default, kafka_version)
+    names = find_names(assignors or default, version)
     if len(names) > 1:
         compare = True
-    played = [round_ for name in names for round_ in run_rounds(source.plan, name, then or [])]
+    played = [round_ for name in names for round_ in run_rounds(known.plan, name, rebalances.then or [])]
     _show(played, compare, output)
-    for line in [*([] if quiet else [*source.notes, *_remarks(played)]), *source.problems]:
+    for line in [*([] if quiet else [*known.notes, *_remarks(played)]), *known.problems]:
         say(line)
     failed = next((round_.error for round_ in played if round_.error), None)
     if failed and not compare:
@@ -209,7 +100,7 @@ def assign(
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _KnownGroup:
     """A group, the assignor that it is known to use, and what there is to say about where it is from.
 
     `problems` are what could not be read there.
@@ -221,62 +112,28 @@ class _Source:
     problems: tuple[str, ...] = ()
 
 
-def _read_source(
-    members: str | None,
-    topics: list[str],
-    input_file: str | None,
-    paths: list[str],
-    connection: "ConnectionOptions | None",
-    group: str | None,
-    log_ends: Path | None,
-) -> _Source:
+def _read_group(source: GroupSource) -> _KnownGroup:
     from kgroup.assignors.planning.steps import parse_topic
 
-    given = [
-        flag
-        for flag, value in (
-            ("--members", members),
-            ("--input", input_file),
-            ("PATH", paths),
-            ("--bootstrap-server", connection),
-        )
-        if value
-    ]
-    if len(given) != 1:
-        raise InputError(
-            "give the group one way: --members and --topic, --input FILE, or PATH or --bootstrap-server"
-            " and --group" + (f"; not {' and '.join(given)}" if given else "")
-        )
-    recorded = bool(paths or connection)
-    if recorded and group is None:
-        raise InputError(
-            "no --group given: the group to take from there; a file of topics and members is for --input"
-        )
-    if group is not None and not recorded:
-        raise InputError("--group belongs together with PATH or --bootstrap-server")
-    if log_ends and not recorded:
-        raise InputError("--log-ends goes with PATH or --bootstrap-server")
-    if input_file is not None:
+    if source.input_file is not None:
         from kgroup.api.plan_file import read_plan
 
-        if topics:
-            raise InputError("--topic: the file of --input has the topics")
-        return _Source(read_plan(input_file))
-    named = _distinct([parse_topic(text) for text in topics])
-    if members is not None:
-        return _Source(_plan_of_flags(members, named))
+        return _KnownGroup(read_plan(source.input_file))
+    named = _distinct([parse_topic(text) for text in source.topics or ()])
+    if source.members is not None:
+        return _KnownGroup(_plan_of_flags(source.members, named))
     from kgroup.api.logged_group import read_logged_group
 
-    assert group is not None
-    if connection is None:
-        logged = read_logged_group(paths, group, log_ends, named)
+    assert source.group is not None
+    if source.connection is None:
+        logged = read_logged_group(source.log_paths, source.group, source.log_ends, named)
     else:
         from kgroup.api.live import live_log
 
-        with live_log(connection, group=group) as live:
+        with live_log(source.connection, group=source.group) as live:
             listing = live.cluster.log_listing()
-            logged = read_logged_group([live.folder], group, log_ends, named, listing)
-    return _Source(logged.plan, logged.assignor, logged.notes, logged.problems)
+            logged = read_logged_group([live.folder], source.group, source.log_ends, named, listing)
+    return _KnownGroup(logged.plan, logged.assignor, logged.notes, logged.problems)
 
 
 def _distinct(topics: "list[Topic]") -> "list[Topic]":

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.cli.shell.complete_names import complete_topics
+from kgroup.cli.options.decode import RULES, Follow, Selected, TopicsFile
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.option_checks import check_options, given_options
+from kgroup.cli.shell.options import Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import say
-from kgroup.cli.shell.section import Section
-from kgroup.errors import InputError
 from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
 
 if TYPE_CHECKING:
@@ -81,117 +81,12 @@ _TABLE_COLUMNS: Final = (
 
 def decode(
     *,
+    context: typer.Context,
     source: Source,
-    topics_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--topics-file",
-            metavar="FILE",
-            help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
-            " known without.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    groups: Groups = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="NAME[:N,...]",
-            autocompletion=complete_topics,
-            help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    partitions: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--partition",
-            metavar="N",
-            min=0,
-            help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    types: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type",
-            metavar="TYPE",
-            help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
-            " control, undecoded or empty-batch; repeatable.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--until",
-            metavar="TIME",
-            help="Before this time.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    from_offset: Annotated[
-        int | None,
-        typer.Option(
-            "--from-offset",
-            metavar="N",
-            min=0,
-            help="From this offset of the log on.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    to_offset: Annotated[
-        int | None,
-        typer.Option(
-            "--to-offset",
-            metavar="N",
-            min=0,
-            help="Up to this offset, it included.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    tombstones: Annotated[
-        bool,
-        typer.Option(
-            "--tombstones",
-            help="Only deletions.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = False,
-    latest: Annotated[
-        bool,
-        typer.Option(
-            "--latest",
-            help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
-            " commits of aborted or open transactions. --until and --to-offset say when.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = False,
+    topics_file: TopicsFile = None,
+    selected: Annotated[Selected, Bundle(Selected)],
     output: Output,
-    follow: Annotated[
-        bool,
-        typer.Option(
-            "--follow",
-            help="With --bootstrap-server: go on with new records as they are written.",
-            rich_help_panel=Section.BEHAVIOUR,
-        ),
-    ] = False,
+    follow: Follow = False,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
@@ -211,33 +106,19 @@ def decode(
     With several conditions a record must meet all of them; of several values for one, any. What cannot meet
     them by its offset, time or key is not decoded, so nothing is said of its value.
     """
-    from kgroup.api.decode.filter import Filter, parse_topics, parse_types
-    from kgroup.cli.shell.times import parse_time
-
-    if follow and (latest or not source.is_live):
-        raise InputError("--follow is for --bootstrap-server, and not with --latest")
-    now_ms = int(time.time() * 1000)
-    wanted = Filter(
-        groups=tuple(groups) if groups else None,
-        topics=parse_topics(topics) if topics else None,
-        types=parse_types(types) if types else None,
-        since_ms=parse_time(since, "--since", now_ms) if since else None,
-        until_ms=parse_time(until, "--until", now_ms) if until else None,
-        first_offset=from_offset,
-        last_offset=to_offset,
-        tombstones=tombstones,
-    )
+    check_options(RULES, given_options(context))
+    wanted, latest = selected.conditions(int(time.time() * 1000)), selected.latest
     options = replace(output, live=follow)
     is_watched = not quiet and (output.path is not None or not sys.stdout.isatty())
     if source.connection is None:
-        files, names = _open_files(source.paths, partitions, topics_file, wanted, latest, quiet)
+        files, names = _open_files(source.paths, selected.partitions, topics_file, wanted, latest, quiet)
         with files, _progress(files, latest, is_watched) as advance:
             problems = _show(files, names, wanted, latest, options, advance)
     else:
         from kgroup.api.decode.source import LiveSource
         from kgroup.api.live import live_log
 
-        with live_log(source.connection, partitions) as live:
+        with live_log(source.connection, selected.partitions) as live:
             files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
             names |= live.topic_names()
             with _progress(files, latest, is_watched and not follow) as advance:

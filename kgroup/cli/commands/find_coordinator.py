@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.api.coordinators import LoggedGroups, groups_in_logs
+from kgroup.cli.options.find_coordinator import RULES, GroupIds, LogPaths, Placement
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options, given_options
 from kgroup.cli.shell.options import Connection, Output, Quiet, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
-from kgroup.cli.shell.section import Section
 from kgroup.errors import InputError, SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, java_hash_code, partition_for
 from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
@@ -58,53 +60,11 @@ _LIVE_COLUMNS: Final = (
 
 def find_coordinator(
     *,
-    groups: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="GROUP", help="Group ids; - reads one a line from standard input."),
-    ] = None,
+    context: typer.Context,
+    groups: GroupIds = None,
     connection: Connection,
-    sources: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="Also take every group found in these logs of the offsets topic; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = None,
-    partitions: Annotated[
-        int | None,
-        typer.Option(
-            "--partitions",
-            metavar="N",
-            min=1,
-            max=2**31 - 1,
-            help="How many partitions the offsets topic has: by default 50, or 16 by Redpanda's rule.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    rule: Annotated[
-        HashRule,
-        typer.Option(
-            "--rule",
-            metavar="RULE",
-            help="Who places the groups: kafka or redpanda.",
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = HashRule.KAFKA,
-    reverse: Annotated[
-        int | None,
-        typer.Option(
-            "--reverse",
-            metavar="PARTITION",
-            min=0,
-            help="Of all these groups, list those that live on this partition.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
+    sources: LogPaths = None,
+    placement: Annotated[Placement, Bundle(Placement)],
     output: Output,
     quiet: Quiet = False,
     strict: Strict = False,
@@ -122,11 +82,9 @@ def find_coordinator(
     named = dict.fromkeys([*_named_groups(groups or []), *found.partitions])
     for line in [*([] if quiet else found.skipped), *found.problems]:
         say(line)
+    rule, reverse = placement.rule, placement.reverse
     if connection is not None:
-        if partitions is not None:
-            raise InputError(
-                "--partitions is for offline use: with --bootstrap-server the cluster says how many"
-            )
+        check_options(RULES, given_options(context))
         _ask_cluster(list(named), rule, reverse, connection, output)
         fail_if_strict(found.problems, strict=strict)
         return
@@ -134,7 +92,7 @@ def find_coordinator(
         raise InputError(
             "which groups? Name some, or give - for standard input, --from PATH, or a cluster with -b"
         )
-    count = partitions or rule.default_partitions
+    count = placement.partitions or rule.default_partitions
     _check_reverse(reverse, count)
     rows = [
         row

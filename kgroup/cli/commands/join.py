@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Final
 
-import typer
-
 from kgroup.cli.narrate.member_events import MemberEvents
-from kgroup.cli.shell.complete_names import complete_topics
+from kgroup.cli.options.join import RULES, Cluster, Duration, LinesFormat, Membership, Subscription, Trace
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import ClientProperties, CommandConfig, Quiet
+from kgroup.cli.shell.option_checks import check_options
+from kgroup.cli.shell.options import Quiet
 from kgroup.cli.shell.say import say
-from kgroup.cli.shell.section import Section
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError, KgroupError
-from kgroup.group.member.settings import MemberSettings, OffsetReset
+from kgroup.group.member.settings import MemberSettings
 from kgroup.net.connect.consumer_properties import member_settings
 from kgroup.net.connect.first_contact import require_broker
 from kgroup.net.connect.login import Login
-from kgroup.net.connect.properties import ConnectionOptions, client_config, is_utf_8, parse_servers
+from kgroup.net.connect.properties import client_config, is_utf_8, parse_servers
 from kgroup.net.member.client import GroupMember
 from kgroup.net.member.connection import Security
 from kgroup.protocol.requests.client import Node
@@ -50,129 +49,12 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 def join(
     *,
-    bootstrap_server: Annotated[
-        str,
-        typer.Option(
-            "-b",
-            "--bootstrap-server",
-            metavar="HOST:PORT,...",
-            help="The cluster.",
-            rich_help_panel=Section.SOURCE,
-        ),
-    ] = "127.0.0.1:9092",
-    command_config: CommandConfig = None,
-    client_properties: ClientProperties = None,
-    group: Annotated[
-        str,
-        typer.Option(
-            "--group",
-            metavar="GROUP",
-            help="The group to join.",
-            rich_help_panel=Section.SELECTION,
-        ),
-    ],
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="TOPIC",
-            autocompletion=complete_topics,
-            help="Subscribe to this topic; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            "--pattern",
-            metavar="REGEX",
-            help="Subscribe to every topic whose whole name matches, instead of --topic.",
-            show_default=False,
-            rich_help_panel=Section.SELECTION,
-        ),
-    ] = None,
-    members: Annotated[
-        int,
-        typer.Option(
-            "--members",
-            metavar="N",
-            min=1,
-            max=1000,
-            help="How many members.",
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = 1,
-    assignors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--assignor",
-            metavar="NAME",
-            help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
-            "Without: range and cooperative-sticky, as in Kafka's own consumer.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    start: Annotated[
-        OffsetReset | None,
-        typer.Option(
-            "--from",
-            metavar="WHERE",
-            help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
-            "auto.offset.reset says, or latest.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    group_instance_id: Annotated[
-        str | None,
-        typer.Option(
-            "--group-instance-id",
-            metavar="ID",
-            help="Be a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    client_id: Annotated[
-        str | None,
-        typer.Option(
-            "--client-id",
-            metavar="ID",
-            help="Name for the brokers. Without: consumer-GROUP-1, ...",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    trace: Annotated[
-        bool,
-        typer.Option(
-            "--trace",
-            help="Print every request and response with its fields and bytes.",
-            rich_help_panel=Section.SHOWN,
-        ),
-    ] = False,
-    output_format: Annotated[
-        OutputFormat,
-        typer.Option(
-            "-o",
-            "--format",
-            metavar="FORMAT",
-            help="table, which is lines of text, or jsonl: what has no end has no other.",
-            rich_help_panel=Section.OUTPUT,
-        ),
-    ] = OutputFormat.TABLE,
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "--for",
-            metavar="DURATION",
-            help="Leave after this time, like 30s or 5m.",
-            show_default=False,
-            rich_help_panel=Section.BEHAVIOUR,
-        ),
-    ] = None,
+    cluster: Cluster,
+    subscription: Annotated[Subscription, Bundle(Subscription)],
+    membership: Annotated[Membership, Bundle(Membership)],
+    trace: Trace = False,
+    output_format: LinesFormat = OutputFormat.TABLE,
+    duration: Duration = None,
     quiet: Quiet = False,
 ) -> None:
     """Be a member of a consumer group.
@@ -181,35 +63,24 @@ def join(
     reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
     (session.timeout.ms, isolation.level, ...).
     """
-    if bool(topics) == (pattern is not None):
-        raise InputError("give --topic or --pattern, and not both")
+    group, topics, pattern = subscription.group, tuple(subscription.topics or ()), subscription.pattern
+    check_options(RULES, {"--topic": topics, "--pattern": pattern is not None})
     if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
         raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
-    properties = ConnectionOptions(
-        bootstrap_servers=bootstrap_server,
-        command_config=command_config,
-        properties=client_properties or (),
-    ).read_properties()
-    said = {
-        "client.id": client_id,
-        "group.instance.id": group_instance_id,
-        "auto.offset.reset": start,
-        "partition.assignment.strategy": ",".join(assignors) if assignors else None,
-    }
-    properties = {**properties, **{key: value for key, value in said.items() if value is not None}}
+    properties = {**cluster.read_properties(), **membership.properties()}
     settings = member_settings(group, properties)
-    for text in (group, *(topics or ()), settings.client_id, settings.group_instance_id or ""):
+    for text in (group, *topics, settings.client_id, settings.group_instance_id or ""):
         if not is_utf_8(text):
             raise InputError(f"{text}: names of groups, topics and clients are UTF-8")
-    servers, config = parse_servers(bootstrap_server), client_config(properties)
+    servers, config = parse_servers(cluster.bootstrap_servers), client_config(properties)
     stop = asyncio.Event()
     created = []
-    for number in range(1, members + 1):
-        own = _numbered(settings, number, members)
+    for number in range(1, membership.members + 1):
+        own = _numbered(settings, number, membership.members)
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, servers, config, tuple(topics or ()), pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, servers, config, topics, pattern, _seconds(duration)))
 
 
 async def _run(

@@ -1,15 +1,15 @@
 """`kgroup replay`: the rebalance history of groups, from the offsets topic."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
-from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.section import Section, option
 from kgroup.report.emit import OutputFormat, emit
 from kgroup.report.progress import byte_progress
 
@@ -36,49 +36,52 @@ EXAMPLES: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictures:
+    """Files to draw the history into."""
+
+    html: Annotated[
+        Path | None,
+        option(
+            "--html", metavar="FILE", help="Also write a page for a browser to FILE.", section=Section.OUTPUT
+        ),
+    ] = None
+    svg: Annotated[
+        Path | None,
+        option("--svg", metavar="FILE", help="Also write a still picture to FILE.", section=Section.OUTPUT),
+    ] = None
+    png: Annotated[
+        Path | None,
+        option(
+            "--png",
+            metavar="FILE",
+            help="The same as PNG; needs pip install 'kgroup[png]'.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
+
+    def write(self, timelines: "Sequence[Timeline]") -> None:
+        """Write every file that is wanted."""
+        if self == Pictures():
+            return
+        from kgroup.report.timeline.page import write_page
+        from kgroup.report.timeline.still import write_png, write_svg
+
+        for path, write in ((self.html, write_page), (self.svg, write_svg), (self.png, write_png)):
+            if path is not None:
+                write(timelines, path)
+
+
 def replay(
     *,
     source: Source,
     groups: Groups = None,
     events: Annotated[
         bool,
-        typer.Option(
-            "--events",
-            help="A row for each event instead of each generation.",
-            rich_help_panel=Section.SHOWN,
-        ),
+        option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
     ] = False,
     output: Output,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Also write a page for a browser to FILE.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
-        ),
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(
-            "--svg",
-            metavar="FILE",
-            help="Also write a still picture to FILE.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
-        ),
-    ] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option(
-            "--png",
-            metavar="FILE",
-            help="The same as PNG; needs pip install 'kgroup[png]'.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
-        ),
-    ] = None,
+    pictures: Annotated[Pictures, Bundle(Pictures)],
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
@@ -114,7 +117,7 @@ def replay(
         replayed = reader.read(advance)
         timelines = list(replayed.timelines.values())
         states = [] if quiet else list(reader.states_now(timelines))
-    _write_pictures(timelines, html, svg, png)
+    pictures.write(timelines)
     table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
     if events:
@@ -127,19 +130,6 @@ def replay(
     for line in reader.told(replayed, quiet=quiet):
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
-
-
-def _write_pictures(
-    timelines: "Sequence[Timeline]", html: Path | None, svg: Path | None, png: Path | None
-) -> None:
-    if html is None and svg is None and png is None:
-        return
-    from kgroup.report.timeline.page import write_page
-    from kgroup.report.timeline.still import write_png, write_svg
-
-    for path, write in ((html, write_page), (svg, write_svg), (png, write_png)):
-        if path is not None:
-            write(timelines, path)
 
 
 def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 from kgroup.net.serve.control import send_command
 
@@ -50,11 +50,12 @@ def serve_ctl(
     ] = None,
     port: Annotated[
         int,
-        typer.Option(
+        option(
             "--port",
             metavar="PORT",
             help="Port of the first node of the serve that is meant.",
-            rich_help_panel=Section.SOURCE,
+            section=Section.SOURCE,
+            show_default=True,
         ),
     ] = 9092,
 ) -> None:

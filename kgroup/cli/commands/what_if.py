@@ -1,22 +1,20 @@
 """`kgroup what-if`: a group's recorded history, played again under another assignor or other settings."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
+from kgroup.cli.options.what_if import RULES, Settings
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import check_options
 from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
-from kgroup.cli.shell.section import Section
-from kgroup.cli.shell.times import parse_length
-from kgroup.errors import InputError, did_you_mean
+from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, emit
 from kgroup.report.progress import byte_progress
 
 if TYPE_CHECKING:
-    from kgroup.assignors.registry import Protocol
     from kgroup.history.timeline.model import Timeline
     from kgroup.history.what_if.changes import Changes
     from kgroup.history.what_if.what_if import Comparison
@@ -41,91 +39,14 @@ EXAMPLES: Final = (
     ),
 )
 
-_MORE_MAX: Final = 10_000
-_PROTOCOLS: Final = {"eager": "eager", "cooperative": "cooperative", "consumer": "server"}
-
 
 def what_if(
     *,
     source: Source,
     groups: Groups = None,
-    assignor: Annotated[
-        str | None,
-        typer.Option(
-            "--assignor",
-            metavar="NAME",
-            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
-            " protocol. By default the recorded one.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--protocol",
-            metavar="NAME",
-            help="eager, cooperative or consumer, with its usual assignor where the recorded one is of"
-            " another.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    static: Annotated[
-        bool,
-        typer.Option(
-            "--static",
-            help="Every member has a group.instance.id, and keeps it over restarts.",
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = False,
-    session_timeout: Annotated[
-        str | None,
-        typer.Option(
-            "--session-timeout",
-            metavar="DURATION",
-            help="The session timeout of every member: 30s, 2m.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    members: Annotated[
-        str | None,
-        typer.Option(
-            "--members",
-            metavar="+N",
-            help="N more members, there whenever the group is.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    partitions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--partitions",
-            metavar="TOPIC=N",
-            help="The topic has N partitions from the beginning; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
-    pause: Annotated[
-        str | None,
-        typer.Option(
-            "--pause",
-            metavar="DURATION",
-            help="How long each rebalance stops what it stops, on both sides; by default what commits tell.",
-            show_default=False,
-            rich_help_panel=Section.SETUP,
-        ),
-    ] = None,
+    settings: Annotated[Settings, Bundle(Settings)],
     rounds: Annotated[
-        bool,
-        typer.Option(
-            "--rounds",
-            help="A row for each rebalance of both sides.",
-            rich_help_panel=Section.SHOWN,
-        ),
+        bool, option("--rounds", help="A row for each rebalance of both sides.", section=Section.SHOWN)
     ] = False,
     output: Output,
     quiet: Quiet = False,
@@ -157,7 +78,8 @@ def what_if(
         summary_table,
     )
 
-    changes = _changes(assignor, protocol, static, session_timeout, members, partitions or [], pause)
+    check_options(RULES, settings.given)
+    changes = settings.changes()
     with (
         opened_reader(source, groups or []) as reader,
         byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
@@ -208,90 +130,3 @@ def _assumptions(compared: "Sequence[Comparison]") -> list[str]:
         more = f" (and {len(names) - 3} more groups)" if where and len(names) > 3 else ""
         lines.append(f"assumed: {where}{assumption}{more}")
     return lines
-
-
-def _changes(
-    assignor: str | None,
-    protocol: str | None,
-    static: bool,
-    session_timeout: str | None,
-    members: str | None,
-    partitions: Sequence[str],
-    pause: str | None,
-) -> "Changes":
-    from kgroup.history.what_if.changes import Changes
-
-    asked = (assignor, protocol, session_timeout, members)
-    if not (static or partitions or any(value is not None for value in asked)):
-        raise InputError(
-            "nothing to change: give --assignor, --protocol, --static, --session-timeout, --members or"
-            " --partitions"
-        )
-    chosen = None if protocol is None else _protocol(protocol)
-    return Changes(
-        assignor=None if assignor is None else _assignor(assignor, chosen),
-        protocol=chosen,
-        static=static,
-        session_timeout_ms=_duration(session_timeout, "--session-timeout"),
-        more_members=_more(members),
-        partitions=dict(_counts(partitions)),
-        pause_ms=_duration(pause, "--pause"),
-    )
-
-
-def _protocol(name: str) -> "Protocol":
-    from kgroup.assignors.registry import Protocol
-
-    if name not in _PROTOCOLS:
-        hint = did_you_mean(name, _PROTOCOLS)
-        raise InputError(f"--protocol {name!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
-    return Protocol(_PROTOCOLS[name])
-
-
-def _assignor(name: str, protocol: "Protocol | None") -> str:
-    from kgroup.assignors.registry import ASSIGNORS, CURRENT, Protocol, find_names
-
-    if name == "range" and protocol is Protocol.SERVER:
-        return "server-range"
-    (found,) = find_names([name])
-    entry = ASSIGNORS[found]
-    if entry.shares:
-        raise InputError(f"--assignor {name} is for share groups, which what-if does not play")
-    if protocol not in (None, entry.protocol):
-        fitting = [n for n in CURRENT if ASSIGNORS[n].protocol is protocol and not ASSIGNORS[n].shares]
-        given = next(text for text, value in _PROTOCOLS.items() if value == protocol)
-        raise InputError(
-            f"--assignor {name} is not of --protocol {given}: there {'is' if len(fitting) == 1 else 'are'}"
-            f" {', '.join(fitting)}"
-        )
-    return found
-
-
-def _duration(text: str | None, option: str) -> int | None:
-    if text is None:
-        return None
-    return parse_length(text, option)
-
-
-def _more(text: str | None) -> int:
-    if text is None:
-        return 0
-    if not re.fullmatch(r"\+[1-9][0-9]{0,5}", text) or int(text) > _MORE_MAX:
-        raise InputError(f"--members {text}: how many more, from +1 to +{_MORE_MAX}")
-    return int(text)
-
-
-def _counts(texts: Sequence[str]) -> "list[tuple[str, int]]":
-    from kgroup.assignors.planning.steps import PARTITIONS_MAX
-
-    counts: list[tuple[str, int]] = []
-    for text in texts:
-        topic, equals, count = text.rpartition("=")
-        if not topic or not equals or not re.fullmatch(r"[1-9][0-9]{0,9}", count):
-            raise InputError(f"--partitions {text}: not TOPIC=N, like orders=48")
-        if int(count) > PARTITIONS_MAX:
-            raise InputError(f"--partitions {text}: more than {PARTITIONS_MAX} partitions")
-        if topic in dict(counts):
-            raise InputError(f"--partitions {topic}: given twice")
-        counts.append((topic, int(count)))
-    return counts

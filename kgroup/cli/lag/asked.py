@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length, parse_time
 from kgroup.errors import InputError
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
@@ -18,106 +16,99 @@ class Asked:
 
     status: Annotated[
         bool,
-        typer.Option(
+        option(
             "--status",
             help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
             " or UNKNOWN, with the rule that decided and its numbers.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False
     rules: Annotated[
         RuleSet | None,
-        typer.Option(
+        option(
             "--rules",
             metavar="burrow|kgroup",
             help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     now: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--now",
             metavar="TIME",
             help="As of when to judge, and the end of --windows and --html. By default the clock's time; for"
             " --windows, and for --status, --stuck and --html of files not written to for 5 minutes, the"
             " log's end.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     stuck: Annotated[
         bool,
-        typer.Option(
+        option(
             "--stuck",
             help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a"
             " storm; since when, by what evidence, and what to try.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False
     explain: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--explain",
             metavar="GROUP",
             help="All about one group on a page: state, members, partitions and the rules that decided, what"
             " is wrong and what to try.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     time_lag: Annotated[
         TimeLagMethod | None,
-        typer.Option(
+        option(
             "--time-lag",
             metavar="exact|bisect|interpolate",
             help="How long the first unread record has waited, and how the lag changes: exact, by the"
             " record's"
             " timestamp; bisect, by asking a cluster for offsets by time; interpolate, by past log ends.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     breakdown: Annotated[
         bool,
-        typer.Option(
+        option(
             "--breakdown",
             help="What the lag is made of: records, aborted and undecided ones, markers of transactions,"
             " offsets without a record, offsets deleted unread; and when the committed offset expires. Of a"
             " cluster up to 16 MB of each partition are fetched.",
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = False
     offsets_retention: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--offsets-retention",
             metavar="DURATION",
             help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     windows: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--windows",
             metavar="DURATION",
             help="The history instead of the present: a row for each window of this length, as it was when"
             " the window ended.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     since: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--since",
             metavar="TIME",
             help="The beginning of --windows and --html; by default the log's.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
 

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-import typer
-
-from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.option_checks import OneOf, check_options
+from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 
 DEFAULT_MASTER: Final = "local[*]"
+
+ONE_ADDRESS: Final = (OneOf(options=("--master", "--remote"), several="give --master or --remote, not both"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,61 +27,47 @@ class SparkOptions:
 
 
 def spark_options(
-    spark: Annotated[
-        bool,
-        typer.Option(
-            "--spark",
-            help="Let Spark read the logs.",
-            rich_help_panel=Section.SPARK,
-        ),
-    ] = False,
+    spark: Annotated[bool, option("--spark", help="Let Spark read the logs.", section=Section.SPARK)] = False,
     master: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--master",
             metavar="URL",
             help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
-            show_default=False,
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = None,
     remote: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--remote",
             metavar="URL",
             help="Instead of --master: the Spark Connect server to use, sc://HOST or sc://HOST:PORT.",
-            show_default=False,
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = None,
     spark_conf: Annotated[
         list[str] | None,
-        typer.Option(
-            "--spark-conf",
-            metavar="KEY=VALUE",
-            help="A Spark setting; repeatable.",
-            show_default=False,
-            rich_help_panel=Section.SPARK,
+        option(
+            "--spark-conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.", section=Section.SPARK
         ),
     ] = None,
     ship: Annotated[
         bool,
-        typer.Option(
+        option(
             "--ship",
             help="Send kgroup's code along to executors, where it is not installed.",
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = False,
     save_as: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--save-as",
             metavar="TABLE",
             help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
             " --stuck the findings, too, as TABLE_findings.",
-            show_default=False,
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = None,
 ) -> SparkOptions | None:
@@ -93,10 +80,9 @@ def spark_options(
 
 
 def _address(master: str | None, remote: str | None) -> str:
+    check_options(ONE_ADDRESS, {"--master": master is not None, "--remote": remote is not None})
     if remote is None:
         return master or DEFAULT_MASTER
-    if master is not None:
-        raise InputError("give --master or --remote, not both")
     if not remote.startswith("sc://"):
         raise InputError(f"--remote {remote}: not the address of a Spark Connect server, sc://HOST")
     return remote
@@ -108,47 +94,44 @@ class Streaming:
 
     stream: Annotated[
         bool,
-        typer.Option(
+        option(
             "--stream",
             help="With --spark and --bootstrap-server: go on reading, and report again after each"
             " micro-batch.",
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = False
     checkpoint: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--checkpoint",
             metavar="DIR",
             help="Where --stream remembers how far it has read, and what came of it.",
-            show_default=False,
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
         ),
     ] = None
     once: Annotated[
         bool,
-        typer.Option(
-            "--once",
-            help="Stop --stream when all is read that is there now.",
-            rich_help_panel=Section.SPARK,
-        ),
+        option("--once", help="Stop --stream when all is read that is there now.", section=Section.SPARK),
     ] = False
     every: Annotated[
         str,
-        typer.Option(
+        option(
             "--every",
             metavar="DURATION",
             help="From one micro-batch of --stream to the next.",
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
+            show_default=True,
         ),
     ] = "10s"
     max_offsets: Annotated[
         int,
-        typer.Option(
+        option(
             "--max-offsets",
             metavar="N",
             min=1,
             help="Records of one micro-batch of --stream, about.",
-            rich_help_panel=Section.SPARK,
+            section=Section.SPARK,
+            show_default=True,
         ),
     ] = 1_000_000

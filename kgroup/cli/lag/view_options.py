@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
-from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
@@ -23,51 +21,45 @@ class Views:
 
     by: Annotated[
         By | None,
-        typer.Option(
+        option(
             "--by",
             metavar="group|topic|member",
             help="A row with sums for each; what is unknown is counted apart.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     watch: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--watch",
             metavar="DURATION",
             help="Look again so often (5 is 5s), and show how fast the lag grows between the looks, until"
             " Ctrl-C.",
-            show_default=False,
-            rich_help_panel=Section.SHOWN,
+            section=Section.SHOWN,
         ),
     ] = None
     prometheus: Annotated[
         bool,
-        typer.Option(
-            "--prometheus",
-            help="Print metrics in the text format of Prometheus.",
-            rich_help_panel=Section.OUTPUT,
+        option(
+            "--prometheus", help="Print metrics in the text format of Prometheus.", section=Section.OUTPUT
         ),
     ] = False
     serve_metrics: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--serve-metrics",
             metavar="[HOST:]PORT",
             help="Serve the same metrics at /metrics, of a new look at each scrape; on 127.0.0.1 by default.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+            section=Section.OUTPUT,
         ),
     ] = None
     html: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--html",
             metavar="FILE",
             help="Also write a page for a browser to FILE: the lag of every group over time.",
-            show_default=False,
-            rich_help_panel=Section.OUTPUT,
+            section=Section.OUTPUT,
         ),
     ] = None
 

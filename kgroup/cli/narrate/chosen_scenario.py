@@ -1,10 +1,12 @@
 """The scenario that a command line asks for: shipped, from a file, or from flags; and how it is played."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
+from kgroup.cli.options.simulate import OF_A_SCENARIO, Flags
+from kgroup.cli.shell.option_checks import check_options
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.designs import with_assignors
@@ -24,35 +26,24 @@ SWARM: Final = "swarm"
 SWARM_ABOUT: Final = "A small world full of trouble, another one for each seed."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """What the command line says of the scenario; None or empty: nothing."""
-
-    members: str | None = None
-    partitions: int | None = None
-    rate: float | None = None
-    nodes: int | None = None
-    assignors: Sequence[str] = ()
-    at: Sequence[str] = ()
-    duration: str | None = None
-
-
 def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
     """The scenario for this seed; only SWARM has another one for each.
 
     Raises InputError or SourceError that says what makes no sense.
     """
-    faults = tuple(_faults(flags.at))
+    faults = tuple(_faults(flags.at or ()))
     if name is None:
         scenario = _from_flags(flags, faults)
     else:
-        for flag, given in (
-            ("--members", flags.members),
-            ("--partitions", flags.partitions),
-            ("--rate", flags.rate),
-        ):
-            if given is not None:
-                raise InputError(f"{flag}: the scenario '{name}' says that already")
+        check_options(
+            OF_A_SCENARIO,
+            {
+                "--members": flags.members is not None,
+                "--partitions": flags.partitions is not None,
+                "--rate": flags.rate is not None,
+                "SCENARIO": name,
+            },
+        )
         scenario = draw_scenario(seed) if name == SWARM else load_scenario(name)
         scenario = replace(scenario, faults=(*scenario.faults, *faults))
         if flags.nodes is not None:

@@ -6,21 +6,29 @@ type, and a section, which says where in the help it stands.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kgroup.api.opened import Given
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.complete_names import complete_groups, complete_topics
-from kgroup.cli.shell.section import Section
-from kgroup.errors import InputError
+from kgroup.cli.shell.option_checks import OneOf, check_options
+from kgroup.cli.shell.section import Section, option
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 if TYPE_CHECKING:
     from kgroup.net.connect.properties import ConnectionOptions
 
 # A source is given in the same way everywhere: paths, or a cluster.
+ONE_SOURCE: Final = (
+    OneOf(
+        options=("PATH", "--bootstrap-server"),
+        none="no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
+        " or a cluster with --bootstrap-server",
+        several="give PATHs or --bootstrap-server, not both",
+    ),
+)
 Paths = Annotated[
     list[str] | None,
     typer.Argument(
@@ -31,33 +39,30 @@ Paths = Annotated[
 ]
 BootstrapServer = Annotated[
     str | None,
-    typer.Option(
+    option(
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT,...",
         help="Ask this cluster instead of reading files.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 CommandConfig = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--command-config",
         metavar="FILE",
         help="Java client properties for the connection: security.protocol, sasl.*, ssl.*.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 ClientProperties = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "-X",
         metavar="KEY=VALUE",
         help="One client property, over what --command-config says; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SOURCE,
+        section=Section.SOURCE,
     ),
 ]
 
@@ -84,13 +89,7 @@ Connection = Annotated["ConnectionOptions | None", Bundle(connection_options)]
 
 def given(*, paths: Paths = None, connection: Connection) -> Given:
     """The source. Raises InputError unless there are either paths or a cluster."""
-    if not paths and connection is None:
-        raise InputError(
-            "no PATH given: the log directory of a broker, or __consumer_offsets folders or segments;"
-            " or a cluster with --bootstrap-server"
-        )
-    if paths and connection is not None:
-        raise InputError("give PATHs or --bootstrap-server, not both")
+    check_options(ONE_SOURCE, {"PATH": paths, "--bootstrap-server": connection})
     return Given(paths=tuple(paths or ()), connection=connection)
 
 
@@ -99,55 +98,43 @@ Source = Annotated[Given, Bundle(given)]
 # What of it is wanted.
 Groups = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--group",
         metavar="NAME",
         autocompletion=complete_groups,
         help="Only this group, or all that match a pattern; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SELECTION,
+        section=Section.SELECTION,
     ),
 ]
 Topics = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--topic",
         metavar="NAME",
         autocompletion=complete_topics,
         help="Only this topic, or all that match a pattern; repeatable.",
-        show_default=False,
-        rich_help_panel=Section.SELECTION,
+        section=Section.SELECTION,
     ),
 ]
 
 # In which form it is shown, and where.
 Format = Annotated[
     OutputFormat,
-    typer.Option(
+    option(
         "-o",
         "--format",
         metavar="FORMAT",
         help="table, json, jsonl, csv or parquet.",
-        rich_help_panel=Section.OUTPUT,
+        section=Section.OUTPUT,
+        show_default=True,
     ),
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write to FILE, not to the screen.",
-        show_default=False,
-        rich_help_panel=Section.OUTPUT,
-    ),
+    option("--output", metavar="FILE", help="Write to FILE, not to the screen.", section=Section.OUTPUT),
 ]
 NoHeaders = Annotated[
-    bool,
-    typer.Option(
-        "--no-headers",
-        help="Leave out the headings of tables and CSV.",
-        rich_help_panel=Section.OUTPUT,
-    ),
+    bool, option("--no-headers", help="Leave out the headings of tables and CSV.", section=Section.OUTPUT)
 ]
 
 
@@ -162,18 +149,15 @@ Output = Annotated[OutputOptions, Bundle(_output)]
 # How the command behaves.
 Quiet = Annotated[
     bool,
-    typer.Option(
-        "-q",
-        "--quiet",
-        help="Only results and errors: no notes, no progress.",
-        rich_help_panel=Section.BEHAVIOUR,
+    option(
+        "-q", "--quiet", help="Only results and errors: no notes, no progress.", section=Section.BEHAVIOUR
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
+    option(
         "--strict",
         help="Exit with status 3 if anything read was damaged or undecodable.",
-        rich_help_panel=Section.BEHAVIOUR,
+        section=Section.BEHAVIOUR,
     ),
 ]

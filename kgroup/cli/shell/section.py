@@ -1,6 +1,10 @@
-"""The sections of a command's help, in their order, which is the same for every command."""
+"""The sections of a command's help, in their order, which is the same for every command; options in them."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
+
+import typer
 
 
 class Section(StrEnum):
@@ -13,3 +17,28 @@ class Section(StrEnum):
     OUTPUT = "Output"
     BEHAVIOUR = "Behaviour"
     SPARK = "Spark"
+
+
+def option(
+    *names: str,
+    metavar: str | None = None,
+    min: float | None = None,  # noqa: A002 (typer's word, as the next ones)
+    max: float | None = None,  # noqa: A002
+    help: str,  # noqa: A002
+    section: Section,
+    show_default: bool = False,
+    autocompletion: Callable[..., Any] | None = None,
+    hidden: bool = False,
+) -> Any:  # the type that typer's own Option claims
+    """An option for `Annotated`, in a section; help shows its default only with `show_default`."""
+    return typer.Option(
+        *names,
+        metavar=metavar,
+        min=min,
+        max=max,
+        help=help,
+        rich_help_panel=section,
+        show_default=show_default,
+        autocompletion=autocompletion,
+        hidden=hidden,
+    )

@@ -1,0 +1,136 @@
+"""The options of `decode`: names of topics, the choice of records, and --follow."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.shell.complete_names import complete_topics
+from kgroup.cli.shell.option_checks import Clash, Needs, Rule
+from kgroup.cli.shell.options import Groups
+from kgroup.cli.shell.section import Section, option
+
+if TYPE_CHECKING:
+    from kgroup.api.decode.filter import Filter
+
+_FOLLOW: Final = "--follow is for --bootstrap-server, and not with --latest"
+
+RULES: Final[tuple[Rule, ...]] = (
+    Clash(options={"--follow"}, others={"--latest"}, why=_FOLLOW),
+    Needs(options={"--follow"}, one_of={"--bootstrap-server"}, why=_FOLLOW),
+)
+
+TopicsFile = Annotated[
+    Path | None,
+    option(
+        "--topics-file",
+        metavar="FILE",
+        help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
+        " known without.",
+        section=Section.SOURCE,
+    ),
+]
+Follow = Annotated[
+    bool,
+    option(
+        "--follow",
+        help="With --bootstrap-server: go on with new records as they are written.",
+        section=Section.BEHAVIOUR,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """The options under "Selection", as they were given."""
+
+    groups: Groups = None
+    topics: Annotated[
+        list[str] | None,
+        option(
+            "--topic",
+            metavar="NAME[:N,...]",
+            autocompletion=complete_topics,
+            help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    partitions: Annotated[
+        list[int] | None,
+        option(
+            "--partition",
+            metavar="N",
+            min=0,
+            help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    types: Annotated[
+        list[str] | None,
+        option(
+            "--type",
+            metavar="TYPE",
+            help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
+            " control, undecoded or empty-batch; repeatable.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    since: Annotated[
+        str | None,
+        option(
+            "--since",
+            metavar="TIME",
+            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    until: Annotated[
+        str | None, option("--until", metavar="TIME", help="Before this time.", section=Section.SELECTION)
+    ] = None
+    from_offset: Annotated[
+        int | None,
+        option(
+            "--from-offset",
+            metavar="N",
+            min=0,
+            help="From this offset of the log on.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    to_offset: Annotated[
+        int | None,
+        option(
+            "--to-offset",
+            metavar="N",
+            min=0,
+            help="Up to this offset, it included.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    tombstones: Annotated[bool, option("--tombstones", help="Only deletions.", section=Section.SELECTION)] = (
+        False
+    )
+    latest: Annotated[
+        bool,
+        option(
+            "--latest",
+            help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
+            " commits of aborted or open transactions. --until and --to-offset say when.",
+            section=Section.SELECTION,
+        ),
+    ] = False
+
+    def conditions(self, now_ms: int) -> "Filter":
+        """All but --partition and --latest. Raises InputError for a bad time, topic or type."""
+        from kgroup.api.decode.filter import Filter, parse_topics, parse_types
+        from kgroup.cli.shell.times import parse_time
+
+        return Filter(
+            groups=tuple(self.groups) if self.groups else None,
+            topics=parse_topics(self.topics) if self.topics else None,
+            types=parse_types(self.types) if self.types else None,
+            since_ms=parse_time(self.since, "--since", now_ms) if self.since else None,
+            until_ms=parse_time(self.until, "--until", now_ms) if self.until else None,
+            first_offset=self.from_offset,
+            last_offset=self.to_offset,
+            tombstones=self.tombstones,
+        )

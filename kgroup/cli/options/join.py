@@ -1,0 +1,168 @@
+"""The options of `join`: the cluster, the subscription, and the members."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.complete_names import complete_topics
+from kgroup.cli.shell.option_checks import OneOf, Rule
+from kgroup.cli.shell.options import ClientProperties, CommandConfig
+from kgroup.cli.shell.section import Section, option
+from kgroup.group.member.settings import OffsetReset
+from kgroup.net.connect.properties import ConnectionOptions
+from kgroup.report.emit import OutputFormat
+
+_TOPIC_OR_PATTERN: Final = "give --topic or --pattern, and not both"
+
+RULES: Final[tuple[Rule, ...]] = (
+    OneOf(options=("--topic", "--pattern"), none=_TOPIC_OR_PATTERN, several=_TOPIC_OR_PATTERN),
+)
+
+
+def _cluster(
+    bootstrap_server: Annotated[
+        str,
+        option(
+            "-b",
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="The cluster.",
+            section=Section.SOURCE,
+            show_default=True,
+        ),
+    ] = "127.0.0.1:9092",
+    command_config: CommandConfig = None,
+    client_properties: ClientProperties = None,
+) -> ConnectionOptions:
+    return ConnectionOptions(
+        bootstrap_servers=bootstrap_server,
+        command_config=command_config,
+        properties=tuple(client_properties or ()),
+    )
+
+
+Cluster = Annotated[ConnectionOptions, Bundle(_cluster)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """The options under "Selection": the group to join, and topics or a pattern of their names."""
+
+    group: Annotated[
+        str, option("--group", metavar="GROUP", help="The group to join.", section=Section.SELECTION)
+    ]
+    topics: Annotated[
+        list[str] | None,
+        option(
+            "--topic",
+            metavar="TOPIC",
+            autocompletion=complete_topics,
+            help="Subscribe to this topic; repeatable.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    pattern: Annotated[
+        str | None,
+        option(
+            "--pattern",
+            metavar="REGEX",
+            help="Subscribe to every topic whose whole name matches, instead of --topic.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """The options under "Setup": the number of members, and their settings."""
+
+    members: Annotated[
+        int,
+        option(
+            "--members",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="How many members.",
+            section=Section.SETUP,
+            show_default=True,
+        ),
+    ] = 1
+    assignors: Annotated[
+        list[str] | None,
+        option(
+            "--assignor",
+            metavar="NAME",
+            help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
+            "Without: range and cooperative-sticky, as in Kafka's own consumer.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    start: Annotated[
+        OffsetReset | None,
+        option(
+            "--from",
+            metavar="WHERE",
+            help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
+            "auto.offset.reset says, or latest.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    group_instance_id: Annotated[
+        str | None,
+        option(
+            "--group-instance-id",
+            metavar="ID",
+            help="Be a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
+            section=Section.SETUP,
+        ),
+    ] = None
+    client_id: Annotated[
+        str | None,
+        option(
+            "--client-id",
+            metavar="ID",
+            help="Name for the brokers. Without: consumer-GROUP-1, ...",
+            section=Section.SETUP,
+        ),
+    ] = None
+
+    def properties(self) -> dict[str, str]:
+        """The settings by the names of Kafka's consumer properties."""
+        settings = {
+            "client.id": self.client_id,
+            "group.instance.id": self.group_instance_id,
+            "auto.offset.reset": self.start,
+            "partition.assignment.strategy": ",".join(self.assignors) if self.assignors else None,
+        }
+        return {name: value for name, value in settings.items() if value is not None}
+
+
+Trace = Annotated[
+    bool,
+    option(
+        "--trace",
+        help="Print every request and response with its fields and bytes.",
+        section=Section.SHOWN,
+    ),
+]
+LinesFormat = Annotated[
+    OutputFormat,
+    option(
+        "-o",
+        "--format",
+        metavar="FORMAT",
+        help="table, which is lines of text, or jsonl: what has no end has no other.",
+        section=Section.OUTPUT,
+        show_default=True,
+    ),
+]
+Duration = Annotated[
+    str | None,
+    option(
+        "--for",
+        metavar="DURATION",
+        help="Leave after this time, like 30s or 5m.",
+        section=Section.BEHAVIOUR,
+    ),
+]

@@ -1,0 +1,194 @@
+"""The options of `simulate`: the scenario, the seeds, and the views and files of the result."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kgroup.cli.shell.option_checks import Clash, Rule
+from kgroup.cli.shell.section import Section, option
+
+_SEEDS_MAX: Final = 1_000_000
+
+RULES: Final[tuple[Rule, ...]] = (
+    Clash(
+        options={"--compare", "--explain", "--log-dir", "--trace"},
+        others={"--seeds"},
+        why="{option} is for a single seed: leave out --seeds, and give --seed",
+    ),
+    Clash(
+        options={"--log-dir", "--trace"},
+        others={"--compare"},
+        why="{option} is for a single run: leave out --compare",
+    ),
+    Clash(
+        options={"--explain"},
+        others={"--format"},
+        why="--explain is text: leave out -o {value}; --trace FILE has the events",
+    ),
+)
+
+OF_A_SCENARIO: Final[tuple[Rule, ...]] = (
+    Clash(
+        options={"--members", "--partitions", "--rate"},
+        others={"SCENARIO"},
+        why="{option}: the scenario '{value}' says that already",
+    ),
+)
+
+ScenarioName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario that comes with kgroup (--list), or a file: kgroup-scenario(5).",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """The flags that describe the scenario; None or empty: not given."""
+
+    members: Annotated[
+        str | None,
+        option(
+            "--members",
+            metavar="NAME,... | N",
+            help="Without SCENARIO: the members, or how many: c1 to cN. By default 3.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    partitions: Annotated[
+        int | None,
+        option(
+            "--partitions",
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="Without SCENARIO: the partitions of the topic t. By default 12.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    rate: Annotated[
+        float | None,
+        option(
+            "--rate",
+            metavar="R",
+            min=0,
+            max=1e6,
+            help="Without SCENARIO: records per second that come in. By default 10.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    nodes: Annotated[
+        int | None,
+        option("--nodes", metavar="N", min=1, max=100, help="Brokers. By default 3.", section=Section.SETUP),
+    ] = None
+    assignors: Annotated[
+        list[str] | None,
+        option(
+            "--assignor",
+            metavar="NAME",
+            help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
+            " repeatable.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    at: Annotated[
+        list[str] | None,
+        option(
+            "--at",
+            metavar="TIME FAULT",
+            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are above.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    duration: Annotated[
+        str | None,
+        option(
+            "--for",
+            metavar="DURATION",
+            help="How long to play before the faults end. By default the scenario's, or a minute more than"
+            " the last --at.",
+            section=Section.SETUP,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeds:
+    """The first seed to play, and the number of seeds; None: only that one, shown in full."""
+
+    first: Annotated[
+        int,
+        option(
+            "--seed",
+            metavar="N",
+            min=0,
+            help="What chance is drawn from.",
+            section=Section.SETUP,
+            show_default=True,
+        ),
+    ] = 0
+    count: Annotated[
+        int | None,
+        option(
+            "--seeds",
+            metavar="N",
+            min=1,
+            max=_SEEDS_MAX,
+            help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
+            " another small world for each seed.",
+            section=Section.SETUP,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The options under "What to show"."""
+
+    listing: Annotated[
+        bool, option("--list", help="List the scenarios that come with kgroup.", section=Section.SHOWN)
+    ] = False
+    compare: Annotated[
+        str | None,
+        option(
+            "--compare",
+            metavar="DESIGN,...",
+            help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
+            " zookeeper (Kafka 0.8's consumer), or assignors.",
+            section=Section.SHOWN,
+        ),
+    ] = None
+    explain: Annotated[
+        bool,
+        option(
+            "--explain",
+            help="Tell every step, and why it is taken, before the result.",
+            section=Section.SHOWN,
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Files that are written besides the result."""
+
+    log_dir: Annotated[
+        Path | None,
+        option(
+            "--log-dir",
+            metavar="DIR",
+            help="Keep the brokers' logs as real segment files in this new or empty folder.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
+    trace: Annotated[
+        Path | None,
+        option(
+            "--trace", metavar="FILE", help="Write every event to FILE as JSON lines.", section=Section.OUTPUT
+        ),
+    ] = None

@@ -1,0 +1,181 @@
+"""The options of `what-if` under "Setup": the changes to a group's settings, and how they are read."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.shell.option_checks import GivenOptions, OneOf, Rule
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.times import parse_length
+from kgroup.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from kgroup.assignors.registry import Protocol
+    from kgroup.history.what_if.changes import Changes
+
+_MORE_MAX: Final = 10_000
+_PROTOCOLS: Final = {"eager": "eager", "cooperative": "cooperative", "consumer": "server"}
+
+RULES: Final[tuple[Rule, ...]] = (
+    OneOf(
+        options=("--assignor", "--protocol", "--static", "--session-timeout", "--members", "--partitions"),
+        none="nothing to change: give --assignor, --protocol, --static, --session-timeout, --members or"
+        " --partitions",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The changed settings, as they were given."""
+
+    assignor: Annotated[
+        str | None,
+        option(
+            "--assignor",
+            metavar="NAME",
+            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
+            " protocol. By default the recorded one.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    protocol: Annotated[
+        str | None,
+        option(
+            "--protocol",
+            metavar="NAME",
+            help="eager, cooperative or consumer, with its usual assignor where the recorded one is of"
+            " another.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    static: Annotated[
+        bool,
+        option(
+            "--static",
+            help="Every member has a group.instance.id, and keeps it over restarts.",
+            section=Section.SETUP,
+        ),
+    ] = False
+    session_timeout: Annotated[
+        str | None,
+        option(
+            "--session-timeout",
+            metavar="DURATION",
+            help="The session timeout of every member: 30s, 2m.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    members: Annotated[
+        str | None,
+        option(
+            "--members",
+            metavar="+N",
+            help="N more members, there whenever the group is.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    partitions: Annotated[
+        list[str] | None,
+        option(
+            "--partitions",
+            metavar="TOPIC=N",
+            help="The topic has N partitions from the beginning; repeatable.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    pause: Annotated[
+        str | None,
+        option(
+            "--pause",
+            metavar="DURATION",
+            help="How long each rebalance stops what it stops, on both sides; by default what commits tell.",
+            section=Section.SETUP,
+        ),
+    ] = None
+
+    @property
+    def given(self) -> GivenOptions:
+        """The options as `RULES` takes them. An empty text is given: it is refused by name later."""
+        return {
+            "--assignor": self.assignor is not None,
+            "--protocol": self.protocol is not None,
+            "--static": self.static,
+            "--session-timeout": self.session_timeout is not None,
+            "--members": self.members is not None,
+            "--partitions": self.partitions,
+        }
+
+    def changes(self) -> "Changes":
+        """The changes as the rules take them. Raises InputError for an option that makes no sense."""
+        from kgroup.history.what_if.changes import Changes
+
+        protocol = None if self.protocol is None else _protocol(self.protocol)
+        return Changes(
+            assignor=None if self.assignor is None else _assignor(self.assignor, protocol),
+            protocol=protocol,
+            static=self.static,
+            session_timeout_ms=_duration(self.session_timeout, "--session-timeout"),
+            more_members=_more(self.members),
+            partitions=dict(_counts(self.partitions or ())),
+            pause_ms=_duration(self.pause, "--pause"),
+        )
+
+
+def _protocol(name: str) -> "Protocol":
+    from kgroup.assignors.registry import Protocol
+
+    if name not in _PROTOCOLS:
+        hint = did_you_mean(name, _PROTOCOLS)
+        raise InputError(f"--protocol {name!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
+    return Protocol(_PROTOCOLS[name])
+
+
+def _assignor(name: str, protocol: "Protocol | None") -> str:
+    from kgroup.assignors.registry import ASSIGNORS, CURRENT, Protocol, find_names
+
+    if name == "range" and protocol is Protocol.SERVER:
+        return "server-range"
+    (found,) = find_names([name])
+    entry = ASSIGNORS[found]
+    if entry.shares:
+        raise InputError(f"--assignor {name} is for share groups, which what-if does not play")
+    if protocol not in (None, entry.protocol):
+        fitting = [n for n in CURRENT if ASSIGNORS[n].protocol is protocol and not ASSIGNORS[n].shares]
+        given = next(text for text, value in _PROTOCOLS.items() if value == protocol)
+        raise InputError(
+            f"--assignor {name} is not of --protocol {given}: there {'is' if len(fitting) == 1 else 'are'}"
+            f" {', '.join(fitting)}"
+        )
+    return found
+
+
+def _duration(text: str | None, option: str) -> int | None:
+    if text is None:
+        return None
+    return parse_length(text, option)
+
+
+def _more(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not re.fullmatch(r"\+[1-9][0-9]{0,5}", text) or int(text) > _MORE_MAX:
+        raise InputError(f"--members {text}: how many more, from +1 to +{_MORE_MAX}")
+    return int(text)
+
+
+def _counts(texts: Sequence[str]) -> "list[tuple[str, int]]":
+    from kgroup.assignors.planning.steps import PARTITIONS_MAX
+
+    counts: list[tuple[str, int]] = []
+    for text in texts:
+        topic, equals, count = text.rpartition("=")
+        if not topic or not equals or not re.fullmatch(r"[1-9][0-9]{0,9}", count):
+            raise InputError(f"--partitions {text}: not TOPIC=N, like orders=48")
+        if int(count) > PARTITIONS_MAX:
+            raise InputError(f"--partitions {text}: more than {PARTITIONS_MAX} partitions")
+        if topic in dict(counts):
+            raise InputError(f"--partitions {topic}: given twice")
+        counts.append((topic, int(count)))
+    return counts
