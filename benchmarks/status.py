@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Measured, alternate, peak_rss_mb
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns, every_commit, judge_columns
-from kgroup.lag.status.rules import KgroupRules, LagRules, judge
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, LagRules, judge
 from kgroup.lag.status.window import CommitWindow, WindowCommit
 
 _COMMITS_OF_KEY = 200

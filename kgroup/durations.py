@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `90s`, `2h30m`, `P1D`."""
+"""Lengths of time as people write them, `90s`, `2h30m`, `P1D`, and as evidence gives them."""
 
 import re
 from typing import Final
@@ -23,3 +23,8 @@ def parse_duration(text: str) -> int | None:
     if iso is None:
         return None
     return sum(int(number) * _UNITS_MS[unit] for unit, number in iso.groupdict().items() if number)
+
+
+def seconds_text(ms: int) -> str:
+    """Seconds to a tenth, as evidence gives them: `12.3 s`."""
+    return f"{ms / 1000:.1f} s"

@@ -1,6 +1,6 @@
 import pytest
 
-from kgroup.durations import parse_duration
+from kgroup.durations import parse_duration, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,8 @@ def test_durations(text, duration_ms):
 )
 def test_what_is_no_duration(text):
     assert parse_duration(text) is None
+
+
+@pytest.mark.parametrize(("duration_ms", "text"), [(0, "0.0 s"), (1_249, "1.2 s"), (600_000, "600.0 s")])
+def test_seconds_of_evidence(duration_ms, text):
+    assert seconds_text(duration_ms) == text

@@ -4,12 +4,9 @@ import pytest
 from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
-    JoinGroupRequest,
-    OffsetCommitRequest,
     OffsetFetchRequest,
-    SyncGroupRequest,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.errors import SourceError
@@ -23,47 +20,13 @@ from kgroup.group.coordinator.events import (
 )
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
-from tests.broker.world import BrokerWorld
+from tests.broker.world import GROUP, BrokerWorld, commit, coordinator, join, sync
 
-GROUP = "g"
 E = ErrorCode
-
-
-def commit(offset: int, topic: str = "orders") -> OffsetCommitRequest:
-    each = OffsetCommitRequest.OffsetCommitRequestTopic
-    partition = each.OffsetCommitRequestPartition(
-        version=7, partition_index=0, committed_offset=offset, committed_metadata=""
-    )
-    topics = [each(version=7, name=topic, partitions=[partition])]
-    return OffsetCommitRequest(
-        version=7, group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics
-    )
 
 
 def fetch() -> OffsetFetchRequest:
     return OffsetFetchRequest(version=5, group_id=GROUP, topics=None)
-
-
-def join(member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
-    protocol = JoinGroupRequest.JoinGroupRequestProtocol(version=3, name="range", metadata=b"")
-    return JoinGroupRequest(
-        version=3,
-        group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[protocol],
-    )
-
-
-def sync(member_id: str, generation: int) -> SyncGroupRequest:
-    assignment = SyncGroupRequest.SyncGroupRequestAssignment(
-        version=3, member_id=member_id, assignment=b"all"
-    )
-    return SyncGroupRequest(
-        version=3, group_id=GROUP, generation_id=generation, member_id=member_id, assignments=[assignment]
-    )
 
 
 def heartbeat(member_id: str, generation: int) -> HeartbeatRequest:
@@ -75,10 +38,6 @@ def world() -> BrokerWorld:
     world = BrokerWorld(nodes=3)
     assert world.cluster.create_topic("orders", 3, -1, {}, world.now_ms) is E.NONE
     return world
-
-
-def coordinator(world: BrokerWorld, asked: int = 1) -> int:
-    return int(world.ask(FindCoordinatorRequest(version=2, key=GROUP, key_type=0), asked).node_id)
 
 
 def test_only_the_coordinators_node_serves_a_group(world: BrokerWorld) -> None:

@@ -5,6 +5,9 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
+from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
+
 from kgroup.broker.cluster import Cluster, Member
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
@@ -13,6 +16,7 @@ from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import MemoryStorage, Storage
 from kgroup.wire.apis import APIS
 
+GROUP = "g"
 QUICK = {"group.initial.rebalance.delay.ms": "0"}
 
 
@@ -103,3 +107,40 @@ class BrokerWorld:
         assert int.from_bytes(frame[4:8], "big") == token
         response = APIS[request.API_KEY].response
         return response.decode(frame[4:], version=request.API_VERSION, header=True)
+
+
+def commit(offset: int, topic: str = "orders") -> OffsetCommitRequest:
+    each = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = each.OffsetCommitRequestPartition(
+        version=7, partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    topics = [each(version=7, name=topic, partitions=[partition])]
+    return OffsetCommitRequest(
+        version=7, group_id=GROUP, generation_id_or_member_epoch=-1, member_id="", topics=topics
+    )
+
+
+def join(member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(version=3, name="range", metadata=b"")
+    return JoinGroupRequest(
+        version=3,
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+
+
+def sync(member_id: str, generation: int) -> SyncGroupRequest:
+    assignment = SyncGroupRequest.SyncGroupRequestAssignment(
+        version=3, member_id=member_id, assignment=b"all"
+    )
+    return SyncGroupRequest(
+        version=3, group_id=GROUP, generation_id=generation, member_id=member_id, assignments=[assignment]
+    )
+
+
+def coordinator(world: BrokerWorld, asked: int = 1) -> int:
+    return int(world.ask(FindCoordinatorRequest(version=2, key=GROUP, key_type=0), asked).node_id)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.history import WindowsOfTime
 from kgroup.lag.status.model import Verdict
-from kgroup.lag.status.rules import LagRules, judge
+from kgroup.lag.status.rule_sets import BurrowRules, LagRules, judge
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from kgroup.lag.status import burrow_rules
-from kgroup.lag.status.burrow_rules import BurrowRules, as_float32
-from kgroup.lag.status.burrow_store import BurrowConfig, BurrowStore, GroupVerdict
+from kgroup.lag.status.burrow_rules import as_float32
 from kgroup.lag.status.model import GroupStatus
-from kgroup.lag.status.rules import judge
+from kgroup.lag.status.rule_sets import BurrowRules, judge
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
+from tests.vectors.burrow_store import BurrowConfig, BurrowStore, GroupVerdict
 from tests.vectors.case import Case, VectorError
 
 Json = dict[str, Any]

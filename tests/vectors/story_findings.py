@@ -17,7 +17,8 @@ from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Place
 from kgroup.lag.status.model import Judged
-from kgroup.lag.status.rules import SHORTEST_MS, KgroupRules
+from kgroup.lag.status.rule_sets import KgroupRules
+from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.reductions.history import read_history

@@ -11,7 +11,7 @@ from kgroup.history.timeline.model import Pattern
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, GroupFacts, OpenCommit
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
-from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.rule_sets import LagRules
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.scan.kernels.gather import values_of

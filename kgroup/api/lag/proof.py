@@ -20,7 +20,7 @@ from kgroup.lag.findings.seen_ends_columns import SeenColumns, SeenNumbers
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.columns import UNKNOWN
 from kgroup.lag.status.model import Judged
-from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.rule_sets import LagRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of

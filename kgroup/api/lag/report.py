@@ -22,7 +22,7 @@ from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.successive import LagLooks
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rules import RuleSet, rules_named
+from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.files.sources import Sources
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.topic_id import topic_id_text

@@ -15,7 +15,7 @@ from kgroup.api.names import nothing_matches, without_match
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.status.columns import FURTHEST
 from kgroup.lag.status.history import WindowsOfTime
-from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.rule_sets import LagRules
 from kgroup.log.topics.past_ends import PastEndsInLogs
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kgroup.lag.status.columns import RULES, STATUSES, Flags, Int64s
 from kgroup.lag.status.history import LagHistory, LoggedCommits, PastLogEnds, WindowsOfTime, lag_history
 from kgroup.lag.status.numbers import Numbers, RuleNumbers
-from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.rule_sets import LagRules
 from kgroup.log.topics.past_ends import PastEnds
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.json_columns import json_objects, json_values

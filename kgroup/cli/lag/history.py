@@ -10,7 +10,7 @@ from kgroup.cli.lag.spark import said_saved
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import SourceError
-from kgroup.lag.status.rules import RuleSet, rules_named
+from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.emit_batches import emit_batches
 from kgroup.report.lag.history_columns import COLUMNS, TABLE_COLUMNS

@@ -15,7 +15,7 @@ from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding, GroupFacts
 from kgroup.lag.findings.text import lasting
 from kgroup.lag.status.model import Judged
-from kgroup.lag.status.rules import RuleSet, rules_named
+from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, emit, emit_page, iso_time
 from kgroup.report.lag.finding_rows import (

@@ -9,6 +9,7 @@ Everything else is unknown.
 
 from dataclasses import dataclass, replace
 
+from kgroup.durations import seconds_text
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.causes import static_restart
 from kgroup.history.timeline.commits import CommitTrack, Silence, silence_of
@@ -72,16 +73,15 @@ def why_gone(
     if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
         waited = at_ms - unrevoked_since_ms
         if waited >= timeout:
-            why = (
-                f"it owed partitions for {_seconds(waited)}, and its rebalance timeout is {_seconds(timeout)}"
-            )
+            owed = f"it owed partitions for {seconds_text(waited)}"
+            why = f"{owed}, and its rebalance timeout is {seconds_text(timeout)}"
             return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
     if silence is None and at_ms is not None and together_after_ms is not None:
         since_ms = at_ms - together_after_ms
         if _is_too_soon(member, previous, since_ms):
             why = (
-                f"left: its last round was put together less than {_seconds(since_ms)} before, and its"
-                f" session timeout is {_seconds(member.session_timeout_ms or 0)}"
+                f"left: its last round was put together less than {seconds_text(since_ms)} before, and its"
+                f" session timeout is {seconds_text(member.session_timeout_ms or 0)}"
             )
             return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
@@ -100,8 +100,8 @@ def why_gone(
     if is_next and is_silent and not evidence.cut:
         return _expired(member, quiet_ms, silence, member.session_timeout_ms)
     why = (
-        f"gone {_seconds(quiet_ms)} after its last commit; its session timeout is "
-        f"{_seconds(member.session_timeout_ms)}"
+        f"gone {seconds_text(quiet_ms)} after its last commit; its session timeout is "
+        f"{seconds_text(member.session_timeout_ms)}"
     )
     return _unknown(member, why)
 
@@ -142,7 +142,7 @@ def why_renamed_between_rounds(
 
 
 def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
-    session = "session" if session_timeout_ms is None else f"session of {_seconds(session_timeout_ms)}"
+    session = "session" if session_timeout_ms is None else f"session of {seconds_text(session_timeout_ms)}"
     return replace(
         restart,
         grade=Grade.UNKNOWN,
@@ -171,8 +171,8 @@ def _alive_shortly_before(
     quiet_ms: int,
 ) -> Cause:
     why = (
-        f"it committed {_seconds(quiet_ms)} before the round ended, less than its session timeout of"
-        f" {_seconds(member.session_timeout_ms or 0)}, so it cannot have expired"
+        f"it committed {seconds_text(quiet_ms)} before the round ended, less than its session timeout of"
+        f" {seconds_text(member.session_timeout_ms or 0)}, so it cannot have expired"
     )
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
     if _round_was_shorter(longest, previous, current, tracks):
@@ -182,7 +182,7 @@ def _alive_shortly_before(
             if member.instance_id
             else "left by itself or was removed by an admin"
         )
-        why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({_seconds(longest)})"
+        why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({seconds_text(longest)})"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
 
@@ -214,11 +214,13 @@ def _round_was_shorter(
 
 def _without_session_timeout(member: TimelineMember, silence: Silence, quiet_ms: int, *, cut: bool) -> Cause:
     if quiet_ms <= _NEVER_EXPIRES_MS:
-        why = f"it committed {_seconds(quiet_ms)} before it was gone, sooner than any session expires"
+        why = f"it committed {seconds_text(quiet_ms)} before it was gone, sooner than any session expires"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if not cut and silence.in_rhythm and _fits(quiet_ms, _DEFAULT_SESSION_MS, silence):
         return _expired(member, quiet_ms, silence, _DEFAULT_SESSION_MS)
-    why = f"gone {_seconds(quiet_ms)} after its last commit; the broker's session timeout is not in the log"
+    why = (
+        f"gone {seconds_text(quiet_ms)} after its last commit; the broker's session timeout is not in the log"
+    )
     return _unknown(member, why)
 
 
@@ -230,9 +232,9 @@ def _fits(quiet_ms: int, session_ms: int, silence: Silence) -> bool:
 
 def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:
     why = (
-        f"it committed every {_seconds(silence.usual_ms or 0)}, then nothing for "
-        f"{_seconds(quiet_ms)}, and its"
-        f" session timeout is {_seconds(session_ms)}"
+        f"it committed every {seconds_text(silence.usual_ms or 0)}, then nothing for "
+        f"{seconds_text(quiet_ms)}, and its"
+        f" session timeout is {seconds_text(session_ms)}"
     )
     return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_EXPIRED)
 
@@ -249,7 +251,3 @@ def _unknown(member: TimelineMember, why: str, alternatives: tuple[CauseKind, ..
         evidence=why,
         alternatives=alternatives,
     )
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.1f} s"

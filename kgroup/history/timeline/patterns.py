@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
+from kgroup.durations import seconds_text
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.model import CauseKind, Generation, Partition, Pattern, Timeline
@@ -45,9 +46,11 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         if not returning and unchanged < _STORM_ROUNDS_MIN:
             continue
         lasted_ms = (run[-1].roster.at_ms or 0) - (run[0].roster.at_ms or 0)
-        evidence = f"{rounds} rebalances in {_seconds(lasted_ms)}, one every {_seconds(lasted_ms // rounds)}"
+        evidence = (
+            f"{rounds} rebalances in {seconds_text(lasted_ms)}, one every {seconds_text(lasted_ms // rounds)}"
+        )
         baseline = _baseline_ms(generations, run)
-        evidence += f"; otherwise one every {_seconds(baseline)}" if baseline is not None else ""
+        evidence += f"; otherwise one every {seconds_text(baseline)}" if baseline is not None else ""
         if returning:
             were = "was" if len(returning) == 1 else "were"
             evidence += f"; {_listed([_name(who) for who in returning])} joined and {were} gone again"
@@ -227,7 +230,7 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
                 last_generation=roster.generation,
                 member_ids=(member.member_id,),
                 evidence=f"{member.client_id} owns {len(member.owned)} partitions for "
-                f"{_seconds(since_ms)} and has"
+                f"{seconds_text(since_ms)} and has"
                 " committed none of them, while others commit",
                 remedy="Either nothing is produced to them, or this member is stuck or does not "
                 "commit: see lag-report.",
@@ -269,7 +272,3 @@ def _name(identity: tuple[str, str]) -> str:
 def _listed(texts: Sequence[str]) -> str:
     more = [f"and {len(texts) - _NAMED_MAX} more"] if len(texts) > _NAMED_MAX else []
     return ", ".join([*texts[:_NAMED_MAX], *more])
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.1f} s"

@@ -7,6 +7,7 @@ and refuses to delete offsets of a topic that a member subscribes to (KIP-496), 
 
 from collections.abc import Mapping, Sequence
 
+from kgroup.durations import seconds_text
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.model import Cause, CauseKind, Grade, Partition, Roster
 
@@ -36,13 +37,13 @@ def why_group_removed(
         return Cause(
             kind=CauseKind.GROUP_DELETED,
             grade=Grade.INFERRED,
-            evidence=f"removed {_seconds(at_ms - last_sign_ms)} after its last sign of life, when "
+            evidence=f"removed {seconds_text(at_ms - last_sign_ms)} after its last sign of life, when "
             "nothing expires yet",
         )
     waited = (
         ""
         if at_ms is None or last_sign_ms is None
-        else f" {_seconds(at_ms - last_sign_ms)} after its last sign of life"
+        else f" {seconds_text(at_ms - last_sign_ms)} after its last sign of life"
     )
     return Cause(
         kind=CauseKind.GROUP_REMOVED,
@@ -94,7 +95,7 @@ def why_offsets_removed(
     alternatives = [CauseKind.TOPIC_DELETED, CauseKind.OFFSETS_DELETED]
     evidence = f"offsets of {names} removed"
     if at_ms is not None and newest is not None:
-        evidence += f" {_seconds(at_ms - newest)} after the last commit"
+        evidence += f" {seconds_text(at_ms - newest)} after the last commit"
     if not young:
         alternatives.append(CauseKind.OFFSETS_EXPIRED)
     return Cause(
@@ -103,7 +104,3 @@ def why_offsets_removed(
         evidence=evidence,
         alternatives=tuple(alternatives),
     )
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.1f} s"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.durations import seconds_text
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.what_if.changes import DEFAULT_SESSION_MS, Changes
 from kgroup.history.what_if.circumstances import Circumstances
@@ -21,11 +22,11 @@ def assumptions(
 
 def _about_pauses(changes: Changes, known: Sequence[Circumstances]) -> str:
     if changes.pause_ms is not None:
-        return f"each rebalance stops what it stops for {_seconds(changes.pause_ms)}"
+        return f"each rebalance stops what it stops for {seconds_text(changes.pause_ms)}"
     measured = [one.pause_ms for one in known if one.pause_ms is not None and not one.estimated]
     if not measured:
         return "how long a rebalance stops anybody is not known, as no commits tell: say --pause"
-    least, most = _seconds(min(measured)), _seconds(max(measured))
+    least, most = seconds_text(min(measured)), seconds_text(max(measured))
     return (
         f"each rebalance stops what it stops for {least if least == most else f'{least} to {most}'}, by which"
         f" commits stayed out beyond their rhythm in {len(measured)} of {len(known)} generations (the median"
@@ -69,7 +70,7 @@ def _about_members(changes: Changes, schedule: Schedule) -> Iterator[str]:
     if schedule.defaulted_sessions:
         yield (
             f"the session timeout of {schedule.defaulted_sessions} members is not in the log:"
-            f" {_seconds(DEFAULT_SESSION_MS)}, the default"
+            f" {seconds_text(DEFAULT_SESSION_MS)}, the default"
         )
 
 
@@ -90,7 +91,3 @@ def _about_the_log(timeline: Timeline, schedule: Schedule) -> Iterator[str]:
         named = ", ".join(sorted(strange))
         yield f"left out, as no subscription names it (is the topic gone?): {named}"
     yield "racks are left out: where replicas are is not in the log"
-
-
-def _seconds(ms: int) -> str:
-    return f"{ms / 1000:.1f} s"

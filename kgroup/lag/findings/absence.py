@@ -11,7 +11,7 @@ from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.offset_expiry import Expiry, expiry
 from kgroup.lag.measures.rows import Note
-from kgroup.lag.status.rules import SHORTEST_MS
+from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 EXPIRES_SOON_MS: Final = 86_400_000
 """A day, or the last quarter of its time if that is less: what expires later is no news yet."""

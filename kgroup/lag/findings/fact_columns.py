@@ -32,7 +32,7 @@ from kgroup.lag.status.columns import (
 )
 from kgroup.lag.status.model import Judged, PartitionStatus, Proof, Rewound, Rule, numbers_of
 from kgroup.lag.status.numbers import PROVEN, ChangedBetween, Numbers, RuleNumbers, verdict_numbers
-from kgroup.lag.status.rules import KgroupRules, LagRules
+from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
 
 NumbersByName = dict[str, int | float | bool | None]

@@ -11,7 +11,7 @@ from kgroup.lag.findings.group_standstill import Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import broken_after_ms, has_unread
 from kgroup.lag.findings.text import counted
-from kgroup.lag.status.rules import COMMITS_BEHIND
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND
 
 KEEPS_PACE: Final = 0.9
 """A group that reads at least this share of what is written is taken to keep pace: rates are rough."""

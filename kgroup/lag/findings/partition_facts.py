@@ -15,7 +15,7 @@ from kgroup.lag.findings.seen_ends import passed_until, unread_by, written_per_s
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import Rewound
-from kgroup.lag.status.rules import KgroupRules
+from kgroup.lag.status.rule_sets import KgroupRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
 
 RHYTHM_COMMITS: Final = 4

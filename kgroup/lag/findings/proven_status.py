@@ -15,7 +15,7 @@ from kgroup.lag.findings.pace import growths
 from kgroup.lag.findings.standstill import has_unread, standstill
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.status.model import Judged, LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn
-from kgroup.lag.status.rules import KgroupRules, LagRules
+from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
 
 

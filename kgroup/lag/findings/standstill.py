@@ -16,7 +16,7 @@ from kgroup.lag.findings.model import PartitionFacts
 from kgroup.lag.findings.text import lasting
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.status.model import PartitionStatus, RhythmBroken
-from kgroup.lag.status.rules import COMMITS_BEHIND, SHORTEST_MS
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
 INTERVALS_MISSED: Final = 10
 """So many times its longest interval is a group silent before its rhythm counts as broken."""

@@ -1,4 +1,4 @@
-"""Burrow's rules, one by one and together, exact to its evaluator with all its faults.
+"""What Burrow's rules measure in a window, exact to its evaluator with all its faults.
 
 After linkedin/Burrow of October 2025, `core/internal/evaluator/caching.go`; what is wrong with them, and what
 kgroup does instead, is in `docs/lag_status.md`. Every rule here takes commits from the oldest to the newest.
@@ -6,68 +6,12 @@ kgroup does instead, is in `docs/lag_status.md`. Every rule here takes commits f
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from kgroup.lag.status.model import (
-    IncompleteWindow,
-    LagFell,
-    LagNeverFell,
-    NoCommits,
-    PartitionStatus,
-    Reason,
-    Rewound,
-    Stalled,
-    Stopped,
-    Verdict,
-    WasWithinAllowed,
-    WithinAllowed,
-)
+from kgroup.lag.status.model import LagFell, LagNeverFell, Stalled
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 
 Commits = Sequence[WindowCommit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BurrowRules:
-    """Burrow's evaluator and the two settings it has, with their defaults.
-
-    A lag of `allowed_lag` is never a fault; a window filled to less than `minimum_complete` is never judged.
-    """
-
-    allowed_lag: int = 0
-    minimum_complete: float = 0.0
-
-    def judge(self, window: CommitWindow, end_offset: int, now_ms: int) -> Verdict:
-        """Judge a partition whose log ends at `end_offset`."""
-        status, reason = self._decide(window, end_offset, now_ms)
-        return Verdict(
-            status=status, reason=reason, lag=window.lag(end_offset), complete=completeness(window)
-        )
-
-    def _decide(self, window: CommitWindow, end_offset: int, now_ms: int) -> tuple[PartitionStatus, Reason]:
-        commits, lag = window.commits, window.lag(end_offset)
-        complete, minimum = completeness(window), as_float32(self.minimum_complete)
-        if not commits:
-            return PartitionStatus.OK, NoCommits()
-        if complete < minimum:
-            return PartitionStatus.OK, IncompleteWindow(complete=complete, minimum_complete=minimum)
-        if lag <= self.allowed_lag:
-            return PartitionStatus.OK, WithinAllowed(lag=lag, allowed_lag=self.allowed_lag)
-        if is_stopped(commits, now_ms) and not was_caught_up(commits, window.heads):
-            return PartitionStatus.STOP, _stopped(window, now_ms)
-        rewind = rewind_index(commits)
-        if rewind >= 0 and not is_rewind_recovered(commits, rewind):
-            return PartitionStatus.REWIND, _rewound(commits, rewind)
-        within = within_allowed_index(commits, self.allowed_lag)
-        if within >= 0:
-            return PartitionStatus.OK, _was_within(commits[within], self.allowed_lag)
-        if is_stalled(commits):
-            return PartitionStatus.STALL, stalled(commits)
-        fall = lag_fall(commits)
-        if fall is not None:
-            return PartitionStatus.OK, fall
-        return PartitionStatus.WARN, lag_never_fell(commits)
 
 
 def completeness(window: CommitWindow) -> float:
@@ -138,23 +82,3 @@ def stalled(commits: Commits) -> Stalled:
 def as_float32(number: float) -> float:
     """`number` rounded to the nearest 32-bit float, as Burrow keeps shares."""
     return float(struct.unpack("<f", struct.pack("<f", number))[0])
-
-
-def _stopped(window: CommitWindow, now_ms: int) -> Stopped:
-    last_ms = window.commits[-1].timestamp
-    silent_ms = now_ms // 1000 * 1000 - last_ms
-    return Stopped(last_commit_ms=last_ms, unread_by_ms=None, silent_ms=silent_ms, limit_ms=window.span_ms)
-
-
-def _rewound(commits: Commits, index: int) -> Rewound:
-    return Rewound(
-        from_offset=commits[index - 1].offset,
-        to_offset=commits[index].offset,
-        at_ms=commits[index].timestamp,
-        membership_changed=None,
-    )
-
-
-def _was_within(commit: WindowCommit, allowed_lag: int) -> WasWithinAllowed:
-    assert commit.lag is not None
-    return WasWithinAllowed(lag=commit.lag, allowed_lag=allowed_lag, at_ms=commit.timestamp)

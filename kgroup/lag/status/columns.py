@@ -1,20 +1,22 @@
 """The lag rules over columns: millions of windows at once, the same statuses and rules as one by one.
 
-For histories and Spark. The numbers of the verdicts are made by `numbers.py`.
+For histories and Spark. Order and statuses of the rules are those of `rules.py`; the numbers of the
+verdicts are made by `numbers.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.model import PartitionStatus, Rule
-from kgroup.lag.status.rules import COMMITS_BEHIND, SHORTEST_MS, KgroupRules, LagRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, LagRules
+from kgroup.lag.status.rules import BURROW_CLAUSES, KGROUP_CLAUSES, Clauses
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
 Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -113,27 +115,37 @@ def judge_columns(
         lags[part] = seen.lag
         match rules:
             case KgroupRules():
-                cases = _kgroup_cases(seen, windows, part, times[part], rules)
+                cases = KgroupCases(seen, windows, part, times[part], rules)
+                decide_columns(KGROUP_CLAUSES, KGROUP_COLUMNS, cases, statuses[part], names[part])
             case BurrowRules():
-                cases = _burrow_cases(seen, windows, part, times[part], rules)
+                of_burrow = BurrowCases(seen, windows, part, times[part], rules)
+                decide_columns(BURROW_CLAUSES, BURROW_COLUMNS, of_burrow, statuses[part], names[part])
             case _:
                 assert_never(rules)
-        _decide(cases, statuses[part], names[part])
     return VerdictColumns(statuses, names, lags)
 
 
-_Case = tuple[Flags, PartitionStatus, Rule]
+_C = TypeVar("_C")
 
 
-def _decide(cases: Iterator[_Case], statuses: NDArray[np.int8], rules: NDArray[np.int8]) -> None:
-    """The first case that holds decides."""
+def decide_columns(
+    clauses: Clauses,
+    columns: Mapping[Rule, Callable[[_C], Flags | None]],
+    cases: _C,
+    statuses: NDArray[np.int8],
+    rules: NDArray[np.int8],
+) -> None:
+    """The first rule that holds decides, case by case; `statuses` and `rules` are filled."""
     open_ = np.ones(len(statuses), np.bool_)
-    for holds, status, rule in cases:
+    for rule, clause in clauses.items():
+        holds = columns[rule](cases)
+        if holds is None:
+            continue
         decided = open_ & holds
-        statuses[decided] = STATUSES.index(status)
+        statuses[decided] = STATUSES.index(clause.status)
         rules[decided] = RULES.index(rule)
         open_ &= ~decided
-    assert not open_.any(), "the last case holds always"
+    assert not open_.any(), "the last rule holds always"
 
 
 @dataclass(slots=True)
@@ -257,44 +269,6 @@ _NO_COMMITS: Final = CommitColumns(
 _LEAST: Final = np.iinfo(np.int64).min
 
 
-def _kgroup_cases(
-    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
-) -> Iterator[_Case]:
-    status, allowed = PartitionStatus, rules.allowed_lag
-    always = np.ones(len(now_ms), np.bool_)
-    caught_up_ms, unread_by_ms = arrival(seen, windows, part, now_ms)
-    limit_ms = np.maximum(rules.patience_ms, seen.spread_ms)
-    yield seen.count == 0, status.UNKNOWN, Rule.NO_COMMITS
-    yield seen.lag <= allowed, status.OK, Rule.WITHIN_ALLOWED
-    yield now_ms - np.maximum(seen.last_ms, unread_by_ms) > limit_ms, status.STOP, Rule.STOPPED
-    yield from _proven(windows, part, status.STOP, Rule.RHYTHM_BROKEN)
-    yield _below_peak(seen), status.REWIND, Rule.REWOUND
-    yield now_ms - np.maximum(seen.last_ms, caught_up_ms) > limit_ms, status.UNKNOWN, Rule.PERHAPS_STOPPED
-    yield from _proven(windows, part, status.WARN, Rule.LAG_GREW)
-    for rule in (Rule.READER_STANDS_STILL, Rule.READ_IN_TURN, Rule.NO_MEMBERS):
-        yield from _proven(windows, part, status.UNKNOWN, rule)
-    yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
-    long_enough = (seen.count == windows.slots) | (seen.spread_ms >= rules.patience_ms)
-    stalls = seen.is_stalled & (seen.count > 1) & long_enough
-    if stalls.any():
-        had_unread, unknown = _had_unread(seen, windows, part, now_ms, rules)
-        yield stalls & had_unread, status.STALL, Rule.STALLED
-        yield stalls & unknown, status.UNKNOWN, Rule.PERHAPS_STALLED
-    yield seen.lags.fell, status.OK, Rule.LAG_FELL
-    without_trend = seen.lags.known < 2
-    if without_trend.any():
-        few = seen.lag * (seen.count - 1) < COMMITS_BEHIND * (seen.offsets[-1] - seen.offsets[0])
-        yield without_trend & few, status.OK, Rule.FEW_UNREAD
-        yield without_trend, status.UNKNOWN, Rule.LAG_TREND_UNKNOWN
-    yield seen.lags.kept, status.OK, Rule.LAG_KEPT
-    yield always, status.WARN, Rule.LAG_NEVER_FELL
-
-
-def _proven(windows: WindowColumns, part: slice, status: PartitionStatus, rule: Rule) -> Iterator[_Case]:
-    if windows.proofs is not None:
-        yield windows.proofs[part] == RULES.index(rule), status, rule
-
-
 def arrival(seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
     """When the first unread record was not there yet, and when it was there, as closely as is known."""
     since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
@@ -308,13 +282,62 @@ def arrival(seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> 
     return caught_up_ms, unread_by_ms
 
 
-def _had_unread(
-    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: KgroupRules
-) -> tuple[Flags, Flags]:
+@dataclass(frozen=True)
+class KgroupCases:
+    """Some of the windows, looked at, and the times and settings to judge them by."""
+
+    seen: Seen
+    windows: WindowColumns
+    part: slice
+    now_ms: Int64s
+    rules: KgroupRules
+
+    @cached_property
+    def arrival(self) -> tuple[Int64s, Int64s]:
+        """When the first unread record was not there yet, and when it was there."""
+        return arrival(self.seen, self.windows, self.part, self.now_ms)
+
+    @cached_property
+    def limit_ms(self) -> Int64s:
+        """A longer silence is too long."""
+        return np.maximum(self.rules.patience_ms, self.seen.spread_ms)
+
+    def is_silent(self, unread_ms: Int64s) -> Flags:
+        """Whether the group is silent for too long, if there has been something unread since `unread_ms`."""
+        silent: Flags = self.now_ms - np.maximum(self.seen.last_ms, unread_ms) > self.limit_ms
+        return silent
+
+    def is_proven(self, rule: Rule) -> Flags | None:
+        """Whether a window has such a proof; None if no window has any."""
+        proofs = self.windows.proofs
+        return None if proofs is None else proofs[self.part] == RULES.index(rule)
+
+    @cached_property
+    def stands_still_on_unread(self) -> tuple[Flags, Flags] | None:
+        """Where commits stand still for long though there is something to read, and where only perhaps.
+
+        None if they do so nowhere.
+        """
+        seen, patience_ms = self.seen, self.rules.patience_ms
+        long_enough = (seen.count == self.windows.slots) | (seen.spread_ms >= patience_ms)
+        stalls = seen.is_stalled & (seen.count > 1) & long_enough
+        if not stalls.any():
+            return None
+        had_unread, unknown = _had_unread(self)
+        return stalls & had_unread, stalls & unknown
+
+    def lacks_trend(self) -> Flags | None:
+        """Where fewer than two lags are known; None if nowhere."""
+        without_trend = self.seen.lags.known < 2
+        return without_trend if without_trend.any() else None
+
+
+def _had_unread(cases: KgroupCases) -> tuple[Flags, Flags]:
     """Where there was something to read for as long as commits stand still, and where that is unknown."""
-    since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
+    seen, rules = cases.seen, cases.rules
+    since, by = cases.windows.unread_since_ms[cases.part], cases.windows.unread_by_ms[cases.part]
     by_since, by_proof = (
-        (known >= 0) & ((known <= seen.first_ms) | (now_ms - known > rules.patience_ms))
+        (known >= 0) & ((known <= seen.first_ms) | (cases.now_ms - known > rules.patience_ms))
         for known in (since, by)
     )
     by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
@@ -325,21 +348,79 @@ def _had_unread(
     return waited & for_long, open_ | (waited & ~for_long)
 
 
-def _burrow_cases(
-    seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s, rules: BurrowRules
-) -> Iterator[_Case]:
-    status = PartitionStatus
-    always = np.ones(len(now_ms), np.bool_)
-    complete = completeness(seen, windows.slots)
-    span_ms = seen.last_ms - seen.first_ms
-    yield seen.count == 0, status.OK, Rule.NO_COMMITS
-    yield complete < np.float32(rules.minimum_complete), status.OK, Rule.INCOMPLETE_WINDOW
-    yield seen.lag <= rules.allowed_lag, status.OK, Rule.WITHIN_ALLOWED
-    was_caught_up = windows.caught_up_ms[part] >= 0
-    is_silent = now_ms // 1000 * 1000 - seen.last_ms > span_ms
-    yield is_silent & ~was_caught_up, status.STOP, Rule.STOPPED
-    yield _unrecovered(seen.offsets), status.REWIND, Rule.REWOUND
-    yield seen.lags.was_within, status.OK, Rule.WAS_WITHIN_ALLOWED
-    yield seen.is_stalled, status.STALL, Rule.STALLED
-    yield seen.lags.fell, status.OK, Rule.LAG_FELL
-    yield always, status.WARN, Rule.LAG_NEVER_FELL
+def _stalled(cases: KgroupCases) -> Flags | None:
+    return cases.stands_still_on_unread and cases.stands_still_on_unread[0]
+
+
+def _perhaps_stalled(cases: KgroupCases) -> Flags | None:
+    return cases.stands_still_on_unread and cases.stands_still_on_unread[1]
+
+
+def _few_unread(cases: KgroupCases) -> Flags | None:
+    seen, without_trend = cases.seen, cases.lacks_trend()
+    if without_trend is None:
+        return None
+    advanced = seen.offsets[-1] - seen.offsets[0]
+    return without_trend & (seen.lag * (seen.count - 1) < COMMITS_BEHIND * advanced)
+
+
+KGROUP_COLUMNS: Final[Mapping[Rule, Callable[[KgroupCases], Flags | None]]] = {
+    Rule.NO_COMMITS: lambda cases: cases.seen.count == 0,
+    Rule.WITHIN_ALLOWED: lambda cases: cases.seen.lag <= cases.rules.allowed_lag,
+    Rule.STOPPED: lambda cases: cases.is_silent(cases.arrival[1]),
+    Rule.RHYTHM_BROKEN: lambda cases: cases.is_proven(Rule.RHYTHM_BROKEN),
+    Rule.REWOUND: lambda cases: _below_peak(cases.seen),
+    Rule.PERHAPS_STOPPED: lambda cases: cases.is_silent(cases.arrival[0]),
+    Rule.LAG_GREW: lambda cases: cases.is_proven(Rule.LAG_GREW),
+    Rule.READER_STANDS_STILL: lambda cases: cases.is_proven(Rule.READER_STANDS_STILL),
+    Rule.READ_IN_TURN: lambda cases: cases.is_proven(Rule.READ_IN_TURN),
+    Rule.NO_MEMBERS: lambda cases: cases.is_proven(Rule.NO_MEMBERS),
+    Rule.WAS_WITHIN_ALLOWED: lambda cases: cases.seen.lags.was_within,
+    Rule.STALLED: _stalled,
+    Rule.PERHAPS_STALLED: _perhaps_stalled,
+    Rule.LAG_FELL: lambda cases: cases.seen.lags.fell,
+    Rule.FEW_UNREAD: _few_unread,
+    Rule.LAG_TREND_UNKNOWN: KgroupCases.lacks_trend,
+    Rule.LAG_KEPT: lambda cases: cases.seen.lags.kept,
+    Rule.LAG_NEVER_FELL: lambda cases: np.ones(len(cases.now_ms), np.bool_),
+}
+"""Where each of kgroup's rules holds, as in `rules.py`; None is nowhere."""
+
+
+@dataclass(frozen=True)
+class BurrowCases:
+    """Some of the windows, looked at, and the times and settings to judge them by."""
+
+    seen: Seen
+    windows: WindowColumns
+    part: slice
+    now_ms: Int64s
+    rules: BurrowRules
+
+    def is_incomplete(self) -> Flags:
+        """Whether fewer slots are filled than wanted."""
+        incomplete: Flags = completeness(self.seen, self.windows.slots) < np.float32(
+            self.rules.minimum_complete
+        )
+        return incomplete
+
+    def is_stopped(self) -> Flags:
+        """Whether the last commit is older than the window is long, and no log end excuses it."""
+        was_caught_up = self.windows.caught_up_ms[self.part] >= 0
+        span_ms = self.seen.last_ms - self.seen.first_ms
+        is_silent: Flags = self.now_ms // 1000 * 1000 - self.seen.last_ms > span_ms
+        return is_silent & ~was_caught_up
+
+
+BURROW_COLUMNS: Final[Mapping[Rule, Callable[[BurrowCases], Flags]]] = {
+    Rule.NO_COMMITS: lambda cases: cases.seen.count == 0,
+    Rule.INCOMPLETE_WINDOW: BurrowCases.is_incomplete,
+    Rule.WITHIN_ALLOWED: lambda cases: cases.seen.lag <= cases.rules.allowed_lag,
+    Rule.STOPPED: BurrowCases.is_stopped,
+    Rule.REWOUND: lambda cases: _unrecovered(cases.seen.offsets),
+    Rule.WAS_WITHIN_ALLOWED: lambda cases: cases.seen.lags.was_within,
+    Rule.STALLED: lambda cases: cases.seen.is_stalled,
+    Rule.LAG_FELL: lambda cases: cases.seen.lags.fell,
+    Rule.LAG_NEVER_FELL: lambda cases: np.ones(len(cases.now_ms), np.bool_),
+}
+"""Where each of Burrow's rules holds."""

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.columns import (
     FURTHEST,
     UNKNOWN,
@@ -21,7 +20,7 @@ from kgroup.lag.status.columns import (
     judge_columns,
 )
 from kgroup.lag.status.numbers import Numbers, RuleNumbers, verdict_numbers
-from kgroup.lag.status.rules import LagRules
+from kgroup.lag.status.rule_sets import BurrowRules, LagRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.lag.status.burrow_rules import BurrowRules, as_float32
+from kgroup.lag.status.burrow_rules import as_float32
 from kgroup.lag.status.columns import (
     RULES,
     Flags,
@@ -21,7 +21,7 @@ from kgroup.lag.status.columns import (
     look,
 )
 from kgroup.lag.status.model import Proof, Rule
-from kgroup.lag.status.rules import KgroupRules, LagRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, LagRules
 
 PROVEN: Final = frozenset(proof.rule for proof in get_args(Proof))
 _LEAST: Final = np.iinfo(np.int64).min

@@ -1,266 +1,303 @@
-"""From a window of commits and a log end to a status: the rules to choose from, and kgroup's own.
+"""The rules of a partition's status on one page, in the order they are asked: the first that holds decides.
 
-What kgroup's rules change of Burrow's, and why, is in `docs/lag_status.md`.
+A rule is a pure function of a `Case` that returns its reason where it holds, with the numbers it goes by, and
+else None. Each may rely on those before it: after `no-commits` there are commits, after `within-allowed`
+something is unread, after `lag-trend-unknown` two lags are known. Verdicts on one window walk `STATUS_RULES`
+(`rule_sets.py`), those on columns take order and statuses from it (`columns.py`), and the table in
+`docs/lag_status.md` is drawn from it (`python -m tests.drawn_tables`). What the rules measure is in
+`burrow_rules.py` and `window_evidence.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
-from kgroup.lag.status.burrow_rules import (
-    BurrowRules,
-    as_float32,
-    is_stalled,
-    lag_fall,
-    lag_never_fell,
-    stalled,
-    within_allowed_index,
-)
+from kgroup.lag.status import burrow_rules
 from kgroup.lag.status.model import (
     FewUnread,
+    IncompleteWindow,
     LagGrew,
     LagKept,
     LagTrendUnknown,
     NoCommits,
+    NoMembers,
     PartitionStatus,
     PerhapsStalled,
-    PerhapsStopped,
+    Proof,
+    ReaderStandsStill,
+    ReadInTurn,
     Reason,
     Rewound,
     RhythmBroken,
+    Rule,
     Stopped,
-    Verdict,
     WasWithinAllowed,
     WithinAllowed,
 )
-from kgroup.lag.status.window import CommitWindow, WindowCommit
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND, Case, deepest_rewind, known_lags
 
-COMMITS_BEHIND: Final = 10
-"""So many times what a commit usually takes must be waiting: less is the tail of what is read at once."""
-SHORTEST_MS: Final = 45_000
-"""Nothing shorter is a standstill: the default session timeout since Kafka 3.0, enough for a restart."""
+Predicate = Callable[[Case], Reason | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KgroupRules:
-    """Burrow's rules without the faults that make people distrust them.
-
-    A lag of `allowed_lag` is never a fault. `patience_ms` is how long a healthy group may leave unread
-    records alone: a member may take `max.poll.interval.ms`, 5 minutes by default, from one poll to the next
-    (KIP-62), and many commit only then.
-    """
-
-    allowed_lag: int = 0
-    patience_ms: int = 300_000
-
-    def judge(self, window: CommitWindow, end_offset: int, now_ms: int) -> Verdict:
-        """Judge a partition whose log ends at `end_offset`."""
-        status, reason = self._decide(window, end_offset, now_ms)
-        complete = as_float32(len(window.commits) / window.slots) if window.slots else 0.0
-        return Verdict(status=status, reason=reason, lag=window.lag(end_offset), complete=complete)
-
-    def _decide(self, window: CommitWindow, end_offset: int, now_ms: int) -> tuple[PartitionStatus, Reason]:
-        commits, lag = window.commits, window.lag(end_offset)
-        if not commits:
-            return PartitionStatus.UNKNOWN, NoCommits()
-        if lag <= self.allowed_lag:
-            return PartitionStatus.OK, WithinAllowed(lag=lag, allowed_lag=self.allowed_lag)
-        silence = _Silence.of(window, now_ms)
-        limit_ms = max(self.patience_ms, _spread_ms(window))
-        if silence.min_ms > limit_ms:
-            return PartitionStatus.STOP, silence.stopped(limit_ms)
-        if isinstance(window.proof, RhythmBroken):
-            return PartitionStatus.STOP, window.proof
-        rewind = deepest_rewind(window, end_offset)
-        if rewind is not None:
-            return PartitionStatus.REWIND, rewind
-        if silence.max_ms > limit_ms:
-            return PartitionStatus.UNKNOWN, silence.perhaps_stopped(limit_ms)
-        if window.proof is not None:
-            grew = isinstance(window.proof, LagGrew)
-            return PartitionStatus.WARN if grew else PartitionStatus.UNKNOWN, window.proof
-        return self._judge_progress(window, lag, now_ms)
-
-    def _judge_progress(self, window: CommitWindow, lag: int, now_ms: int) -> tuple[PartitionStatus, Reason]:
-        """Judge a group that commits, does not go back, and has something to read."""
-        commits = window.commits
-        within = within_allowed_index(commits, self.allowed_lag)
-        if within >= 0:
-            commit = commits[within]
-            assert commit.lag is not None
-            return PartitionStatus.OK, WasWithinAllowed(
-                lag=commit.lag, allowed_lag=self.allowed_lag, at_ms=commit.timestamp
-            )
-        long_enough = window.is_full or _spread_ms(window) >= self.patience_ms
-        if len(commits) > 1 and is_stalled(commits) and long_enough:
-            had_unread = self._had_unread(window, now_ms)
-            if had_unread:
-                return PartitionStatus.STALL, stalled(commits)
-            if had_unread is None:
-                found = stalled(commits)
-                return PartitionStatus.UNKNOWN, PerhapsStalled(
-                    offset=found.offset, since_ms=found.since_ms, commits=found.commits
-                )
-        fall = lag_fall(commits)
-        if fall is not None:
-            return PartitionStatus.OK, fall
-        known = [commit.lag for commit in commits if commit.lag is not None]
-        if len(known) < 2:
-            return _judge_without_trend(commits, lag, len(known))
-        if known[0] == known[-1]:
-            return PartitionStatus.OK, LagKept(lag=known[-1])
-        return PartitionStatus.WARN, lag_never_fell(commits)
-
-    def _had_unread(self, window: CommitWindow, now_ms: int) -> bool | None:
-        """Whether there has been something to read for as long as commits stand still; None is unknown.
-
-        Many clients commit their position again and again, also when it is the log's end, and some every
-        second while they process what they polled.
-        """
-        first, last = window.commits[0], window.commits[-1]
-        since_ms, by_ms = window.unread_since_ms, window.unread_by_ms
-
-        def proves(waiting_ms: int) -> bool:
-            return waiting_ms <= first.timestamp or now_ms - waiting_ms > self.patience_ms
-
-        if since_ms is not None:
-            if not proves(since_ms):
-                return False
-            waiting_ms = since_ms
-        elif by_ms is not None and proves(by_ms):
-            waiting_ms = by_ms
-        elif first.lag is None:
-            return None
-        elif first.lag <= self.allowed_lag:
-            return False
-        else:
-            waiting_ms = first.timestamp
-        return True if last.timestamp - max(first.timestamp, waiting_ms) >= SHORTEST_MS else None
+def _no_commits(case: Case) -> Reason | None:
+    return None if case.window.commits else NoCommits()
 
 
-def _judge_without_trend(
-    commits: Sequence[WindowCommit], lag: int, known_lags: int
-) -> tuple[PartitionStatus, Reason]:
-    """Judge a group in which nothing is wrong but what nobody can know: whether its lag grows."""
-    advanced = commits[-1].offset - commits[0].offset
-    if lag * (len(commits) - 1) < COMMITS_BEHIND * advanced:
-        return PartitionStatus.OK, FewUnread(lag=lag, advanced=advanced, commits=len(commits))
-    return PartitionStatus.UNKNOWN, LagTrendUnknown(known_lags=known_lags)
+def _incomplete_window(case: Case) -> Reason | None:
+    complete = burrow_rules.completeness(case.window)
+    minimum = burrow_rules.as_float32(case.minimum_complete)
+    return IncompleteWindow(complete=complete, minimum_complete=minimum) if complete < minimum else None
 
 
-LagRules = BurrowRules | KgroupRules
+def _within_allowed(case: Case) -> Reason | None:
+    is_within = case.lag <= case.allowed_lag
+    return WithinAllowed(lag=case.lag, allowed_lag=case.allowed_lag) if is_within else None
 
 
-class RuleSet(StrEnum):
-    """The names of the rules to choose from."""
-
-    BURROW = "burrow"
-    KGROUP = "kgroup"
-
-
-def judge(window: CommitWindow, end_offset: int, now_ms: int, rules: LagRules) -> Verdict:
-    """The status of one partition at `now_ms` (epoch ms), whose log ends at `end_offset`."""
-    return rules.judge(window, end_offset, now_ms)
-
-
-def rules_named(name: RuleSet, allowed_lag: int = 0) -> LagRules:
-    """A rule set with its defaults but for the lag that is never a fault."""
-    match name:
-        case RuleSet.BURROW:
-            return BurrowRules(allowed_lag=allowed_lag)
-        case RuleSet.KGROUP:
-            return KgroupRules(allowed_lag=allowed_lag)
-    assert_never(name)
-
-
-def deepest_rewind(window: CommitWindow, end_offset: int) -> Rewound | None:
-    """From the highest committed offset to the lowest after it, if none has reached the highest again.
-
-    Commits beyond the log's end are left out: nobody can have read that far.
-    """
-    commits = [commit for commit in window.commits if commit.offset <= end_offset]
-    if not commits:
+def _burrow_stopped(case: Case) -> Reason | None:
+    commits, last_ms = case.window.commits, case.window.commits[-1].timestamp
+    if not burrow_rules.is_stopped(commits, case.now_ms):
         return None
-    peak = max(range(len(commits)), key=lambda index: (commits[index].offset, index))
-    after = commits[peak + 1 :]
-    if not after:
+    if burrow_rules.was_caught_up(commits, case.window.heads):
         return None
+    silent_ms = case.now_ms // 1000 * 1000 - last_ms
+    limit_ms = case.window.span_ms
+    return Stopped(last_commit_ms=last_ms, unread_by_ms=None, silent_ms=silent_ms, limit_ms=limit_ms)
+
+
+def _stopped(case: Case) -> Reason | None:
+    silence = case.silence
+    return silence.stopped(case.limit_ms) if case.is_too_long(silence.min_ms) else None
+
+
+def _perhaps_stopped(case: Case) -> Reason | None:
+    silence = case.silence
+    return silence.perhaps_stopped(case.limit_ms) if case.is_too_long(silence.max_ms) else None
+
+
+def _proven(kind: type[Proof]) -> Predicate:
+    """The rule that holds where `lag/findings/proven_status.py` has found such a proof."""
+
+    def is_proven(case: Case) -> Reason | None:
+        return case.window.proof if isinstance(case.window.proof, kind) else None
+
+    return is_proven
+
+
+def _burrow_rewound(case: Case) -> Reason | None:
+    commits = case.window.commits
+    index = burrow_rules.rewind_index(commits)
+    if index < 0 or burrow_rules.is_rewind_recovered(commits, index):
+        return None
+    before, back = commits[index - 1], commits[index]
     return Rewound(
-        from_offset=commits[peak].offset,
-        to_offset=min(commit.offset for commit in after),
-        at_ms=after[0].timestamp,
-        membership_changed=_membership_changed(window, commits[peak].order, after[0].order),
+        from_offset=before.offset, to_offset=back.offset, at_ms=back.timestamp, membership_changed=None
     )
 
 
-def _membership_changed(window: CommitWindow, before: int, after: int) -> bool | None:
-    if window.membership_changes is None or before < 0 or after < 0:
+def _rewound(case: Case) -> Reason | None:
+    return deepest_rewind(case.window, case.end_offset)
+
+
+def _was_within_allowed(case: Case) -> Reason | None:
+    commits = case.window.commits
+    index = burrow_rules.within_allowed_index(commits, case.allowed_lag)
+    if index < 0:
         return None
-    return any(before < change < after for change in window.membership_changes)
+    lag = commits[index].lag
+    assert lag is not None
+    return WasWithinAllowed(lag=lag, allowed_lag=case.allowed_lag, at_ms=commits[index].timestamp)
 
 
-def _spread_ms(window: CommitWindow) -> int:
-    """How much time the commits cover; first and last need not be the extremes, as clocks may disagree."""
-    times = [commit.timestamp for commit in window.commits]
-    return max(times) - min(times)
+def _burrow_stalled(case: Case) -> Reason | None:
+    commits = case.window.commits
+    return burrow_rules.stalled(commits) if burrow_rules.is_stalled(commits) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Silence:
-    """How long the group has left unread records alone, no less than `min_ms` and no more than `max_ms`."""
-
-    last_commit_ms: int
-    unread_by_ms: int
-    min_ms: int
-    max_ms: int
-
-    @classmethod
-    def of(cls, window: CommitWindow, now_ms: int) -> "_Silence":
-        last_ms = window.commits[-1].timestamp
-        caught_up_ms, unread_by_ms = _arrival(window, now_ms)
-        return cls(
-            last_commit_ms=last_ms,
-            unread_by_ms=unread_by_ms,
-            min_ms=now_ms - max(last_ms, unread_by_ms),
-            max_ms=now_ms - max(last_ms, caught_up_ms),
-        )
-
-    def stopped(self, limit_ms: int) -> Stopped:
-        return Stopped(
-            last_commit_ms=self.last_commit_ms,
-            unread_by_ms=self.unread_by_ms,
-            silent_ms=self.min_ms,
-            limit_ms=limit_ms,
-        )
-
-    def perhaps_stopped(self, limit_ms: int) -> PerhapsStopped:
-        return PerhapsStopped(
-            last_commit_ms=self.last_commit_ms,
-            silent_min_ms=self.min_ms,
-            silent_max_ms=self.max_ms,
-            limit_ms=limit_ms,
-        )
+def _stalled(case: Case) -> Reason | None:
+    return burrow_rules.stalled(case.window.commits) if case.stands_still_on_unread else None
 
 
-def _arrival(window: CommitWindow, now_ms: int) -> tuple[int, int]:
-    """When the first unread record was not there yet, and when it was there, as closely as is known.
+def _perhaps_stalled(case: Case) -> Reason | None:
+    if case.stands_still_on_unread is not None:
+        return None
+    still = burrow_rules.stalled(case.window.commits)
+    return PerhapsStalled(offset=still.offset, since_ms=still.since_ms, commits=still.commits)
 
-    There is one now. Without more knowledge it came between the last commit and now.
-    """
-    last = window.commits[-1]
-    if window.unread_since_ms is not None:
-        return window.unread_since_ms, window.unread_since_ms
-    if last.lag is not None and last.lag > 0:
-        return last.timestamp, last.timestamp
-    caught_up_ms, unread_by_ms = last.timestamp, now_ms
-    if window.unread_by_ms is not None:
-        unread_by_ms = min(unread_by_ms, window.unread_by_ms)
-    for head in reversed(window.heads):
-        if head.timestamp is None:
-            continue
-        if head.offset <= last.offset:
-            caught_up_ms = max(caught_up_ms, head.timestamp)
-            return caught_up_ms, max(caught_up_ms, unread_by_ms)
-        unread_by_ms = min(unread_by_ms, head.timestamp)
-    return caught_up_ms, unread_by_ms
+
+def _lag_fell(case: Case) -> Reason | None:
+    return burrow_rules.lag_fall(case.window.commits)
+
+
+def _few_unread(case: Case) -> Reason | None:
+    commits = case.window.commits
+    if len(known_lags(commits)) > 1:
+        return None
+    advanced = commits[-1].offset - commits[0].offset
+    is_few = case.lag * (len(commits) - 1) < COMMITS_BEHIND * advanced
+    return FewUnread(lag=case.lag, advanced=advanced, commits=len(commits)) if is_few else None
+
+
+def _lag_trend_unknown(case: Case) -> Reason | None:
+    known = len(known_lags(case.window.commits))
+    return LagTrendUnknown(known_lags=known) if known < 2 else None
+
+
+def _lag_kept(case: Case) -> Reason | None:
+    lags = known_lags(case.window.commits)
+    return LagKept(lag=lags[-1]) if lags[0] == lags[-1] else None
+
+
+def _lag_never_fell(case: Case) -> Reason | None:
+    return burrow_rules.lag_never_fell(case.window.commits)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What a rule set makes of a rule: the status, when it holds, and the same as the docs say it."""
+
+    status: PartitionStatus
+    holds: Predicate
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRule:
+    """A rule and what each rule set makes of it; None is not asked, of which the docs say `not_asked`."""
+
+    name: Rule
+    burrow: Clause | None
+    kgroup: Clause | None
+    not_asked: str = "–"
+
+
+def _of_both(name: Rule, status: PartitionStatus, holds: Predicate, says: str) -> StatusRule:
+    clause = Clause(status, holds, says)
+    return StatusRule(name, clause, clause)
+
+
+def _of_kgroup(name: Rule, status: PartitionStatus, holds: Predicate, says: str) -> StatusRule:
+    return StatusRule(name, None, Clause(status, holds, says))
+
+
+_OK, _UNKNOWN, _WARN = PartitionStatus.OK, PartitionStatus.UNKNOWN, PartitionStatus.WARN
+_STOP, _STALL, _REWIND = PartitionStatus.STOP, PartitionStatus.STALL, PartitionStatus.REWIND
+
+STATUS_RULES: Final = (
+    StatusRule(Rule.NO_COMMITS, Clause(_OK, _no_commits), Clause(_UNKNOWN, _no_commits)),
+    StatusRule(
+        Rule.INCOMPLETE_WINDOW,
+        Clause(_OK, _incomplete_window, "if fewer slots are filled than `minimum_complete`"),
+        None,
+        "not asked: each rule wants the evidence it needs",
+    ),
+    _of_both(Rule.WITHIN_ALLOWED, _OK, _within_allowed, "if the lag is now no more than allowed (0)"),
+    StatusRule(
+        Rule.STOPPED,
+        Clause(
+            _STOP,
+            _burrow_stopped,
+            "if the last commit is older than the window is long, unless a log end that is still remembered "
+            "was not beyond it",
+        ),
+        Clause(
+            _STOP,
+            _stopped,
+            "if unread records have *certainly* been left alone for longer than the window is long, and for "
+            "longer than 5 minutes",
+        ),
+    ),
+    _of_kgroup(
+        Rule.RHYTHM_BROKEN,
+        _STOP,
+        _proven(RhythmBroken),
+        "if others, or the log, are proven to have gone on for far longer than the group ever paused: see "
+        "below",
+    ),
+    StatusRule(
+        Rule.REWOUND,
+        Clause(
+            _REWIND,
+            _burrow_rewound,
+            "if after the first step back no commit reached the offset before it",
+        ),
+        Clause(
+            _REWIND,
+            _rewound,
+            "if the last commits are below the highest; from, to, when, and whether membership changed "
+            "between",
+        ),
+    ),
+    _of_kgroup(
+        Rule.PERHAPS_STOPPED,
+        _UNKNOWN,
+        _perhaps_stopped,
+        "if unread records may have been left alone that long",
+    ),
+    _of_kgroup(
+        Rule.LAG_GREW,
+        _WARN,
+        _proven(LagGrew),
+        "if the group reads less of the topic than is proven to be written (finding `lag-growing`)",
+    ),
+    _of_kgroup(
+        Rule.READER_STANDS_STILL,
+        _UNKNOWN,
+        _proven(ReaderStandsStill),
+        "if the group, or the member that owns the partition, stands still on others, and of this one it is "
+        "not proven",
+    ),
+    _of_kgroup(
+        Rule.READ_IN_TURN,
+        _UNKNOWN,
+        _proven(ReadInTurn),
+        "if nothing moves, but the member is busy with another partition that is as far behind",
+    ),
+    _of_kgroup(Rule.NO_MEMBERS, _UNKNOWN, _proven(NoMembers), "if nobody is in the group"),
+    _of_both(
+        Rule.WAS_WITHIN_ALLOWED, _OK, _was_within_allowed, "if any commit's lag was no more than allowed"
+    ),
+    StatusRule(
+        Rule.STALLED,
+        Clause(_STALL, _burrow_stalled, "if all commits are of one offset"),
+        Clause(
+            _STALL,
+            _stalled,
+            "if so of two commits or more that fill the window or span 5 minutes, of which 45 seconds with "
+            "something to read",
+        ),
+    ),
+    _of_kgroup(
+        Rule.PERHAPS_STALLED,
+        _UNKNOWN,
+        _perhaps_stalled,
+        "if so, but nobody knows whether there was something to read for so long",
+    ),
+    _of_both(Rule.LAG_FELL, _OK, _lag_fell, "if the lag fell from one commit to a later one"),
+    _of_kgroup(
+        Rule.FEW_UNREAD,
+        _OK,
+        _few_unread,
+        "if fewer than two commits have a known lag, commits advance, and less is unread than ten of them "
+        "take",
+    ),
+    _of_kgroup(
+        Rule.LAG_TREND_UNKNOWN, _UNKNOWN, _lag_trend_unknown, "if fewer than two commits have a known lag"
+    ),
+    _of_kgroup(Rule.LAG_KEPT, _OK, _lag_kept, "if the lag is known and the same throughout"),
+    _of_both(Rule.LAG_NEVER_FELL, _WARN, _lag_never_fell, "otherwise"),
+)
+"""All rules, in the order they are asked. The last one holds always."""
+
+Clauses = Mapping[Rule, Clause]
+BURROW_CLAUSES: Final[Clauses] = {rule.name: rule.burrow for rule in STATUS_RULES if rule.burrow}
+KGROUP_CLAUSES: Final[Clauses] = {rule.name: rule.kgroup for rule in STATUS_RULES if rule.kgroup}
+
+
+def decide(clauses: Clauses, case: Case) -> tuple[PartitionStatus, Reason]:
+    """The first rule that holds decides."""
+    for clause in clauses.values():
+        reason = clause.holds(case)
+        if reason is not None:
+            return clause.status, reason
+    raise AssertionError("the last rule holds always")

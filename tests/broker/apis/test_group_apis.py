@@ -7,8 +7,7 @@ from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsReque
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
 
 from kgroup.protocol.error_codes import ErrorCode as E
-from tests.broker.test_cluster import commit, coordinator, join, sync
-from tests.broker.world import BrokerWorld
+from tests.broker.world import BrokerWorld, commit, coordinator, join, sync
 
 
 @pytest.fixture

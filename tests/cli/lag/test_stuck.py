@@ -278,6 +278,7 @@ def test_what_cannot_be_done_is_said_in_one_line(kgroup, arguments, status, said
 def test_what_the_lag_is_made_of(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--breakdown", "--group", "cron-exporter", "-q", "-o", "json")
     rows = json.loads(ended.out)
+    assert (ended.status, [row["partition"] for row in rows]) == (0, [0, 1, 2])
     truth = json.loads((LIVES / "groups.json").read_text())["groups"]["cron-exporter"]["offsets"]
     ends = json.loads((LIVES / "topics.json").read_text())["topics"]["payments"]["partitions"]
     for row in rows:
@@ -293,7 +294,10 @@ def test_what_the_lag_is_made_of(kgroup):
 
 def test_what_cannot_be_looked_into_is_unknown(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--breakdown", "--group", "left-behind", "-q", "-o", "json")
-    for row in json.loads(ended.out):
+    rows = json.loads(ended.out)
+    assert ended.status == 0
+    assert len(rows) == 4
+    for row in rows:
         assert (row["unread_records"], row["missing_offsets"], row["lost_offsets"]) == (None, None, None)
         assert row["lag"] > 0
 

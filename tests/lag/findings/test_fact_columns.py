@@ -12,10 +12,9 @@ from kgroup.lag.findings.fact_columns import PartitionColumns
 from kgroup.lag.findings.proven_status import judged_one_by_one
 from kgroup.lag.findings.seen_ends_columns import SeenColumns
 from kgroup.lag.measures.log_ends import TopicState
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.columns import FURTHEST, UNKNOWN
 from kgroup.lag.status.numbers import Numbers
-from kgroup.lag.status.rules import KgroupRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.status.test_columns import columns

@@ -9,8 +9,7 @@ from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import FindingKind
 from kgroup.lag.findings.proven_status import judged_one_by_one
 from kgroup.lag.measures.log_ends import TopicState
-from kgroup.lag.status.burrow_rules import BurrowRules
-from kgroup.lag.status.rules import KgroupRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
 

@@ -5,13 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.columns import (
+    BURROW_COLUMNS,
+    KGROUP_COLUMNS,
     RULES,
     STATUSES,
     UNKNOWN,
     CommitColumns,
     WindowColumns,
+    decide_columns,
     every_commit,
     judge_columns,
 )
@@ -24,7 +26,8 @@ from kgroup.lag.status.model import (
     RhythmBroken,
     Rule,
 )
-from kgroup.lag.status.rules import KgroupRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules
+from kgroup.lag.status.rules import BURROW_CLAUSES, KGROUP_CLAUSES
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 from tests.lag.windows import NOW
 
@@ -185,3 +188,20 @@ def test_no_window_at_all():
     nothing = np.empty(0, np.int64)
     windows = every_commit(CommitColumns(offsets=nothing, timestamps=nothing, lags=nothing), nothing > 0, 10)
     assert said(judge_columns(windows, nothing, NOW, KgroupRules())) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "clauses"),
+    [(KGROUP_COLUMNS, KGROUP_CLAUSES), (BURROW_COLUMNS, BURROW_CLAUSES)],
+    ids=["kgroup", "burrow"],
+)
+def test_columns_are_asked_the_rules_of_the_page_in_its_order(columns, clauses):
+    assert list(columns) == list(clauses)
+    # Of row N the first N rules do not hold, and all others do.
+    rows = np.arange(len(clauses))
+    made_up = {rule: lambda rows, number=number: rows <= number for number, rule in enumerate(columns)}
+    statuses, rules = np.empty(len(rows), np.int8), np.empty(len(rows), np.int8)
+    decide_columns(clauses, made_up, rows, statuses, rules)
+    assert [(RULES[rule], STATUSES[status]) for rule, status in zip(rules, statuses, strict=True)] == [
+        (rule, clause.status) for rule, clause in clauses.items()
+    ]

@@ -16,7 +16,7 @@ from kgroup.lag.status.history import (
     lag_history,
     proven_ends,
 )
-from kgroup.lag.status.rules import BurrowRules, KgroupRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules
 from tests.lag.plain_history import LoggedCommit, plain_history
 
 MINUTE = 60_000

@@ -4,11 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.columns import judge_columns
 from kgroup.lag.status.model import Rule
 from kgroup.lag.status.numbers import PROVEN, Numbers, verdict_numbers
-from kgroup.lag.status.rules import KgroupRules
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules
 from kgroup.lag.status.window import CommitWindow, WindowCommit
 from tests.lag.status.test_columns import RULE_SETS, WINDOWS, columns
 from tests.lag.windows import NOW, window

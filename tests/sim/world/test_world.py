@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,7 +16,7 @@ from kgroup.log.files.log_dir import read_partition_folder
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.sim.scenario.scenario import CommitMode, SimTopic
-from kgroup.sim.watch.trace import CoordinatorEvent, PartitionsChanged, Settled, to_json
+from kgroup.sim.watch.trace import CoordinatorEvent, PartitionsChanged, Settled, TraceEvent, to_json
 from kgroup.sim.world.world import run
 from tests.sim.worlds import members, play, world
 
@@ -76,7 +77,10 @@ def test_the_trace_says_when_everything_has_settled() -> None:
 
 def test_every_event_becomes_json() -> None:
     faults = (("20s", "kill c1 for 5s"), ("30s", "kill coordinator"), ("35s", "grow orders to 5"))
-    for event in play(world(*faults)).events:
+    events = play(world(*faults)).events
+    kinds = {type(event).__name__ for event in events}
+    assert kinds == {kind.__name__ for kind in get_args(TraceEvent)} - {"NodeStarted"}
+    for event in events:
         told = json.loads(json.dumps(to_json(event)))
         assert told["type"] == type(event).__name__
         assert told["atMs"] == event.at_ms

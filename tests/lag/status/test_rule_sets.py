@@ -2,7 +2,6 @@
 
 import pytest
 
-from kgroup.lag.status.burrow_rules import BurrowRules
 from kgroup.lag.status.model import (
     GroupStatus,
     LagGrew,
@@ -14,7 +13,9 @@ from kgroup.lag.status.model import (
     Rule,
     group_status,
 )
-from kgroup.lag.status.rules import KgroupRules, RuleSet, deepest_rewind, judge, rules_named
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, RuleSet, judge, rules_named
+from kgroup.lag.status.rules import BURROW_CLAUSES, KGROUP_CLAUSES, STATUS_RULES
+from kgroup.lag.status.window_evidence import Case, deepest_rewind
 from tests.lag.windows import NOW, ago, window
 
 STEADY = [(50, 100, 5), (40, 120, 6), (30, 140, 5), (20, 160, 6), (10, 180, 5)]
@@ -391,3 +392,22 @@ def test_a_group_is_as_bad_as_its_worst_partition(partitions, group):
 def test_every_rule_decides_some_row_of_the_table():
     told = {row.split()[1] for _, _, burrow, kgroup in TABLE.values() for row in (burrow, kgroup)}
     assert told | {Rule.INCOMPLETE_WINDOW} == {rule.value for rule in Rule}
+
+
+@pytest.mark.parametrize("rules", [(BurrowRules(), BURROW_CLAUSES), (KgroupRules(), KGROUP_CLAUSES)])
+def test_the_first_rule_of_the_page_that_holds_decides(rules):
+    rule_set, clauses = rules
+    decided = set()
+    for commits, end, _, _ in TABLE.values():
+        case = Case(window=commits, end_offset=end, now_ms=NOW, allowed_lag=0, patience_ms=300_000)
+        first = next(rule for rule, clause in clauses.items() if clause.holds(case) is not None)
+        verdict = judge(commits, end, NOW, rule_set)
+        assert (verdict.rule, verdict.status) == (first, clauses[first].status)
+        decided.add(first)
+    assert decided | {Rule.INCOMPLETE_WINDOW} == clauses.keys() | {Rule.INCOMPLETE_WINDOW}
+
+
+def test_the_page_has_every_rule_once():
+    names = [rule.name for rule in STATUS_RULES]
+    assert sorted(names) == sorted(Rule)
+    assert all(rule.burrow or rule.kgroup for rule in STATUS_RULES)

@@ -3,8 +3,8 @@
 After linkedin/Burrow of October 2025, `core/internal/storage/inmemory.go`, for one cluster. Rings of slots
 are lists here that never grow beyond the number of slots; what is stored and what is dropped is the same.
 
-Commands judge the windows that a log gives them (`lag_rules`). This is here to be held against Burrow's own
-answers to streams of commits and log ends (`fixtures/vectors/lag_status.jsonl`).
+kgroup judges the windows that a log gives it (`lag_rules`). This is here to hold its copy of Burrow's rules
+against Burrow's own answers to streams of commits and log ends (`fixtures/vectors/lag_status.jsonl`).
 """
 
 from bisect import bisect_left
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from kgroup.lag.status.burrow_rules import BurrowRules, as_float32
+from kgroup.lag.status.burrow_rules import as_float32
 from kgroup.lag.status.model import GroupStatus, Verdict, group_status
+from kgroup.lag.status.rule_sets import BurrowRules
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
 
 

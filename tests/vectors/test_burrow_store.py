@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.lag.status.burrow_store import BurrowConfig, BurrowStore
 from kgroup.lag.status.model import GroupStatus, PartitionStatus
 from tests.lag.windows import NOW, ago
+from tests.vectors.burrow_store import BurrowConfig, BurrowStore
 
 WEEK_S = 604_800
 
