@@ -41,7 +41,7 @@ def test_noise_is_refused_or_answered_and_breaks_nothing(frame: bytes) -> None:
     node = WORLD.nodes[1]
     with suppress(BadRequestError):
         handle(node, node.read(frame, 1, "/127.0.0.1"), WORLD.now_ms)
-    WORLD.cluster.flush()
+    WORLD.cluster.coordinators.flush()
     node.take_answers()
 
 
