@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from kgroup.group.coordinator.classic.answer_table import MEANINGS, Trigger
+from kgroup.group.coordinator.classic.states import TRANSITIONS
 from tests import drawn_tables
 from tests.drawn_tables import DOCS, TABLES, drawn
 
@@ -31,3 +33,9 @@ def test_a_stale_table_is_drawn_anew_and_the_rest_of_its_page_is_kept(page, tmp_
 def test_a_page_without_the_markers_is_no_page_to_draw_on():
     with pytest.raises(AssertionError, match=r"lag_status\.md has no table of status rules"):
         drawn("lag_status.md", "# The status of a group's lag\n")
+
+
+def test_every_state_request_and_action_of_the_coordinator_has_its_row():
+    lines = (DOCS / "coordinator.md").read_text(encoding="utf-8").splitlines()
+    heads = {line.removeprefix("| ").split(" | ")[0] for line in lines if line.startswith("| ")}
+    assert {*TRANSITIONS, *Trigger, *MEANINGS} <= heads

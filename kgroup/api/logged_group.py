@@ -8,7 +8,7 @@ from uuid import UUID
 from kgroup.api.names import is_pattern
 from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
-from kgroup.errors import DecodeError, InputError, SourceError, did_you_mean
+from kgroup.errors import InputError, SourceError, did_you_mean
 from kgroup.history.groups.newest import NewestEntries
 from kgroup.history.groups.snapshot import logged_topic_names
 from kgroup.lag.measures.log_ends import LogEnds
@@ -23,7 +23,7 @@ from kgroup.protocol.log_listing import LogListing
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodable
-from kgroup.protocol.subscription import assigned_partitions, decode_subscription
+from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -119,17 +119,16 @@ def _classic_group(value: values.GroupMetadataValue, group: str) -> LoggedGroup:
 
 
 def _classic_member(member: values.MemberMetadata, generation: int) -> PlanMember:
-    try:
-        subscription = decode_subscription(member.subscription)
-        owned = assigned_partitions(member.assignment)
-    except DecodeError as error:
-        raise SourceError(f"member '{member.member_id}': {error}") from error
+    blobs = decode_member(member.subscription, member.assignment)
+    subscription = blobs.subscription
+    if blobs.error or subscription is None:
+        raise SourceError(f"member '{member.member_id}': {blobs.error}") from blobs.error
     return PlanMember(
         member_id=member.member_id,
         topics=subscription.topics,
         group_instance_id=member.group_instance_id,
         rack_id=subscription.rack,
-        owned=owned,
+        owned=blobs.owned,
         generation=generation if member.assignment else NO_GENERATION,
     )
 

@@ -31,7 +31,7 @@ _TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 
 
 @dataclass(slots=True)
-class Member:
+class NodeSpec:
     """One node of the cluster, and where clients reach it."""
 
     node_id: int
@@ -63,14 +63,14 @@ class Cluster:
     def __init__(
         self,
         settings: BrokerSettings,
-        members: list[Member],
+        nodes: list[NodeSpec],
         storage: Storage,
         new_uuid: Callable[[], UUID],
         now_ms: int,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.settings = settings
-        self.members = {member.node_id: member for member in members}
+        self.nodes = {node.node_id: node for node in nodes}
         self._storage = storage
         self._new_uuid = new_uuid
         self.topics: dict[str, Topic] = {}
@@ -109,9 +109,9 @@ class Cluster:
     # ---- nodes --------------------------------------------------------------------------------
 
     @property
-    def alive(self) -> list[Member]:
+    def alive(self) -> list[NodeSpec]:
         """Nodes that answer, by id."""
-        return [member for _, member in sorted(self.members.items()) if member.alive]
+        return [node for _, node in sorted(self.nodes.items()) if node.alive]
 
     @property
     def controller_id(self) -> int:
@@ -129,14 +129,14 @@ class Cluster:
 
     def fence(self, node_id: int, now_ms: int) -> None:
         """The others lost sight of a node: it leads nothing now, and its clients hear NOT_COORDINATOR."""
-        self.members[node_id].alive = False
+        self.nodes[node_id].alive = False
         for partition in self._partitions():
             if partition.leader == node_id:
                 self._elect(partition, now_ms)
 
     def start(self, node_id: int, now_ms: int) -> None:
         """A node is back: it leads what nobody led, and follows elsewhere."""
-        self.members[node_id].alive = True
+        self.nodes[node_id].alive = True
         for partition in self._partitions():
             if partition.leader == NO_LEADER:
                 self._elect(partition, now_ms)
@@ -149,7 +149,7 @@ class Cluster:
         self._lead(partition, node_id, now_ms)
 
     def _elect(self, partition: Partition, now_ms: int) -> None:
-        alive = [id_ for id_ in partition.replicas if self.members[id_].alive]
+        alive = [id_ for id_ in partition.replicas if self.nodes[id_].alive]
         self._lead(partition, alive[0] if alive else NO_LEADER, now_ms)
 
     def _lead(self, partition: Partition, node_id: int, now_ms: int) -> None:
@@ -245,7 +245,7 @@ class Cluster:
         self.topic_names[spec.topic_id] = spec.name
         internal = spec.name == OFFSETS_TOPIC
         segment_bytes = self.settings.offsets_segment_bytes if internal else self.settings.segment_bytes
-        ids = [member.node_id for member in self.alive]
+        ids = [node.node_id for node in self.alive]
         for index in indexes:
             replicas = tuple(
                 ids[(index + n) % len(ids)] for n in range(min(spec.replication_factor, len(ids)))
@@ -297,10 +297,6 @@ class Cluster:
         if end_of_transaction_ms is not None and end_of_transaction_ms < own_ms:
             return end_of_transaction_ms
         return None if own_ms == NEVER_MS else own_ms
-
-    def flush(self) -> None:
-        """Write what coordinators decided, then give their answers to whoever asked."""
-        self.coordinators.flush()
 
     def dirty_logs(self) -> list[SegmentLog]:
         """Logs of the offsets topic that are worth cleaning."""

@@ -64,9 +64,9 @@ class HostedCoordinator:
     # ---- requests and time --------------------------------------------------------------------
 
     def handle(self, request: Request, now_ms: int) -> None:
-        """Decide on a request; its answer comes out of a later `flush`."""
+        """Decide on a request that has passed `precheck`; its answer comes out of a later `flush`."""
         self._outstanding[request.id] = request.body
-        self._take(self.coordinator.handle(request, now_ms))
+        self._take(self.coordinator.decide(request, now_ms))
 
     def expire(self, now_ms: int) -> None:
         """Act on deadlines that have passed."""

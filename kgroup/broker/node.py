@@ -20,8 +20,8 @@ class Answer:
 class BrokerNode:
     """A node of a cluster. Pure: `dispatch.handle` brings a request and the time, `answers` collects answers.
 
-    Call `Cluster.flush` before sending anything: an answer in `answers` may rest on records that only
-    the flush writes.
+    Flush the cluster's coordinators before sending anything: an answer in `answers` may rest on records
+    that only the flush writes.
     """
 
     def __init__(self, node_id: int, cluster: Cluster, waits: FetchWaits) -> None:

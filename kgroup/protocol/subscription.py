@@ -64,6 +64,25 @@ class Assignment:
     trailing: bytes = b""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberBlobs:
+    """The two blobs that a GroupMetadata record has of a member, each read as far as it can be read.
+
+    `subscription` is None where its error says why, and `owned`, which are topics and numbers in the order of
+    the bytes, empty.
+    """
+
+    subscription: Subscription | None
+    owned: tuple[tuple[str, int], ...]
+    subscription_error: DecodeError | None = None
+    assignment_error: DecodeError | None = None
+
+    @property
+    def error(self) -> DecodeError | None:
+        """The first of the two errors."""
+        return self.subscription_error or self.assignment_error
+
+
 _SUBSCRIPTION = Payload(Subscription, ConsumerProtocolSubscription)
 _ASSIGNMENT = Payload(Assignment, ConsumerProtocolAssignment)
 
@@ -95,6 +114,26 @@ def assigned_partitions(data: bytes) -> tuple[tuple[str, int], ...]:
     No bytes are none, which is what Kafka's own tools make of them: the leader left the member out.
     """
     return partitions_of(decode_assignment(data).assigned_partitions) if data else ()
+
+
+def decode_member(subscription: bytes, assignment: bytes) -> MemberBlobs:
+    """Read a member's subscription and assignment; one that cannot be read does not hide the other."""
+    subscription_error = assignment_error = decoded = None
+    owned: tuple[tuple[str, int], ...] = ()
+    try:
+        decoded = decode_subscription(subscription)
+    except DecodeError as error:
+        subscription_error = error
+    try:
+        owned = assigned_partitions(assignment)
+    except DecodeError as error:
+        assignment_error = error
+    return MemberBlobs(
+        subscription=decoded,
+        owned=owned,
+        subscription_error=subscription_error,
+        assignment_error=assignment_error,
+    )
 
 
 def partitions_of(named: Iterable[NamedTopicPartitions]) -> tuple[tuple[str, int], ...]:

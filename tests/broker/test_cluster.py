@@ -49,6 +49,13 @@ def test_only_the_coordinators_node_serves_a_group(world: BrokerWorld) -> None:
     assert world.ask(commit(1), node).topics[0].partitions[0].error_code == E.NONE
 
 
+def test_a_request_is_checked_before_its_coordinator_is_looked_for() -> None:
+    world = BrokerWorld(nodes=2)
+    for node in world.nodes:
+        assert world.ask(join(group=""), node).error_code == E.INVALID_GROUP_ID
+    assert OFFSETS_TOPIC not in world.cluster.topics
+
+
 def test_commits_and_members_survive_the_death_of_their_coordinator(world: BrokerWorld) -> None:
     node = coordinator(world)
     member = world.ask(join(), node).member_id

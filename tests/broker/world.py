@@ -8,7 +8,7 @@ from uuid import UUID
 from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kgroup.broker.cluster import Cluster, Member
+from kgroup.broker.cluster import Cluster, NodeSpec
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.node import BrokerNode
@@ -31,15 +31,13 @@ class BrokerWorld:
         numbers = count(1)
         self.cluster = Cluster(
             from_properties(QUICK | (properties or {})),
-            [Member(number, "127.0.0.1", 9000 + number) for number in range(1, nodes + 1)],
+            [NodeSpec(number, "127.0.0.1", 9000 + number) for number in range(1, nodes + 1)],
             storage or MemoryStorage(),
             lambda: UUID(int=next(numbers)),
             self.now_ms,
             self.warnings.append,
         )
-        self.nodes = {
-            number: BrokerNode(number, self.cluster, FetchWaits()) for number in self.cluster.members
-        }
+        self.nodes = {number: BrokerNode(number, self.cluster, FetchWaits()) for number in self.cluster.nodes}
         self._tokens = count(1)
         self._asked: dict[int, Any] = {}
         self._on_append()
@@ -67,7 +65,7 @@ class BrokerWorld:
         answers: dict[int, Any] = {}
         for _ in range(1000):
             self.cluster.tick(self.now_ms)
-            self.cluster.flush()
+            self.cluster.coordinators.flush()
             for node in self.nodes.values():
                 node.waits.wake(self.now_ms)
                 for answer in node.take_answers():

@@ -124,7 +124,7 @@ def tell_wrong_address(cluster: kgroup.testing.Cluster) -> str:
     """Have its broker send clients to an address that is right elsewhere only; gives the one that works."""
     assert cluster._server is not None
     bootstrap = cluster.bootstrap
-    broker = cluster._server.cluster.members[1]
+    broker = cluster._server.cluster.nodes[1]
     broker.host, broker.port = "kafka-1.invalid", 9092
     return bootstrap
 

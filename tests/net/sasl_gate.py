@@ -150,7 +150,7 @@ async def gate_to(kafka: kgroup.testing.Cluster, mechanism: str, **given: Any) -
     server = await asyncio.start_server(gate.serve, "127.0.0.1", 0)
     [own_port] = [socket.getsockname()[1] for socket in server.sockets]
     assert kafka._server is not None
-    kafka._server.cluster.members[1].port = own_port
+    kafka._server.cluster.nodes[1].port = own_port
     try:
         yield gate, own_port
     finally:

@@ -11,6 +11,7 @@ from kgroup.protocol.subscription import (
     Subscription,
     assigned_partitions,
     decode_assignment,
+    decode_member,
     decode_subscription,
     encode_assignment,
     encode_subscription,
@@ -106,3 +107,30 @@ def test_a_member_that_the_leader_left_out_has_no_bytes_and_no_partitions():
 def test_bytes_without_a_version_are_refused(data):
     with pytest.raises(DecodeError, match="version at byte 0"):
         decode_assignment(data)
+
+
+SUBSCRIPTION = encode_subscription(Subscription(topics=("orders",)))
+ASSIGNMENT = encode_assignment(
+    Assignment(assigned_partitions=(NamedTopicPartitions(topic="orders", partitions=(1,)),))
+)
+
+
+def test_a_members_two_blobs_are_read_together():
+    member = decode_member(SUBSCRIPTION, ASSIGNMENT)
+    assert (member.subscription, member.owned) == (decode_subscription(SUBSCRIPTION), (("orders", 1),))
+    assert member.error is None
+
+
+def test_a_blob_that_cannot_be_read_does_not_hide_the_other():
+    member = decode_member(SUBSCRIPTION[:4], ASSIGNMENT)
+    assert (member.subscription, member.owned) == (None, (("orders", 1),))
+    assert member.error is member.subscription_error is not None
+    member = decode_member(SUBSCRIPTION, ASSIGNMENT[:4])
+    assert (member.subscription, member.owned) == (decode_subscription(SUBSCRIPTION), ())
+    assert member.error is member.assignment_error is not None
+
+
+def test_of_two_unreadable_blobs_the_subscriptions_error_is_the_members():
+    member = decode_member(b"", ASSIGNMENT[:4])
+    assert member.error is member.subscription_error
+    assert member.assignment_error is not None

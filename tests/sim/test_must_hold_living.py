@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
+from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, NodeSpec
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import MemoryStorage
 from kgroup.group.coordinator.events import (
@@ -46,7 +46,7 @@ REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_the_offsets_topic_has_50_partitions_and_3_replicas_by_default():
-    nodes = [Member(number, "host", 9092) for number in range(1, 6)]
+    nodes = [NodeSpec(number, "host", 9092) for number in range(1, 6)]
     cluster = Cluster(BrokerSettings(), nodes, MemoryStorage(), lambda: UUID(int=1), 0)
     topic = cluster.internal_topic(OFFSETS_TOPIC, 0)
     assert len(topic.partitions) == 50

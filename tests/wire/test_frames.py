@@ -49,7 +49,7 @@ def outcome(frame: bytes) -> Outcome:
     except BadRequestError:
         return Outcome.REFUSED
     finally:
-        WORLD.cluster.flush()
+        WORLD.cluster.coordinators.flush()
         answered = {answer.token for answer in node.take_answers()}
     return Outcome.ANSWERED if token in answered else Outcome.WAITING
 

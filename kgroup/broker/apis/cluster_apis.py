@@ -110,8 +110,8 @@ def _coordinator(node: BrokerNode, key_type: int, key: str, now_ms: int) -> dict
     leader = cluster.internal_topic(topic, now_ms).partitions[index].leader
     if leader == NO_LEADER:
         return {"error_code": E.COORDINATOR_NOT_AVAILABLE, "node_id": -1, "host": "", "port": -1}
-    member = cluster.members[leader]
-    return {"error_code": E.NONE, "node_id": leader, "host": member.host, "port": member.port}
+    spec = cluster.nodes[leader]
+    return {"error_code": E.NONE, "node_id": leader, "host": spec.host, "port": spec.port}
 
 
 # ---- Metadata ---------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ def metadata(node: BrokerNode, call: Call, now_ms: int) -> None:
         version=version,
         brokers=[
             MetadataResponse.MetadataResponseBroker(
-                version=version, node_id=member.node_id, host=member.host, port=member.port, rack=None
+                version=version, node_id=spec.node_id, host=spec.host, port=spec.port, rack=None
             )
-            for member in cluster.alive
+            for spec in cluster.alive
         ],
         cluster_id=cluster.spec.cluster_id,
         controller_id=cluster.controller_id,
@@ -198,15 +198,15 @@ def _partition(node: BrokerNode, version: int, partition: Partition) -> Any:
 
 def _partition_fields(node: BrokerNode, partition: Partition) -> dict[str, Any]:
     """Who leads a partition, and its replicas: on nodes that are alive, and on those that are not."""
-    members = node.cluster.members
+    nodes = node.cluster.nodes
     return {
         "error_code": E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,
         "partition_index": partition.index,
         "leader_id": partition.leader,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": list(partition.replicas),
-        "isr_nodes": [id_ for id_ in partition.replicas if members[id_].alive],
-        "offline_replicas": [id_ for id_ in partition.replicas if not members[id_].alive],
+        "isr_nodes": [id_ for id_ in partition.replicas if nodes[id_].alive],
+        "offline_replicas": [id_ for id_ in partition.replicas if not nodes[id_].alive],
     }
 
 

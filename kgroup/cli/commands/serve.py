@@ -126,7 +126,7 @@ def _status(server: ClusterServer, requests: int) -> str:
     active = sum(group.group_state != "Empty" for group in groups)
     clients = sum(len(node.connections) for node in server.nodes.values())
     return (
-        f"{len(cluster.alive)} of {len(cluster.members)} nodes, {clients} connections, {len(groups)} groups "
+        f"{len(cluster.alive)} of {len(cluster.nodes)} nodes, {clients} connections, {len(groups)} groups "
         f"({active} active), {requests} requests/s"
     )
 

@@ -1,60 +1,50 @@
-"""The group coordinator of one offsets partition: dispatch, records, deadlines. No clock, no I/O."""
+"""The group coordinator of one offsets partition: a router by kind of group. No clock, no I/O.
 
-from collections.abc import Callable
+It owns the offsets, the log and the step in the making, and knows which kind a group id is; the kind decides
+about its groups (`kinds.py`).
+"""
+
+from collections.abc import Callable, Iterator
 from typing import Final, assert_never
 
-from kgroup.group.coordinator.classic.answers import group_subscriptions
-from kgroup.group.coordinator.classic.group import ClassicGroup
-from kgroup.group.coordinator.classic.rounds import JOIN, SYNC, ClassicRounds, TimerKey
-from kgroup.group.coordinator.classic.rules import ClassicRules
-from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.classic.answers import absent_group
+from kgroup.group.coordinator.classic.groups import ClassicGroups
 from kgroup.group.coordinator.commits import CommitRules
-from kgroup.group.coordinator.events import GroupCreated, GroupDeleted, GroupEvent
+from kgroup.group.coordinator.events import GroupEvent
+from kgroup.group.coordinator.kinds import GroupsOfKind
 from kgroup.group.coordinator.offsets import FetchTopic, Offsets
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     OffsetsRecord,
+    Reply,
     Request,
     Step,
     Turn,
 )
-from kgroup.group.coordinator.timers import Timers
+from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.records.entries import (
-    LoggedEntry,
-    OffsetsEntry,
-    RecordType,
-    TransactionMarker,
-    Undecodable,
-)
-from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
-from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.records.keys import Key, OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.protocol.requests.coordinator import (
-    UNKNOWN_MEMBER_ID,
     DeletableGroupResult,
     DeleteGroups,
     DeleteGroupsResponse,
     DescribedGroup,
-    DescribedGroupMember,
     Done,
     EndTransaction,
     FetchedTopic,
     Heartbeat,
-    HeartbeatResponse,
     JoinGroup,
-    JoinGroupResponse,
     LeaveGroup,
-    LeaveGroupResponse,
     ListedGroup,
-    MemberResponse,
     OffsetCommit,
     OffsetDelete,
     PartitionsDeleted,
     RequestBody,
     SyncGroup,
-    SyncGroupResponse,
     TxnOffsetCommit,
     refusal,
 )
@@ -64,7 +54,7 @@ EXPIRY: Final = TimerKey("expiry", "")
 
 
 def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
-    """What Kafka refuses before it asks which coordinator, if any, a request is for."""
+    """The error of a request that Kafka refuses before it looks for its coordinator, or NONE."""
     match body:
         case JoinGroup():
             if not body.group_id:
@@ -81,6 +71,28 @@ def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
     return E.NONE
 
 
+class GroupKinds:
+    """The kinds of one coordinator. The first is Kafka's default: it answers for ids that no kind has."""
+
+    def __init__(self, *kinds: GroupsOfKind) -> None:
+        self._kinds = kinds
+        self._by_key = {key: kind for kind in kinds for key in kind.record_keys}
+
+    def __iter__(self) -> Iterator[GroupsOfKind]:
+        return iter(self._kinds)
+
+    def of(self, group_id: str) -> GroupsOfKind:
+        """The kind of a group, else the default."""
+        for kind in self._kinds:
+            if group_id in kind:
+                return kind
+        return self._kinds[0]
+
+    def of_record(self, key: Key) -> GroupsOfKind | None:
+        """The kind whose record has this key; None for kinds that this coordinator does not have."""
+        return self._by_key.get(type(key))
+
+
 class GroupCoordinator:
     """The groups of one `__consumer_offsets` partition.
 
@@ -94,42 +106,48 @@ class GroupCoordinator:
         self.partition = partition
         self.end_offset = 0
         self._settings = settings
-        self._groups: dict[str, ClassicGroup] = {}
         self._unlogged: set[str] = set()
         self._offsets = Offsets(settings.offset_metadata_max_bytes)
         self._timers: Timers[TimerKey] = Timers()
         self._turn = Turn()
-        self._rounds = ClassicRounds(settings, self._timers, self._turn, self._log)
-        self._rules = ClassicRules(settings, self._timers, self._turn, self._log, self._rounds, new_uuid)
-        self._commits = CommitRules(settings, self._turn, self._log, self._offsets, self._rules.keep_alive)
+        # Another kind is one more argument; the first answers for groups that do not exist.
+        self._kinds = GroupKinds(ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid))
+        self._commits = CommitRules(settings, self._turn, self._log, self._offsets)
 
     # ---- requests -----------------------------------------------------------------------------
 
     def handle(self, request: Request, now_ms: int) -> Step:
-        """Decide on one request; its answer may come in a later step."""
+        """Check and decide on one request; its answer may come in a later step.
+
+        For callers without a broker. A broker has to `precheck` before it looks for a coordinator, and calls
+        `decide`, so that each request is checked once.
+        """
+        error = precheck(request.body, self._settings)
+        if error:
+            return Step(replies=(Reply(request_id=request.id, body=refusal(request.body, error)),))
+        return self.decide(request, now_ms)
+
+    def decide(self, request: Request, now_ms: int) -> Step:
+        """Decide on a request that has passed `precheck`; its answer may come in a later step."""
         self._turn.now_ms = now_ms
         body = request.body
-        error = precheck(body, self._settings)
-        if error:
-            self._turn.reply(request.id, refusal(body, error))
-            return self._turn.finish()
         match body:
             case Heartbeat():
-                self._heartbeat(request, body)
+                self._kinds.of(body.group_id).heartbeat(request, body)
             case OffsetCommit():
-                if self._commits.commit(self._groups.get(body.group_id), request, body):
+                if self._commits.commit(self._kinds.of(body.group_id), request, body):
                     self._found_unlogged(body.group_id)
             case JoinGroup():
-                self._join(request, body)
+                self._kinds.of(body.group_id).join(request, body)
             case SyncGroup():
-                self._sync(request, body)
+                self._kinds.of(body.group_id).sync(request, body)
             case LeaveGroup():
-                self._leave(request, body)
+                self._kinds.of(body.group_id).leave(request, body)
             case TxnOffsetCommit():
-                if self._commits.commit_in_transaction(self._groups.get(body.group_id), request, body):
+                if self._commits.commit_in_transaction(self._kinds.of(body.group_id), request, body):
                     self._found_unlogged(body.group_id)
             case OffsetDelete():
-                self._commits.delete(self._groups.get(body.group_id), request, body)
+                self._commits.delete(self._kinds.of(body.group_id), request, body)
             case DeleteGroups():
                 self._delete_groups(request, body)
             case EndTransaction():
@@ -140,63 +158,14 @@ class GroupCoordinator:
                 assert_never(body)
         return self._turn.finish()
 
-    def _join(self, request: Request, body: JoinGroup) -> None:
-        group = self._groups.get(body.group_id)
-        if group is None:
-            if body.member_id != UNKNOWN_MEMBER_ID:
-                response = JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID, member_id=body.member_id)
-                self._turn.reply(request.id, response)
-                return
-            # The group exists from here on, whatever becomes of this join: Kafka logs it, too.
-            self._log(ClassicGroup(body.group_id, self._turn.now_ms).record(None))
-            group = self._groups[body.group_id]
-        self._rules.join(group, request, body)
-
-    def _sync(self, request: Request, body: SyncGroup) -> None:
-        group = self._groups.get(body.group_id)
-        if group is None:
-            self._turn.reply(request.id, SyncGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
-            return
-        self._rounds.sync(group, request, body)
-
-    def _heartbeat(self, request: Request, body: Heartbeat) -> None:
-        group = self._groups.get(body.group_id)
-        if group is None:
-            self._turn.reply(request.id, HeartbeatResponse(error_code=E.UNKNOWN_MEMBER_ID))
-            return
-        self._rules.heartbeat(group, request, body)
-
-    def _leave(self, request: Request, body: LeaveGroup) -> None:
-        group = self._groups.get(body.group_id)
-        if group is not None:
-            self._rules.leave(group, request, body)
-            return
-        if not body.batched:
-            self._turn.reply(request.id, LeaveGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
-            return
-        results = [
-            MemberResponse(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                error_code=E.UNKNOWN_MEMBER_ID,
-            )
-            for member in body.members
-        ]
-        self._turn.reply(request.id, LeaveGroupResponse(members=results))
-
     def _delete_groups(self, request: Request, body: DeleteGroups) -> None:
         results = []
         for group_id in body.group_ids:
-            group = self._groups.get(group_id)
-            error = E.NONE
-            if group is None:
-                error = E.GROUP_ID_NOT_FOUND
-            elif not group.is_empty:
-                error = E.NON_EMPTY_GROUP
-            else:
-                for entry in self._offsets.tombstones(group_id):
+            groups = self._kinds.of(group_id)
+            error = groups.check_delete(group_id)
+            if not error:
+                for entry in self._offsets.tombstones(group_id) + groups.tombstones(group_id):
                     self._log(entry)
-                self._log(_group_tombstone(group_id))
             results.append(DeletableGroupResult(group_id=group_id, error_code=error))
         self._turn.reply(request.id, DeleteGroupsResponse(results=results))
 
@@ -221,44 +190,21 @@ class GroupCoordinator:
         return self._offsets.fetch(group_id, topics, require_stable)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """The group; GROUP_ID_NOT_FOUND and Dead if there is none. Metadata shows in Stable only."""
-        group = self._groups.get(group_id)
-        if group is None or group_id in self._unlogged:
-            return DescribedGroup(
-                group_id=group_id,
-                group_state=GroupState.DEAD,
-                error_code=E.GROUP_ID_NOT_FOUND,
-                error_message=f"Group {group_id} not found.",
-            )
-        stable = group.state is GroupState.STABLE
-        return DescribedGroup(
-            group_id=group_id,
-            group_state=group.state,
-            protocol_type=group.protocol_type or "",
-            protocol_data=(group.protocol_name or "") if stable else "",
-            members=[
-                DescribedGroupMember(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    client_id=member.client_id,
-                    client_host=member.client_host,
-                    member_metadata=member.metadata(group.protocol_name) if stable else b"",
-                    member_assignment=member.assignment,
-                )
-                for member in group.members.values()
-            ],
-        )
+        """The group; GROUP_ID_NOT_FOUND and Dead if there is none."""
+        if group_id in self._unlogged:
+            return absent_group(group_id)
+        return self._kinds.of(group_id).describe(group_id)
 
     def listing(
         self, states: frozenset[str] = frozenset(), types: frozenset[str] = frozenset()
     ) -> list[ListedGroup]:
         """All groups, or those in `states` and of `types`; both filters are lower case."""
-        if types and "classic" not in types:
-            return []
         return [
-            ListedGroup(group_id=group_id, protocol_type=group.protocol_type or "", group_state=group.state)
-            for group_id, group in self._groups.items()
-            if group_id not in self._unlogged and (not states or group.state.lower() in states)
+            listed
+            for groups in self._kinds
+            if not types or groups.group_type in types
+            for listed in groups.listing(states)
+            if listed.group_id not in self._unlogged
         ]
 
     # ---- time ---------------------------------------------------------------------------------
@@ -277,27 +223,20 @@ class GroupCoordinator:
     def _on_deadline(self, key: TimerKey) -> None:
         if key == EXPIRY:
             self._expire_offsets()
-            return
-        group = self._groups.get(key.group_id)
-        if group is None:
-            return
-        if key.kind == JOIN:
-            self._rounds.join_deadline(group)
-        elif key.kind == SYNC:
-            self._rounds.sync_deadline(group)
         else:
-            self._rules.session_deadline(group, key.member_id)
+            self._kinds.of(key.group_id).on_deadline(key)
 
     def _expire_offsets(self) -> None:
         """Delete offsets past their retention, and empty groups that have none left (KIP-211)."""
-        now_ms = self._turn.now_ms
-        for group in list(self._groups.values()):
-            entries, none_left = self._commits.expired(group, now_ms)
-            for entry in entries:
-                self._log(entry)
-            if none_left and group.is_empty and not group.pending_joins:
-                self._log(_group_tombstone(group.group_id))
-        self._timers.schedule(EXPIRY, now_ms + self._settings.offsets_retention_check_interval_ms)
+        for groups in self._kinds:
+            for group_id in list(groups):
+                entries, none_left = self._commits.expired(groups, group_id)
+                if none_left and groups.is_deserted(group_id):
+                    entries = entries + groups.tombstones(group_id)
+                for entry in entries:
+                    self._log(entry)
+        next_check_ms = self._turn.now_ms + self._settings.offsets_retention_check_interval_ms
+        self._timers.schedule(EXPIRY, next_check_ms)
 
     # ---- records ------------------------------------------------------------------------------
 
@@ -335,29 +274,10 @@ class GroupCoordinator:
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             self._offsets.apply(key, value, producer_id, offset)
-            return () if value is None else self._found(key.group, timestamp_ms)
-        if isinstance(key, GroupMetadataKey):
-            assert value is None or isinstance(value, GroupMetadataValue)
-            return self._apply_group(key.group, value, timestamp_ms)
-        return ()  # records of other group kinds are not this protocol's to understand
-
-    def _apply_group(
-        self, group_id: str, value: GroupMetadataValue | None, timestamp_ms: int
-    ) -> tuple[GroupEvent, ...]:
-        if value is None:
-            return (GroupDeleted(group_id=group_id),) if self._groups.pop(group_id, None) else ()
-        events = self._found(group_id, timestamp_ms)
-        group = self._groups[group_id]
-        group.restore(value)
-        group.subscribed_topics = group_subscriptions(group)
-        return events
-
-    def _found(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
-        """Make sure that a group exists: its first commit is enough to found one."""
-        if group_id in self._groups:
-            return ()
-        self._groups[group_id] = ClassicGroup(group_id, now_ms)
-        return (GroupCreated(group_id=group_id),)
+            return () if value is None else self._kinds.of(key.group).found(key.group, timestamp_ms)
+        groups = self._kinds.of_record(key)
+        # Records of kinds that it does not have are not this coordinator's to understand.
+        return () if groups is None else groups.apply(key, value, timestamp_ms)
 
     def _found_unlogged(self, group_id: str) -> None:
         """Kafka has the group of a commit also where it refuses every partition of it, and logs nothing.
@@ -365,8 +285,9 @@ class GroupCoordinator:
         Whoever describes or lists groups sees the state as of the last record of the log, so it shows up
         with the next one, whatever group that is of. Seen with brokers of 4.3.1.
         """
-        if group_id not in self._groups:
-            self._turn.events.extend(self._found(group_id, self._turn.now_ms))
+        events = self._kinds.of(group_id).found(group_id, self._turn.now_ms)
+        if events:
+            self._turn.events.extend(events)
             self._unlogged.add(group_id)
 
     # ---- leadership ---------------------------------------------------------------------------
@@ -374,20 +295,14 @@ class GroupCoordinator:
     def loaded(self, now_ms: int) -> Step:
         """The whole log has been applied: from here on requests and deadlines count."""
         self._turn.now_ms = now_ms
-        for group in self._groups.values():
-            self._rules.loaded(group)
+        for groups in self._kinds:
+            groups.loaded()
         self._timers.schedule(EXPIRY, now_ms + self._settings.offsets_retention_check_interval_ms)
         return self._turn.finish()
 
     def unload(self, error: ErrorCode, now_ms: int) -> Step:
         """Answer all that is parked with `error`; use the object no more."""
         self._turn.now_ms = now_ms
-        for group in self._groups.values():
-            self._rules.unload(group, error)
+        for groups in self._kinds:
+            groups.unload(error)
         return self._turn.finish()
-
-
-def _group_tombstone(group_id: str) -> OffsetsEntry:
-    return OffsetsEntry(
-        type=RecordType.GROUP_METADATA, key=GroupMetadataKey(group=group_id), value=None, value_version=None
-    )

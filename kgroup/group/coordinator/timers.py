@@ -3,9 +3,17 @@
 import heapq
 from collections.abc import Hashable
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+
+
+class TimerKey(NamedTuple):
+    """The deadline of a group, or of one of its members; `kind` is for the group's kind to read."""
+
+    kind: str
+    group_id: str
+    member_id: str = ""
 
 
 class Timers(Generic[K]):

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from kgroup.errors import DecodeError
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.history.groups.modern import consumer_group, share_group, streams_group
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
-from kgroup.protocol.subscription import assigned_partitions, decode_subscription
+from kgroup.protocol.subscription import decode_member
 
 _KINDS: Mapping[type, GroupKind] = {
     keys.GroupMetadataKey: GroupKind.CLASSIC,
@@ -174,14 +173,14 @@ def _classic_member(member: values.MemberMetadata, protocol_type: str) -> Member
     owned: tuple[OwnedPartition, ...] = ()
     notes: tuple[str, ...] = ()
     if protocol_type == "consumer":
-        try:
-            subscribed = tuple(sorted(decode_subscription(member.subscription).topics))
-        except DecodeError as error:
-            notes += (f"subscription unreadable: {error}",)
-        try:
-            owned = tuple(sorted(OwnedPartition(*each) for each in assigned_partitions(member.assignment)))
-        except DecodeError as error:
-            notes += (f"assignment unreadable: {error}",)
+        blobs = decode_member(member.subscription, member.assignment)
+        if blobs.subscription is not None:
+            subscribed = tuple(sorted(blobs.subscription.topics))
+        owned = tuple(sorted(OwnedPartition(*each) for each in blobs.owned))
+        if blobs.subscription_error:
+            notes += (f"subscription unreadable: {blobs.subscription_error}",)
+        if blobs.assignment_error:
+            notes += (f"assignment unreadable: {blobs.assignment_error}",)
     return Member(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
-from kgroup.errors import DecodeError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Partition, Roster, TimelineMember
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.streams_group import TaskIds
-from kgroup.protocol.subscription import assigned_partitions, decode_subscription
+from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 
 NO_EPOCH = -1
@@ -108,11 +107,11 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
     owned: frozenset[Partition] = frozenset()
     unreadable: str | None = None
     if is_consumer:
-        try:
-            subscribed = frozenset(decode_subscription(member.subscription).topics)
-            owned = frozenset(Partition(*each) for each in assigned_partitions(member.assignment))
-        except DecodeError as error:
-            unreadable = str(error)
+        blobs = decode_member(member.subscription, member.assignment)
+        if blobs.subscription is not None:
+            subscribed = frozenset(blobs.subscription.topics)
+            owned = frozenset(Partition(*each) for each in blobs.owned)
+        unreadable = str(blobs.error) if blobs.error else None
     return TimelineMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

@@ -79,11 +79,11 @@ class ControlServer:
         return state(self._server)
 
     def _check(self, node: int, *, alive: bool) -> None:
-        member = self._server.cluster.members.get(node)
-        if member is None:
-            known = ", ".join(map(str, self._server.cluster.members))
+        spec = self._server.cluster.nodes.get(node)
+        if spec is None:
+            known = ", ".join(map(str, self._server.cluster.nodes))
             raise InputError(f"there is no node {node}; the nodes are {known}")
-        if member.alive is not alive:
+        if spec.alive is not alive:
             raise InputError(f"node {node} is {'dead' if alive else 'alive'} already")
 
 
@@ -107,17 +107,17 @@ def state(server: ClusterServer) -> dict[str, Any]:
     return {
         "nodes": [
             {
-                "node": member.node_id,
-                "address": f"{member.host}:{member.port}",
-                "alive": member.alive,
-                "connections": len(server.nodes[member.node_id].connections),
+                "node": spec.node_id,
+                "address": f"{spec.host}:{spec.port}",
+                "alive": spec.alive,
+                "connections": len(server.nodes[spec.node_id].connections),
                 "leads": sum(
-                    partition.leader == member.node_id
+                    partition.leader == spec.node_id
                     for topic in cluster.topics.values()
                     for partition in topic.partitions
                 ),
             }
-            for member in cluster.members.values()
+            for spec in cluster.nodes.values()
         ],
         "topics": {name: len(topic.partitions) for name, topic in sorted(cluster.topics.items())},
         "loading": sorted(

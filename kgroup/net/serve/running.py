@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from kgroup.broker.cluster import Cluster, Member
+from kgroup.broker.cluster import Cluster, NodeSpec
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import FolderStorage, MemoryStorage
 from kgroup.errors import InputError
@@ -47,12 +47,12 @@ async def start_cluster(
     used, InputError for topics that cannot be made.
     """
     clock = Clock()
-    members = [
-        Member(node_id=number, host=host, port=port + number - 1 if port else 0)
+    specs = [
+        NodeSpec(node_id=number, host=host, port=port + number - 1 if port else 0)
         for number in range(1, nodes + 1)
     ]
     storage = FolderStorage(data_dir, warn) if data_dir is not None else MemoryStorage()
-    cluster = Cluster(settings, members, storage, uuid4, clock.now_ms(), warn)
+    cluster = Cluster(settings, specs, storage, uuid4, clock.now_ms(), warn)
     for topic in topics:
         error = cluster.create_topic(
             topic.name, topic.partitions, topic.replication_factor, dict(topic.configs), clock.now_ms()

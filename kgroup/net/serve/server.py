@@ -206,16 +206,16 @@ class ClusterServer:
         self._timer_ms: int | None = None
         self._housekeeping: asyncio.Task[None] | None = None
         self.nodes: dict[int, NodeServer] = {}
-        for member in cluster.members.values():
-            node = BrokerNode(member.node_id, cluster, FetchWaits())
-            self.nodes[member.node_id] = NodeServer(self, node, member.host, member.port)
+        for spec in cluster.nodes.values():
+            node = BrokerNode(spec.node_id, cluster, FetchWaits())
+            self.nodes[spec.node_id] = NodeServer(self, node, spec.host, spec.port)
 
     async def start(self) -> None:
         """Listen on every node's address. Raises SourceError if one cannot be had."""
         self.cluster.on_append = self._appended
         for node_id, server in self.nodes.items():
             server.listen()
-            self.cluster.members[node_id].port = server.port
+            self.cluster.nodes[node_id].port = server.port
         self._housekeeping = asyncio.create_task(self._keep_house())
         self.schedule_flush()
 
@@ -225,7 +225,7 @@ class ClusterServer:
             self._housekeeping.cancel()
         if self._timer is not None:
             self._timer.cancel()
-        self.cluster.flush()
+        self.cluster.coordinators.flush()
         for server in self.nodes.values():
             server.hang_up()
         self.cluster.close()
@@ -233,7 +233,7 @@ class ClusterServer:
     @property
     def bootstrap(self) -> str:
         """The addresses of all nodes that are alive, as clients take them."""
-        return ",".join(f"{member.host}:{member.port}" for member in self.cluster.alive)
+        return ",".join(f"{spec.host}:{spec.port}" for spec in self.cluster.alive)
 
     # ---- what can be done to a running cluster --------------------------------------------------
 
@@ -298,7 +298,7 @@ class ClusterServer:
 
     def _flush_round(self, now_ms: int) -> list[ClientConnection]:
         self._flush_scheduled = True  # what is pumped meanwhile is ours to flush
-        self.cluster.flush()
+        self.cluster.coordinators.flush()
         for server in self.nodes.values():
             server.node.waits.wake(now_ms)
         durable = self._sync()

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
-from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, Member
+from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster, NodeSpec
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.hosted_coordinator import HostedCoordinator
 from kgroup.broker.node import BrokerNode
@@ -64,10 +64,10 @@ class ClusterHost:
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
         self._leaders: dict[str, int] = {}
-        members = [Member(number, node_name(number), PORT) for number in range(1, nodes + 1)]
+        specs = [NodeSpec(number, node_name(number), PORT) for number in range(1, nodes + 1)]
         self.cluster = Cluster(
             settings,
-            members,
+            specs,
             storage,
             lambda: UUID(int=random.getrandbits(128), version=4),
             schedule.now_ms,
@@ -76,8 +76,8 @@ class ClusterHost:
         self.cluster.coordinators.on_event = self._on_group_event
         self.commits = CommitWatch(self.cluster, checkers)
         self.nodes = {
-            member.node_id: NodeHost(self, BrokerNode(member.node_id, self.cluster, FetchWaits()))
-            for member in members
+            spec.node_id: NodeHost(self, BrokerNode(spec.node_id, self.cluster, FetchWaits()))
+            for spec in specs
         }
         self.by_name = {node.name: node for node in self.nodes.values()}
 
@@ -101,7 +101,7 @@ class ClusterHost:
                     node.tick()
             touched |= self._to_flush
             self._to_flush = {}
-            self.cluster.flush()
+            self.cluster.coordinators.flush()
             touched |= self._to_flush  # whose partitions were appended to
             self._to_flush = {}
             for node in touched:
@@ -163,7 +163,7 @@ class ClusterHost:
 
     def _take_over(self, node: NodeHost) -> None:
         """Nothing of what a dead process had in memory is left."""
-        if self.cluster.members[node.node.node_id].alive:
+        if self.cluster.nodes[node.node.node_id].alive:
             self.cluster.kill(node.node.node_id, self.schedule.now_ms)
             self._leaders_changed()
 

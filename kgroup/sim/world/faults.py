@@ -211,7 +211,7 @@ class Faults:
         leader = self._cluster.coordinator_of(group)
         if leader is None:
             return
-        ids = [member.node_id for member in self._cluster.cluster.alive]
+        ids = [node.node_id for node in self._cluster.cluster.alive]
         others = [node_id for node_id in ids if node_id != leader.node.node_id]
         if others:
             later = [node_id for node_id in others if node_id > leader.node.node_id]

@@ -1,19 +1,28 @@
 """What a classic group answers, worked out from its state alone: Kafka 4.3's `ClassicGroup`."""
 
+from kgroup.group.coordinator.classic.answer_table import CHECKS, Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
+from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.classic.subscribed_topics import is_readable, subscribed_topics
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import (
+    DescribedGroup,
+    Heartbeat,
+    JoinGroup,
     JoinGroupResponse,
     JoinGroupResponseMember,
+    LeavingMember,
+    OffsetCommit,
     SyncGroup,
     SyncGroupResponse,
+    TxnOffsetCommit,
 )
 
 E = ErrorCode
+MemberRequest = JoinGroup | SyncGroup | Heartbeat | LeavingMember | OffsetCommit | TxnOffsetCommit
 
 
-def check_member(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
+def _check_member(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
     """Unknown instance, then fenced instance, then unknown member."""
     if instance_id is not None:
         current = group.static_members.get(instance_id)
@@ -24,15 +33,33 @@ def check_member(group: ClassicGroup, member_id: str, instance_id: str | None) -
     return E.NONE if member_id in group.members else E.UNKNOWN_MEMBER_ID
 
 
-def check_sync(group: ClassicGroup, body: SyncGroup) -> ErrorCode:
-    """Why a member may not sync, whatever the state of the group; the order of the checks is Kafka's."""
+def check_request(group: ClassicGroup, trigger: Trigger, body: MemberRequest) -> ErrorCode:
+    """The first of the trigger's checks that fails, or NONE.
+
+    NONE also in a group without members, where there is nobody to check: the table refuses there.
+    """
     if group.is_empty:
-        return E.UNKNOWN_MEMBER_ID
-    error = check_member(group, body.member_id, body.group_instance_id)
-    if error:
-        return error
-    if body.generation_id != group.generation_id:
-        return E.ILLEGAL_GENERATION
+        return E.NONE
+    for check in CHECKS.get(trigger, ()):
+        error = _failed(check, group, body)
+        if error:
+            return error
+    return E.NONE
+
+
+def _failed(check: Check, group: ClassicGroup, body: MemberRequest) -> ErrorCode:
+    match check:
+        case Check.MEMBER:
+            return _check_member(group, body.member_id, body.group_instance_id)
+        case Check.GENERATION:
+            assert not isinstance(body, JoinGroup | LeavingMember)
+            return E.NONE if body.generation_id == group.generation_id else E.ILLEGAL_GENERATION
+        case Check.PROTOCOL:
+            assert isinstance(body, SyncGroup)
+            return _check_protocol(group, body)
+
+
+def _check_protocol(group: ClassicGroup, body: SyncGroup) -> ErrorCode:
     if body.protocol_type is not None and body.protocol_type != group.protocol_type:
         return E.INCONSISTENT_GROUP_PROTOCOL
     if (
@@ -101,3 +128,13 @@ def group_subscriptions(group: ClassicGroup) -> frozenset[str] | None:
             return None
         topics |= subscribed
     return frozenset(topics)
+
+
+def absent_group(group_id: str) -> DescribedGroup:
+    """The description of a group that is not there, as of Kafka 4.3."""
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=GroupState.DEAD,
+        error_code=E.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} not found.",
+    )

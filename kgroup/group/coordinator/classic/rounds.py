@@ -4,11 +4,12 @@ Behaves as Kafka 4.3's coordinator (GroupMetadataManager, the classic part): KIP
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
+from kgroup.group.coordinator.classic.answer_table import ANSWERS, Action, Trigger
 from kgroup.group.coordinator.classic.answers import (
     assigned,
-    check_sync,
+    check_request,
     group_subscriptions,
     joined,
     members_for_leader,
@@ -18,25 +19,18 @@ from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.events import GenerationFormed, GroupStable, MemberRemoved, RebalanceStarted
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Request, Turn
-from kgroup.group.coordinator.timers import Timers
+from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import OffsetsEntry
 from kgroup.protocol.requests.coordinator import JoinGroupResponse, SyncGroup, SyncGroupResponse
 
 S = GroupState
 E = ErrorCode
+A = Action
 
 JOIN: Final = "join"  # the round's own deadline
 SYNC: Final = "sync"  # members that joined must have synced by then
 SESSION: Final = "session"
-
-
-class TimerKey(NamedTuple):
-    """What a deadline is about; `member_id` is set for sessions only."""
-
-    kind: str
-    group_id: str
-    member_id: str = ""
 
 
 class ClassicRounds:
@@ -59,12 +53,18 @@ class ClassicRounds:
 
     # ---- joining ------------------------------------------------------------------------------
 
-    def rebalance_or_complete(self, group: ClassicGroup, why: str) -> None:
-        """A member joins: end the round that waits for it, or begin one."""
-        if group.state is S.PREPARING_REBALANCE:
-            self.complete_if_ready(group)
-        else:
-            self.prepare_rebalance(group, why)
+    def go_on(self, group: ClassicGroup, action: Action, why: str) -> None:
+        """Start a round, or end the one that is on, as the table says."""
+        match action:
+            case A.START_ROUND:
+                self.prepare_rebalance(group, why)
+            case A.WAIT | A.END_IF_READY:
+                self._complete_if_ready(group)
+            case A.END_IF_JOINED:
+                if group.everyone_joined:
+                    self._complete_join(group)
+            case _:
+                assert action is A.NOTHING, f"{action} is no move of a round"
 
     def prepare_rebalance(self, group: ClassicGroup, why: str) -> None:
         """Begin a round: all have to join again."""
@@ -84,22 +84,22 @@ class ClassicRounds:
             group.initial_wait_left_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
             self._wait_for_joins(group, delay_ms)
         elif group.everyone_joined:
-            self.complete_join(group)
+            self._complete_join(group)
         else:
             self._wait_for_joins(group, group.rebalance_timeout_ms())
 
     def _wait_for_joins(self, group: ClassicGroup, wait_ms: int) -> None:
         self._timers.schedule(TimerKey(JOIN, group.group_id), self._turn.now_ms + wait_ms)
 
-    def complete_if_ready(self, group: ClassicGroup) -> None:
+    def _complete_if_ready(self, group: ClassicGroup) -> None:
         """End the joining if nobody is missing."""
         # The first round of an empty group waits out its delay whoever is there (KIP-134).
         if group.previous_state is not S.EMPTY and group.everyone_joined:
-            self.complete_join(group)
+            self._complete_join(group)
 
     def join_deadline(self, group: ClassicGroup) -> None:
         """The round's time is up, or the initial delay's, which newcomers extend."""
-        if group.state is not S.PREPARING_REBALANCE:
+        if ANSWERS[Trigger.JOIN_DEADLINE][group.state].action is not A.END_ROUND:
             return
         if group.previous_state is S.EMPTY and group.newcomer_during_wait and group.initial_wait_left_ms:
             group.newcomer_during_wait = False
@@ -108,9 +108,9 @@ class ClassicRounds:
             group.initial_wait_left_ms = max(group.initial_wait_left_ms - waited_ms, 0)
             self._wait_for_joins(group, group.initial_wait_ms)
             return
-        self.complete_join(group)
+        self._complete_join(group)
 
-    def complete_join(self, group: ClassicGroup) -> None:
+    def _complete_join(self, group: ClassicGroup) -> None:
         """Form the generation of those who joined; the others are out."""
         self._timers.cancel(TimerKey(JOIN, group.group_id))
         absent = [
@@ -156,37 +156,30 @@ class ClassicRounds:
         deadline_ms = self._turn.now_ms + group.rebalance_timeout_ms()
         self._timers.schedule(TimerKey(SYNC, group.group_id), deadline_ms)
 
-    def after_removal(self, group: ClassicGroup, why: str) -> None:
-        """A member is gone: begin a round, or end the one that waited for it."""
-        match group.state:
-            case S.STABLE | S.COMPLETING_REBALANCE:
-                self.prepare_rebalance(group, why)
-            case S.PREPARING_REBALANCE:
-                self.complete_if_ready(group)
-            case S.EMPTY | S.DEAD:
-                pass
-
     # ---- syncing ------------------------------------------------------------------------------
 
     def sync(self, group: ClassicGroup, request: Request, body: SyncGroup) -> None:
         """Park the member until the leader's assignment is there; the leader's own brings it."""
-        error = check_sync(group, body)
+        trigger = Trigger.LEADER_SYNC if body.member_id == group.leader_id else Trigger.SYNC
+        answer = ANSWERS[trigger][group.state]
+        error = check_request(group, trigger, body) or answer.error
         if error:
             self._turn.reply(request.id, SyncGroupResponse(error_code=error))
             return
         member = group.members[body.member_id]
-        if group.state is S.PREPARING_REBALANCE:
-            self._turn.reply(request.id, SyncGroupResponse(error_code=E.REBALANCE_IN_PROGRESS))
-            return
         group.pending_syncs.pop(body.member_id, None)
         if not group.pending_syncs:
             self._timers.cancel(TimerKey(SYNC, group.group_id))
-        if group.state is S.STABLE:
-            self._turn.reply(request.id, assigned(group, member))
-            return
-        member.sync_request = request.id
-        if body.member_id == group.leader_id:
-            self._store_assignment(group, dict(body.assignments))
+        match answer.action:
+            case A.GIVE_SHARE:
+                self._turn.reply(request.id, assigned(group, member))
+            case A.AWAIT_LEADER:
+                member.sync_request = request.id
+            case A.ASSIGN:
+                member.sync_request = request.id
+                self._store_assignment(group, dict(body.assignments))
+            case _:  # pragma: no cover  the table has no other for this
+                raise AssertionError(f"{answer.action} answers no SyncGroup")
 
     def _store_assignment(self, group: ClassicGroup, assignment: dict[str, bytes]) -> None:
         # Members the leader left out get an empty assignment, strangers it named are not stored.
@@ -209,7 +202,8 @@ class ClassicRounds:
 
     def sync_deadline(self, group: ClassicGroup) -> None:
         """Whoever joined and did not sync in time is out, also when the leader did."""
-        if group.state not in (S.COMPLETING_REBALANCE, S.STABLE) or not group.pending_syncs:
+        action = ANSWERS[Trigger.SYNC_DEADLINE][group.state].action
+        if action is not A.DROP_UNSYNCED or not group.pending_syncs:
             return
         for member_id in list(group.pending_syncs):
             self.drop(group, member_id, "did not sync before the rebalance timeout")

@@ -8,15 +8,16 @@ KIP-800, KIP-814. Every method that takes a request answers it through the turn,
 from collections.abc import Callable
 from typing import Final
 
-from kgroup.group.coordinator.classic.answers import check_member, joined, members_for_leader
+from kgroup.group.coordinator.classic.answer_table import ANSWERS, Action, Trigger
+from kgroup.group.coordinator.classic.answers import check_request, joined, members_for_leader
 from kgroup.group.coordinator.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
-from kgroup.group.coordinator.classic.rounds import SESSION, ClassicRounds, TimerKey
+from kgroup.group.coordinator.classic.rounds import SESSION, ClassicRounds
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.classic.subscribed_topics import is_readable
 from kgroup.group.coordinator.events import MemberAdded
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Request, Turn
-from kgroup.group.coordinator.timers import Timers
+from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import OffsetsEntry
 from kgroup.protocol.requests.coordinator import (
@@ -34,6 +35,7 @@ from kgroup.protocol.requests.coordinator import (
 
 S = GroupState
 E = ErrorCode
+A = Action
 _ALIVE: Final = HeartbeatResponse()
 
 
@@ -84,16 +86,18 @@ class ClassicRules:
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         member = group.members.get(member_id)
-        match group.state:
-            case S.EMPTY | S.DEAD:
+        match ANSWERS[Trigger.SEAT][group.state].action:
+            case A.NO_LIMIT:
                 return True
-            case S.PREPARING_REBALANCE:
+            case A.COUNT_JOINED:
                 # Those who have not rejoined yet do not hold a seat: first come, first served.
                 return (member is not None and member.awaits_join) or (
                     group.joins_parked < self._settings.max_size
                 )
-            case S.COMPLETING_REBALANCE | S.STABLE:
+            case A.COUNT_MEMBERS:
                 return member is not None or len(group.members) < self._settings.max_size
+            case action:  # pragma: no cover  the table has no other for this
+                raise AssertionError(f"{action} counts no seats")
 
     def _join_new(self, group: ClassicGroup, request: Request, body: JoinGroup) -> None:
         prefix = request.client_id if body.group_instance_id is None else body.group_instance_id
@@ -118,29 +122,24 @@ class ClassicRules:
         if member_id in group.pending_joins and body.group_instance_id is None:
             self._add_member(group, request, body, member_id)
             return
-        error = check_member(group, member_id, body.group_instance_id)
+        unchanged = member_id in group.members and group.members[member_id].protocols == body.protocols
+        leads = group.leader_id == member_id
+        trigger = _rejoin(unchanged=unchanged, leads=leads)
+        answer = ANSWERS[trigger][group.state]
+        error = check_request(group, trigger, body) or answer.error
         if error:
             self._refuse_join(request, error, member_id)
             return
+        if answer.action is A.ANSWER_AGAIN:
+            # The last answer may have been lost.
+            members = members_for_leader(group) if leads else []
+            self._turn.reply(request.id, joined(group, member_id, members))
+            return
         member = group.members[member_id]
-        unchanged = member.protocols == body.protocols
-        leads = group.leader_id == member_id
-        match group.state:
-            case S.PREPARING_REBALANCE:
-                self._update_member(group, member, request, body, f"member {member_id} joins again")
-            case S.COMPLETING_REBALANCE if unchanged:
-                # The answer to its join may have been lost: give it again.
-                members = members_for_leader(group) if leads else []
-                self._turn.reply(request.id, joined(group, member_id, members))
-            case S.STABLE if unchanged and not leads:
-                self._turn.reply(request.id, joined(group, member_id, []))
-            case S.COMPLETING_REBALANCE | S.STABLE:
-                why = (
-                    f"leader {member_id} joins again" if leads else f"member {member_id} changed its metadata"
-                )
-                self._update_member(group, member, request, body, why)
-            case S.EMPTY | S.DEAD:  # pragma: no cover  check_member finds nobody in a group without members
-                self._refuse_join(request, E.UNKNOWN_MEMBER_ID, member_id)
+        self._take_over_settings(group, member, body)
+        group.park_join(member, request.id)
+        why = f"leader {member_id} joins again" if leads else f"member {member_id} changed its metadata"
+        self._rounds.go_on(group, answer.action, why)
 
     def _add_member(self, group: ClassicGroup, request: Request, body: JoinGroup, member_id: str) -> None:
         member = Member(
@@ -154,7 +153,8 @@ class ClassicRules:
             join_request=request.id,
             is_new=True,
         )
-        if group.state is S.PREPARING_REBALANCE and group.previous_state is S.EMPTY:
+        action = ANSWERS[Trigger.JOIN][group.state].action
+        if action is A.WAIT and group.previous_state is S.EMPTY:
             group.newcomer_during_wait = True
         group.add(member, body.protocol_type)
         self._turn.events.append(
@@ -163,14 +163,7 @@ class ClassicRules:
             )
         )
         self._rounds.extend_session(group, member, self._settings.new_member_join_timeout_ms)
-        self._rounds.rebalance_or_complete(group, f"new member {member_id}")
-
-    def _update_member(
-        self, group: ClassicGroup, member: Member, request: Request, body: JoinGroup, why: str
-    ) -> None:
-        self._take_over_settings(group, member, body)
-        group.park_join(member, request.id)
-        self._rounds.rebalance_or_complete(group, why)
+        self._rounds.go_on(group, action, f"new member {member_id}")
 
     def _take_over_settings(self, group: ClassicGroup, member: Member, body: JoinGroup) -> None:
         group.set_protocols(member, body.protocols)
@@ -198,7 +191,10 @@ class ClassicRules:
         member = group.rename_static(instance_id, old_id, new_id)
         self._rounds.extend_session(group, member, member.session_timeout_ms)
         self._take_over_settings(group, member, body)
-        if group.state is S.STABLE and group.choose_protocol() == group.protocol_name:
+        action = ANSWERS[Trigger.STATIC_RETURN][group.state].action
+        if action is A.TAKE_SEAT and group.choose_protocol() != group.protocol_name:
+            action = A.START_ROUND
+        if action is A.TAKE_SEAT:
             self._log(group.record({id_: each.assignment for id_, each in group.members.items()}))
             leads = group.leader_id == new_id
             if body.can_skip_assignment:
@@ -210,22 +206,17 @@ class ClassicRules:
             self._turn.reply(request.id, reply)
             return
         group.park_join(member, request.id)
-        if group.state is S.PREPARING_REBALANCE:
-            self._rounds.complete_if_ready(group)
-        else:
-            self._rounds.prepare_rebalance(group, f"static member {instance_id} came back changed")
+        self._rounds.go_on(group, action, f"static member {instance_id} came back changed")
 
     # ---- Heartbeat, LeaveGroup, sessions ------------------------------------------------------
 
     def heartbeat(self, group: ClassicGroup, request: Request, body: Heartbeat) -> None:
         """Keep the session, and say whether a round is on."""
-        error = check_member(group, body.member_id, body.group_instance_id)
-        if not error and body.generation_id != group.generation_id:
-            error = E.ILLEGAL_GENERATION
-        if not error:
+        answer = ANSWERS[Trigger.HEARTBEAT][group.state]
+        error = check_request(group, Trigger.HEARTBEAT, body)
+        if not error and answer.action is A.KEEP_SESSION:
             self.keep_alive(group, body.member_id)
-            if group.state is S.PREPARING_REBALANCE:
-                error = E.REBALANCE_IN_PROGRESS
+        error = error or answer.error
         self._turn.reply(request.id, _ALIVE if not error else HeartbeatResponse(error_code=error))
 
     def keep_alive(self, group: ClassicGroup, member_id: str) -> None:
@@ -233,8 +224,11 @@ class ClassicRules:
         member = group.members[member_id]
         self._rounds.extend_session(group, member, member.session_timeout_ms)
 
-    def leave(self, group: ClassicGroup, request: Request, body: LeaveGroup) -> None:
-        """Take the named members out; one that is unknown does not stop the others."""
+    def leave(self, group: ClassicGroup | None, request: Request, body: LeaveGroup) -> None:
+        """Take the named members out; one that is unknown does not stop the others.
+
+        Without a group nobody is known.
+        """
         results = [
             MemberResponse(
                 member_id=leaving.member_id,
@@ -248,20 +242,22 @@ class ClassicRules:
         else:
             response = LeaveGroupResponse(error_code=results[0].error_code)
         self._turn.reply(request.id, response)
-        if any(result.error_code == E.NONE for result in results):
-            self._rounds.after_removal(group, "members left")
+        if group is not None and any(result.error_code == E.NONE for result in results):
+            self._rounds.go_on(group, ANSWERS[Trigger.LEFT][group.state].action, "members left")
 
-    def _leave_one(self, group: ClassicGroup, leaving: LeavingMember) -> ErrorCode:
+    def _leave_one(self, group: ClassicGroup | None, leaving: LeavingMember) -> ErrorCode:
+        if group is None:
+            return ANSWERS[Trigger.LEAVE][S.DEAD].error
         member_id = leaving.member_id
+        if member_id in group.pending_joins:
+            self._rounds.drop(group, member_id, "left before it joined")
+            return ANSWERS[Trigger.LEAVE_PENDING][group.state].error
         if member_id == UNKNOWN_MEMBER_ID:
             if leaving.group_instance_id not in group.static_members:
                 return E.UNKNOWN_MEMBER_ID
             member_id = group.static_members[leaving.group_instance_id]
-        elif member_id in group.pending_joins:
-            self._rounds.drop(group, member_id, "left before it joined")
-            return E.NONE
         else:
-            error = check_member(group, member_id, leaving.group_instance_id)
+            error = check_request(group, Trigger.LEAVE, leaving) or ANSWERS[Trigger.LEAVE][group.state].error
             if error:
                 return error
         self._rounds.answer_join(
@@ -274,19 +270,15 @@ class ClassicRules:
         """No sign of life for a session: the member, or the id that nobody came back with, is out."""
         if member_id in group.pending_joins:
             self._rounds.drop(group, member_id, "did not come back with its member id")
-            if group.state is S.PREPARING_REBALANCE and group.everyone_joined:
-                self._rounds.complete_join(group)
+            self._rounds.go_on(group, ANSWERS[Trigger.PENDING_DEADLINE][group.state].action, "an id expired")
             return
         member = group.members.get(member_id)
         if member is None or member.keeps_session_by_waiting:
             return
         self._rounds.answer_join(group, member, JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
         self._rounds.drop(group, member_id, "session expired")
-        if group.state is S.PREPARING_REBALANCE:
-            if group.everyone_joined:
-                self._rounds.complete_join(group)
-        else:
-            self._rounds.after_removal(group, f"session of {member_id} expired")
+        action = ANSWERS[Trigger.SESSION_DEADLINE][group.state].action
+        self._rounds.go_on(group, action, f"session of {member_id} expired")
 
     def loaded(self, group: ClassicGroup) -> None:
         """The group came from the log: give every member a session, and shed members over the limit."""
@@ -307,3 +299,9 @@ class ClassicRules:
 
     def _refuse_join(self, request: Request, error: ErrorCode, member_id: str) -> None:
         self._turn.reply(request.id, JoinGroupResponse(error_code=error, member_id=member_id))
+
+
+def _rejoin(*, unchanged: bool, leads: bool) -> Trigger:
+    if not unchanged:
+        return Trigger.CHANGED_REJOIN
+    return Trigger.LEADER_REJOIN if leads else Trigger.REJOIN
