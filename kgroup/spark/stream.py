@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
+from kgroup.errors import InputError
 from kgroup.spark.jobs import merged_by_partition
 from kgroup.spark.reductions import Part, Reduction
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
     from kgroup.spark.live_source import OffsetsTopic
 
-_STATE: Final = "kgroup-state-3"
-"""In the checkpoint folder. Parts are pickles: another number when their classes change."""
+_STATES: Final = "kgroup-state-"
+_STATE: Final = f"{_STATES}3"
+"""In the checkpoint folder. Parts are pickles: another number when their classes or modules change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,8 @@ def run_stream(
 ) -> None:
     """Run until it is stopped, or all is read; `each` gets the micro-batch's number and all read so far.
 
-    `each` is called again with the same after a query died in it. Raises KgroupError, with the cause.
+    `each` is called again with the same after a query died in it. Raises InputError for a checkpoint of an
+    earlier version, else KgroupError with the cause.
     """
     from kgroup.spark.failure import raised_as_kgroup_error
 
@@ -65,6 +68,7 @@ def _start(
         **source_options(options.topic, options.reduction, options.offsets_max)
     )
     state = _State(options.checkpoint, options.reduction)
+    state.check_version(session)
 
     def micro_batch(parts: "DataFrame", number: int) -> None:
         each(number, state.advance(parts, number))
@@ -80,8 +84,22 @@ class _State:
     """States of micro-batches, as Parquet beside Spark's own checkpoint."""
 
     def __init__(self, checkpoint: str, reduction: Reduction[Any]) -> None:
+        self._checkpoint = checkpoint
         self._folder = f"{checkpoint.rstrip('/')}/{_STATE}"
         self._reduction = reduction
+
+    def check_version(self, session: "SparkSession") -> None:
+        """Raises InputError where the folder has states, and none that this version can read."""
+        files, folder = _hadoop(session, self._checkpoint)
+        names = (
+            [each.getPath().getName() for each in files.listStatus(folder)] if files.exists(folder) else []
+        )
+        states = [name for name in names if name.startswith(_STATES)]
+        if states and _STATE not in states:
+            raise InputError(
+                f"--checkpoint {self._checkpoint}: made by another version of kgroup, which this one cannot"
+                " go on from; give a new folder, and the log is read from its beginning"
+            )
 
     def advance(self, parts: "DataFrame", number: int) -> Any:
         """Make state `number`, and return what it comes to."""
@@ -102,6 +120,12 @@ class _State:
         """Remove a state that no restart needs, through Hadoop, as the folder may be anywhere."""
         if number < 0:
             return
-        jvm: Any = session._jvm
-        path = jvm.org.apache.hadoop.fs.Path(self._path(number))
-        path.getFileSystem(session._jsc.hadoopConfiguration()).delete(path, True)
+        files, path = _hadoop(session, self._path(number))
+        files.delete(path, True)
+
+
+def _hadoop(session: "SparkSession", path: str) -> tuple[Any, Any]:
+    """The file system of a path, which may be any of Hadoop's, and the path as it takes it."""
+    jvm: Any = session._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    return hadoop_path.getFileSystem(session._jsc.hadoopConfiguration()), hadoop_path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgroup.errors import KgroupError, SourceError
+from kgroup.errors import InputError, KgroupError, SourceError
 from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
 from kgroup.scan.reductions.scan import newest, split
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
@@ -97,3 +97,18 @@ def test_a_cluster_that_cannot_be_read_is_one_line(spark: "SparkSession", tmp_pa
     assert str(raised.value) == (
         "the streaming query failed: test:9092: there is no topic __consumer_offsets, or it may not be seen"
     )
+
+
+@pytest.mark.spark
+def test_a_checkpoint_of_another_version_is_refused_before_anything_is_read(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    (tmp_path / "kgroup-state-2" / "7").mkdir(parents=True)
+    topic = FilesTopic(str(FIXTURES / "1.1.1/lives"))
+
+    def each(number: int, state: Any) -> None:
+        raise AssertionError("nothing was to be read")
+
+    with pytest.raises(InputError, match=f"^--checkpoint {tmp_path}: made by another version of kgroup"):
+        run_stream(spark, stream_of(topic, tmp_path, WHOLE_FILES), each)
+    assert [path.name for path in tmp_path.iterdir()] == ["kgroup-state-2"]
