@@ -58,6 +58,11 @@ def rows_of(chunk: Columns, names: Iterable[str] | None = None) -> Iterator[Row]
         yield dict(zip(names, values, strict=True))
 
 
+def columns_of(rows: Sequence[Row]) -> Columns:
+    """A chunk of rows that all have the fields of the first; without rows it has no column."""
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+
+
 def selected(chunk: Columns, rows: Sequence[bool]) -> Columns:
     """The rows of a chunk that are True in `rows`."""
     return {
@@ -81,9 +86,8 @@ def column_batches(
 
     pending: list[list[object]] = [[] for _ in columns]
     for chunk in chunks:
-        for values, column, convert in zip(pending, columns, converters, strict=True):
-            known = _column_of(chunk, column.name)
-            values += _each(known, column.kind, convert)
+        for waiting, column, convert in zip(pending, columns, converters, strict=True):
+            waiting.extend(_each(_column_of(chunk, column.name), column.kind, convert))
         while len(pending[0]) >= rows_max:
             yield batch([values[:rows_max] for values in pending])
             pending = [values[rows_max:] for values in pending]
