@@ -118,14 +118,12 @@ class Present:
         wanted = matcher(self._request.options.topics)
         for (facts, verdicts), findings in report.groups():
             rows = [partition.row for partition in facts.partitions]
-            statuses = [None if verdict is None else verdict.status for verdict in verdicts]
-            of_topics = [wanted(row.topic) for row in rows]
             columns: Columns = {
                 "group": [row.group for row in rows],
                 "lag": [row.lag for row in rows],
-                "status": statuses,
+                "status": [None if verdict is None else verdict.status for verdict in verdicts],
             }
-            self._request.failing.note_rows(selected(columns, of_topics))
+            self._request.failing.note_rows(selected(columns, [wanted(row.topic) for row in rows]))
             self._request.failing.note_findings(findings)
             if self._page is not None:
                 self._page.note(rows)

@@ -12,7 +12,7 @@ from kgroup.report.emit_columns import Columns, columns_of, rows_of, selected
 from kgroup.report.lag.by import By
 from kgroup.report.lag.columns import report_columns
 from kgroup.report.lag.metrics import LookSummary, lag_metrics
-from kgroup.report.lag.sums import sum_columns, sum_rows
+from kgroup.report.lag.sums import SUMMED, sum_columns, sum_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,8 @@ class RowView:
 
 
 def _sums(chunks: Iterable[Columns], by: By) -> Iterator[Columns]:
-    yield columns_of(list(sum_rows(chain.from_iterable(map(rows_of, chunks)), by)))
+    rows = (rows_of(chunk, [name for name in chunk if name in SUMMED]) for chunk in chunks)
+    yield columns_of(list(sum_rows(chain.from_iterable(rows), by)))
 
 
 def metrics(
