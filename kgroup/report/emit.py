@@ -27,7 +27,7 @@ Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
 
 _TABLE_ROWS_AT_ONCE = 1024
-_PARQUET_ROWS_AT_ONCE = 65_536
+PARQUET_ROWS_AT_ONCE = 65_536
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,9 +101,32 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
         return
     with opened(output.path) as stream:
         if output.format is OutputFormat.CSV:
-            _write_csv(rows, columns, output, stream)
+            _write_csv((_csv_fields(row, columns) for row in rows), columns, output, stream)
             return
         _write_lines(_lines(rows, columns, output, stream), output, stream)
+
+
+def emit_table_cells(
+    cells: Iterable[Sequence[str]], columns: Sequence[Column], output: OutputOptions
+) -> None:
+    """Write a table of cells that are texts already, as `cell` makes them; a cell for each column."""
+    with opened(output.path) as stream:
+        lines = render_table(
+            table_columns(columns),
+            cells,
+            width_max=terminal_width(stream),
+            show_headings=output.headers,
+            rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
+        )
+        _write_lines(lines, output, stream)
+
+
+def emit_csv_fields(
+    fields: Iterable[Sequence[object]], columns: Sequence[Column], output: OutputOptions
+) -> None:
+    """Write CSV of fields as `csv_field` makes them; a field for each column."""
+    with opened(output.path) as stream:
+        _write_csv(fields, columns, output, stream)
 
 
 def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:
@@ -161,21 +184,26 @@ def table_lines(
 ) -> Iterator[str]:
     """The lines of a table, as `render_table` lays it out."""
     return render_table(
-        [
-            TableColumn(
-                heading=column.heading,
-                right=column.kind in _RIGHT_ALIGNED,
-                wraps=column.kind in (Kind.TEXT, Kind.NESTED),
-                narrow=column.narrow,
-                spare=column.spare,
-            )
-            for column in columns
-        ],
+        table_columns(columns),
         ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
         width_max=width_max,
         show_headings=show_headings,
         rows_at_once=rows_at_once,
     )
+
+
+def table_columns(columns: Sequence[Column]) -> list[TableColumn]:
+    """How a table lays these columns out."""
+    return [
+        TableColumn(
+            heading=column.heading,
+            right=column.kind in _RIGHT_ALIGNED,
+            wraps=column.kind in (Kind.TEXT, Kind.NESTED),
+            narrow=column.narrow,
+            spare=column.spare,
+        )
+        for column in columns
+    ]
 
 
 def _json_array_lines(rows: Iterable[object]) -> Iterator[str]:
@@ -283,20 +311,27 @@ _RIGHT_ALIGNED = {Kind.INTEGER, Kind.FLOAT, Kind.DURATION_MS}
 
 
 def _write_csv(
-    rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions, stream: IO[str]
+    rows: Iterable[Sequence[object]], columns: Sequence[Column], output: OutputOptions, stream: IO[str]
 ) -> None:
     import csv
 
     writer = csv.writer(stream, lineterminator="\n")
     if output.headers:
         writer.writerow([column.name for column in columns])
+    if not output.live:
+        writer.writerows(rows)
+        return
     for row in rows:
-        writer.writerow([_csv_field(row.get(column.name), column.kind) for column in columns])
-        if output.live:
-            stream.flush()
+        writer.writerow(row)
+        stream.flush()
 
 
-def _csv_field(value: object, kind: Kind) -> object:
+def _csv_fields(row: Row, columns: Sequence[Column]) -> list[object]:
+    return [csv_field(row.get(column.name), column.kind) for column in columns]
+
+
+def csv_field(value: object, kind: Kind) -> object:
+    """A value as CSV has it."""
     if value is None:
         return ""
     if kind is Kind.NESTED:
@@ -361,17 +396,19 @@ def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[p
     import pyarrow as pa
 
     schema = arrow_schema(columns)
-    converters = [(column.name, _parquet_converter(column.kind)) for column in columns]
+    converters = [(column.name, parquet_converter(column.kind)) for column in columns]
     pending: list[dict[str, object]] = []
     for row in rows:
         pending.append({name: convert(row.get(name)) for name, convert in converters})
-        if len(pending) == _PARQUET_ROWS_AT_ONCE:
+        if len(pending) == PARQUET_ROWS_AT_ONCE:
             yield pa.RecordBatch.from_pylist(pending, schema)
             pending.clear()
     yield pa.RecordBatch.from_pylist(pending, schema)
 
 
-def _parquet_converter(kind: Kind) -> Callable[[object], object]:
+def parquet_converter(kind: Kind) -> Callable[[object], object]:
+    """Makes of a value what a column of `arrow_schema` takes."""
+
     def text(value: object) -> object:
         if value is None:
             return None

@@ -12,12 +12,11 @@ from kgroup.report.emit import (
     Kind,
     OutputFormat,
     OutputOptions,
-    Row,
     arrow_schema,
-    emit,
     emit_json,
     emit_parquet,
 )
+from kgroup.report.emit_columns import Columns, emit_columns
 from kgroup.report.json_columns import ArrowColumn, json_objects, json_values
 
 
@@ -33,9 +32,9 @@ def emit_batches(batches: Iterable[pa.RecordBatch], columns: Sequence[Column], o
         case OutputFormat.JSON | OutputFormat.JSONL:
             emit_json((text for batch in batches for text in _json_rows(batch, columns)), output)
         case OutputFormat.CSV:
-            emit(_rows(batches, columns, JsonText), columns, output)
+            emit_columns((_columns(batch, columns, JsonText) for batch in batches), columns, output)
         case OutputFormat.TABLE:
-            emit(_rows(batches, columns, json.loads), columns, output)
+            emit_columns((_columns(batch, columns, json.loads) for batch in batches), columns, output)
 
 
 def transit_schema(columns: Sequence[Column]) -> pa.Schema:
@@ -55,16 +54,12 @@ def _json_field(batch: pa.RecordBatch, column: Column) -> ArrowColumn:
     return values.fill_null("null") if column.kind is Kind.NESTED else json_values(values)
 
 
-def _rows(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[Column], nested: Callable[[str], object]
-) -> Iterator[Row]:
-    """The batches' rows; what is JSON in them becomes what `nested` makes of it."""
-    for batch in batches:
-        fields: list[list[object]] = []
-        for column in columns:
-            values = batch[column.name].to_pylist()
-            if column.kind is Kind.NESTED:
-                values = [None if value is None else nested(value) for value in values]
-            fields.append(values)
-        for row in zip(*fields, strict=True):
-            yield {column.name: value for column, value in zip(columns, row, strict=True)}
+def _columns(batch: pa.RecordBatch, columns: Sequence[Column], nested: Callable[[str], object]) -> Columns:
+    """A batch's columns; what is JSON in them becomes what `nested` makes of it."""
+    return {
+        column.name: [
+            value if value is None or column.kind is not Kind.NESTED else nested(value)
+            for value in batch[column.name].to_pylist()
+        ]
+        for column in columns
+    }

@@ -1,21 +1,82 @@
-"""A progress bar on standard error, for work of more than a second that somebody watches on a terminal."""
+"""How far long work is: a progress bar on standard error for whoever watches a terminal, or nothing."""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as RichProgress
 
 _PATIENCE_S = 1.0
 _POLL_S = 0.5
 
+Advance = Callable[[int], None]
+"""Is called with how much was done since the last call."""
+Poll = Callable[[], tuple[int, int]]
+"""Says how many steps are done, of how many."""
+
+
+class Progress(Protocol):
+    """Is told how far work is; `what` names the work."""
+
+    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """Of work that is measured in bytes."""
+
+    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """Of work that is counted."""
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        """Of work that cannot say how far it is."""
+
+    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
+        """Of work that is done elsewhere and has to be asked."""
+
+
+class _NoProgress:
+    """Nobody watches."""
+
+    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_ignore)
+
+    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_ignore)
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class _TerminalProgress:
+    """Bars on standard error, if that is a terminal; each goes when its work is done."""
+
+    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return byte_progress(what, total, quiet=False)
+
+    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return count_progress(what, total, quiet=False)
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        return activity(what, quiet=False)
+
+    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
+        return polled_progress(what, poll, quiet=False)
+
+
+NO_PROGRESS: Final[Progress] = _NoProgress()
+TERMINAL_PROGRESS: Final[Progress] = _TerminalProgress()
+
+
+def _ignore(done: int) -> None:
+    pass
+
 
 @contextmanager
-def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Advance]:
     """Yield a function to call with the number of bytes done since the last call.
 
     Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
@@ -25,14 +86,14 @@ def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Calla
 
 
 @contextmanager
-def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Advance]:
     """The same for things that are counted."""
     with _progress(what, total, in_bytes=False, quiet=quiet) as advance:
         yield advance
 
 
 @contextmanager
-def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
+def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Advance]:
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -56,7 +117,7 @@ def activity(what: str, *, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
+def polled_progress(what: str, poll: Poll, *, quiet: bool) -> Iterator[None]:
     """Show how far `what` is while something else does it: `poll` says how many steps are done, of how many.
 
     It is asked twice a second, from another thread, and only where somebody watches.
@@ -95,7 +156,7 @@ class _Bar:
         self._in_bytes = in_bytes
         self._done = 0
         self._began = time.monotonic()
-        self._shown: Progress | None = None
+        self._shown: RichProgress | None = None
 
     def advance(self, done: int) -> None:
         self._done += done
@@ -108,7 +169,7 @@ class _Bar:
         if self._shown is not None:
             self._shown.stop()
 
-    def _start(self) -> "Progress":
+    def _start(self) -> "RichProgress":
         from rich.console import Console
         from rich.progress import (
             BarColumn,

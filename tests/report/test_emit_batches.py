@@ -48,11 +48,11 @@ def batches_of(rows):
         yield batch.set_column(place, "group", batch["group"].dictionary_encode())
 
 
-def written(write, output_format):
+def written(write, output_format, columns=COLUMNS):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
-        write(COLUMNS, OutputOptions(format=output_format))
+        write(columns, OutputOptions(format=output_format))
         out.flush()
     return out.buffer.getvalue()
 

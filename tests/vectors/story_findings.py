@@ -10,24 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgroup.api.lag.facts import FactReader
-from kgroup.api.lag.inputs import gather
-from kgroup.api.lag.windows import Windows
+from kgroup.api.lag.options import LagOptions
+from kgroup.api.lag.reading import AsOf, read_log
+from kgroup.api.lag.report import report_of
+from kgroup.api.opened import OpenedLogs
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Place
 from kgroup.lag.status.model import Judged
-from kgroup.lag.status.rule_sets import KgroupRules
+from kgroup.lag.status.rule_sets import RuleSet
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.log.files.sources import one_replica_each, open_sources
-from kgroup.log.topics.topic_logs import DataLogs
-from kgroup.scan.reductions.history import read_history
-from kgroup.scan.reductions.last_commits import last_commits
-from kgroup.scan.reductions.scan import newest, split
+from kgroup.report.progress import NO_PROGRESS
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
 K = FindingKind
-_SLOTS = 10
 _STANDING = (K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION)
 
 
@@ -50,21 +46,19 @@ def find_in(folder: Path, now_ms: int) -> Found:
 
 def finder(folder: Path) -> Callable[[int], Found]:
     """Read a capture once, to be asked as of several times (epoch ms)."""
-    sources = one_replica_each(open_sources([folder]))
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 26)]
-    records = newest(parts)
-    inputs = gather(records, sources, None, lambda group: True)
-    windows = Windows(last_commits(parts, _SLOTS), _SLOTS)
-    history, data_logs = read_history(parts), DataLogs(sources.log_dirs)
+    logs = OpenedLogs(sources=one_replica_each(open_sources([folder])))
+    options = LagOptions(findings=True, rules=RuleSet.KGROUP)
+    scanned = read_log(logs, options.plan, NO_PROGRESS, None)
 
     def found_at(now_ms: int) -> Found:
-        reader = FactReader(records, windows, history, data_logs, now_ms)
-        facts, judged = {}, {}
-        for one, of_partitions in reader.judged(inputs, KgroupRules()):
-            facts[one.group.group_id] = one
+        report = report_of(logs, options, scanned, AsOf(now_ms=now_ms, log_ms=now_ms))
+        facts, judged, findings = {}, {}, {}
+        for (one, of_partitions), of_group in report.groups():
+            group = one.group.group_id
+            facts[group], findings[group] = one, tuple(of_group)
             said = zip(one.partitions, of_partitions, strict=True)
-            judged[one.group.group_id] = {facts.place: status for facts, status in said if status is not None}
-        return Found(facts, judged, {group: find(one) for group, one in facts.items()})
+            judged[group] = {known.place: status for known, status in said if status is not None}
+        return Found(facts, judged, findings)
 
     return found_at
 

@@ -1,8 +1,8 @@
-"""`lag-report --breakdown`: what the lag of a row is made of, and when its offset expires."""
+"""The columns of what a row's lag is made of, and of when its offset expires."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from kgroup.api.lag.inputs import LagInputs
 from kgroup.errors import SourceError
@@ -12,71 +12,111 @@ from kgroup.lag.measures.offset_expiry import expiry
 from kgroup.lag.measures.rows import LagRow
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.log.topics.unread_parts import UnreadParts
+from kgroup.report.emit_columns import Columns
+from kgroup.report.lag.parts import BREAKDOWN_COLUMNS
 
-_UNKNOWN: Final = (
-    "unread_records",
-    "aborted_records",
-    "undecided_records",
-    "transaction_markers",
-    "missing_offsets",
-    "beyond_last_stable",
-)
+_NAMES: Final = tuple(column.name for column in BREAKDOWN_COLUMNS)
+
+
+class PartsSource(Protocol):
+    """Knows what is unread of rows that have a committed offset, of a topic that is still there."""
+
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Find out at once what will be asked of these rows. Raises SourceError if nobody answers."""
+
+    def parts(self, row: LagRow) -> UnreadParts | None:
+        """What is unread, None if that is unknown. Raises SourceError if it cannot be read."""
+
+    def last_stable_offset(self, row: LagRow) -> int | None:
+        """Up to where readers of committed data get, for rows of which nothing else is known."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be read, besides what `parts` raises."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What else there is to say, when all rows were asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breakdown:
-    """Fills the columns of `lag_parts.BREAKDOWN_COLUMNS`.
-
-    `find` says what is unread of a row, None if that is unknown, and raises SourceError if it cannot be read;
-    `last_stable` has last stable offsets by topic and partition, for rows of which nothing else is known.
-    `problems` are what could not be read, `remarks` what else there is to say.
-    """
+class BreakdownColumns:
+    """Fills the columns of `report.lag.parts.BREAKDOWN_COLUMNS`; None for what is unknown."""
 
     inputs: LagInputs
     retention_ms: int
-    find: Callable[[LagRow], UnreadParts | None]
-    last_stable: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    remarks: tuple[str, ...] = ()
+    source: PartsSource
+    unreadable: list[str] = field(default_factory=list)
 
-    def fields(self, row: LagRow) -> dict[str, object]:
-        """By name; None for what is unknown."""
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be read, once it has been met."""
+        return (*self.source.problems, *self.unreadable)
+
+    def fill(self, rows: Sequence[LagRow]) -> Columns:
+        """The columns of some rows."""
+        self.source.ask([row for row in rows if can_be_told(row)])
+        columns: list[Sequence[object]] = list(zip(*map(self._fields, rows), strict=True))
+        return dict(zip(_NAMES, columns or [()] * len(_NAMES), strict=True))
+
+    def _fields(self, row: LagRow) -> tuple[int | None, ...]:
         group = self.inputs.groups.get(row.group) or simple_group(row.group)
         expires = expiry(group, row, self.retention_ms)
         parts = self._parts(row)
-        told: dict[str, object] = dict.fromkeys(_UNKNOWN)
+        beyond = None
         if parts is not None:
-            told = {
-                "unread_records": parts.records,
-                "aborted_records": parts.aborted,
-                "undecided_records": parts.undecided,
-                "transaction_markers": parts.markers,
-                "missing_offsets": parts.gaps,
-                "beyond_last_stable": max((row.log_end_offset or 0) - parts.last_stable_offset, 0),
-            }
+            beyond = max((row.log_end_offset or 0) - parts.last_stable_offset, 0)
         elif can_be_told(row):
-            told["beyond_last_stable"] = _beyond(row, self.last_stable.get((row.topic, row.partition)))
-        return {
-            **told,
-            "lost_offsets": _lost(row),
-            "expires": expires.at_ms if expires else None,
-        }
+            beyond = _beyond(row, self.source.last_stable_offset(row))
+        return (
+            *((None,) * 5 if parts is None else _counts(parts)),
+            beyond,
+            _lost(row),
+            expires.at_ms if expires else None,
+        )
 
     def _parts(self, row: LagRow) -> UnreadParts | None:
         if not can_be_told(row):
             return None
         try:
-            return self.find(row)
+            return self.source.parts(row)
         except SourceError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
+            if str(error) not in self.unreadable:
+                self.unreadable.append(str(error))
             return None
 
 
-def parts_in_logs(logs: DataLogs, row: LagRow) -> UnreadParts | None:
-    """What is unread by the partition's own log, None if that is not here."""
-    assert row.current_offset is not None, "can_be_told is asked first"
-    return logs.parts(row.topic, row.partition, row.current_offset)
+@dataclass(frozen=True, slots=True)
+class PartsInLogs:
+    """By the partition's own log, if that is here."""
+
+    logs: DataLogs
+
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Files are asked when they are needed."""
+
+    def parts(self, row: LagRow) -> UnreadParts | None:
+        """None if the log is not here."""
+        assert row.current_offset is not None, "can_be_told is asked first"
+        return self.logs.parts(row.topic, row.partition, row.current_offset)
+
+    def last_stable_offset(self, row: LagRow) -> int | None:
+        """Without the log nobody knows."""
+        return None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What cannot be read is raised."""
+        return ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+
+def _counts(parts: UnreadParts) -> tuple[int, ...]:
+    return parts.records, parts.aborted, parts.undecided, parts.markers, parts.gaps
 
 
 def can_be_told(row: LagRow) -> bool:

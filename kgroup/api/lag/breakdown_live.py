@@ -1,51 +1,75 @@
-"""`lag-report --breakdown` of a live cluster: what it answers, and what a look at unread batches adds."""
+"""What is unread of a live cluster's partitions: what it answers, and what a look at the batches adds."""
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.api.lag.breakdown import Breakdown, can_be_told
-from kgroup.api.lag.inputs import LagInputs
 from kgroup.lag.measures.rows import LagRow
 from kgroup.log.topics.unread_parts import UnreadParts
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.unread import UnreadPlace
-from kgroup.net.admin.unread_parts import BYTES_MAX, PartsAnswers, fetch_unread_parts
-from kgroup.report.progress import count_progress
+from kgroup.net.admin.unread_parts import BYTES_MAX, fetch_unread_parts
+from kgroup.report.progress import Progress
 
 _MEGABYTE: Final = 1024 * 1024
 
 
-def live_breakdown(
-    cluster: Cluster, rows: Iterable[LagRow], inputs: LagInputs, retention_ms: int, *, quiet: bool
-) -> Breakdown:
-    """Fetch what is unread in these rows. Raises SourceError if the cluster does not answer."""
-    ends = {
-        _place(row): row.log_end_offset for row in rows if can_be_told(row) and row.log_end_offset is not None
-    }
-    with count_progress("reading what is unread", len(ends), quiet=quiet) as advance:
-        answers = fetch_unread_parts(cluster, ends, advance)
-    partitions = {(place.topic, place.partition) for place in answers.too_long}
-    last_stable = cluster.last_stable_offsets({topic for topic, _ in partitions}) if partitions else {}
-    remark = (
-        f"{len(partitions)} partition{'' if len(partitions) == 1 else 's'} with more than"
-        f" {BYTES_MAX // _MEGABYTE} MB unread: what these are made of is not fetched"
-    )
-    return Breakdown(
-        inputs=inputs,
-        retention_ms=retention_ms,
-        find=partial(_found, answers),
-        last_stable={place: last_stable[place] for place in partitions if place in last_stable},
-        problems=answers.problems,
-        remarks=(remark,) if partitions else (),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsInCluster:
+    """Fetches what is unread, up to a bound; answers are kept, as other groups ask about the same places."""
+
+    cluster: Cluster
+    progress: Progress
+    problems: list[str] = field(default_factory=list)
+    _answers: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
+    _too_long: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Of each partition the last offset that more than the bound follows."""
+    _last_stable: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Fetch. Raises SourceError if the cluster does not answer."""
+        ends = {
+            place: row.log_end_offset
+            for row in rows
+            if row.log_end_offset is not None and not self._is_known(place := _place(row))
+        }
+        with self.progress.steps("reading what is unread", len(ends)) as advance:
+            answers = fetch_unread_parts(self.cluster, ends, advance)
+        self._answers.update(answers.found)
+        self.problems.extend(line for line in answers.problems if line not in self.problems)
+        for topic, partition, offset in answers.too_long:
+            known = self._too_long.get((topic, partition), offset)
+            self._too_long[topic, partition] = max(known, offset)
+        unknown = {topic for topic, partition, _ in answers.too_long}
+        if unknown:
+            self._last_stable.update(self.cluster.last_stable_offsets(unknown))
+
+    def parts(self, row: LagRow) -> UnreadParts | None:
+        """What was fetched."""
+        return self._answers.get(_place(row))
+
+    def last_stable_offset(self, row: LagRow) -> int | None:
+        """The cluster's answer about partitions of which too much is unread."""
+        place = row.topic, row.partition
+        return self._last_stable.get(place) if place in self._too_long else None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Of how many partitions too much is unread."""
+        if not self._too_long:
+            return ()
+        number = len(self._too_long)
+        return (
+            f"{number} partition{'' if number == 1 else 's'} with more than"
+            f" {BYTES_MAX // _MEGABYTE} MB unread: what these are made of is not fetched",
+        )
+
+    def _is_known(self, place: UnreadPlace) -> bool:
+        too_long = self._too_long.get((place.topic, place.partition))
+        return place in self._answers or (too_long is not None and place.offset <= too_long)
 
 
 def _place(row: LagRow) -> UnreadPlace:
     """Where what is unread begins: records before the log's start are gone."""
     assert row.current_offset is not None, "can_be_told is asked first"
     return UnreadPlace(row.topic, row.partition, max(row.current_offset, row.log_start_offset or 0))
-
-
-def _found(answers: PartsAnswers, row: LagRow) -> UnreadParts | None:
-    return answers.found.get(_place(row))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
 from kgroup.lag.measures.log_ends import LogEnds
-from kgroup.lag.measures.rows import Commit, LagRow, lag_rows
+from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
 from kgroup.log.files.damage_text import damage_text
 from kgroup.log.files.sources import Sources
 from kgroup.log.topics.log_ends import LogDirEndsReader
@@ -54,6 +54,15 @@ class LagInputs:
         """The rows of all groups, sorted by group, topic, partition, made as they are asked for."""
         return lag_rows(self.groups, iterate_commits(self.commits), self.ends, self.pending)
 
+    def topics(self) -> set[str]:
+        """The topics that rows are of."""
+        owned = {topic for group in self.groups.values() for topic, _ in owners_of(group, self.ends)}
+        return owned | set(names_in(self.commits, "topic"))
+
+    def group_ids(self) -> set[str]:
+        """The groups that the log knows, by records of their own or by commits."""
+        return {*self.groups, *names_in(self.commits, "group")}
+
     def groups_without_rows(self) -> list[Group]:
         """Groups of the log that have neither commits nor owned partitions here."""
         committed = set(names_in(self.commits, "group"))
@@ -63,6 +72,22 @@ class LagInputs:
             if group_id not in committed
             and (group.kind is GroupKind.SHARE or not any(member.owned for member in group.members))
         ]
+
+    def remarks(self) -> Iterator[str]:
+        """What rows do not show and somebody may miss."""
+        without_rows = {group.group_id for group in self.groups_without_rows()}
+        for group_id, group in sorted(self.groups.items()):
+            notes = [*group.notes, *(note for member in group.members for note in member.notes)]
+            if group_id in without_rows:
+                share = group.kind is GroupKind.SHARE
+                notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
+            if notes:
+                members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
+                yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
+        if self.pending:
+            yield f"{len(self.pending)} newer commits stand in transactions that are still open"
+        if not self.ends.sources() and self.commits.num_rows:
+            yield "no log ends found: give a broker's log directory, or --log-ends FILE"
 
 
 def gather(

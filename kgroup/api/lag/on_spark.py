@@ -2,46 +2,55 @@
 
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kgroup.report.progress import activity, polled_progress
+from kgroup.report.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kgroup.api.lag.report import LagQuestion
     from kgroup.api.opened import OpenedLogs
     from kgroup.log.files.log_dir import SegmentFile
-    from kgroup.scan.reductions.scanned import Scanned
+    from kgroup.scan.reductions.scanned import Scanned, ScanPlan
     from kgroup.spark.reductions import Part, Reduction
 
 
-def read_on_spark(session: "SparkSession", logs: "OpenedLogs", question: "LagQuestion") -> "Scanned":
+def read_on_spark(
+    session: "SparkSession", logs: "OpenedLogs", plan: "ScanPlan", progress: Progress
+) -> "Scanned":
     """What reading the logs here says, all in one job."""
-    from kgroup.scan.reductions.last_commits import Keep, counting
-    from kgroup.scan.reductions.scanned import Scanned
+    from kgroup.spark import jobs
+
+    with job_progress(session, "Spark is reading", progress):
+        return scanned_of(plan, jobs.reduced(session, *job_of(logs, reduction_of(plan))))
+
+
+def reduction_of(plan: "ScanPlan") -> "Reduction[Any]":
+    """To what executors reduce the log; `scanned_of` takes what is left."""
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
-    with job_progress(session, "Spark is reading", quiet=question.quiet):
-        if question.window_commits is None:
-            return Scanned(_reduced(session, logs, NewestRecords()))
-        keep = Keep(slots=question.window_commits)
-        for_look = Both(NewestRecords(), LastCommitsOfEach(keep))
-        if not question.needs_history:
-            newest, last = _reduced(session, logs, for_look)
-            return Scanned(newest, counting(last, keep))
-        (newest, last), history = _reduced(session, logs, Both(for_look, ReachAndRounds()))
-        return Scanned(newest, counting(last, keep), history)
+    if plan.keep is None:
+        return NewestRecords()
+    with_last = Both(NewestRecords(), LastCommitsOfEach(plan.keep))
+    return Both(with_last, ReachAndRounds()) if plan.history else with_last
 
 
-def job_progress(session: "SparkSession", what: str, *, quiet: bool) -> AbstractContextManager[None]:
-    """A bar of the tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
+def scanned_of(plan: "ScanPlan", part: Any) -> "Scanned":
+    """What counts of the part that the plan's reduction left."""
+    if plan.keep is None:
+        return plan.scanned(part, None, None)
+    (newest, last), history = part if plan.history else (part, None)
+    return plan.scanned(newest, last, history)
+
+
+def job_progress(session: "SparkSession", what: str, progress: Progress) -> AbstractContextManager[None]:
+    """The tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
     from kgroup.spark.jobs import tasks_done
     from kgroup.spark.shipping import is_connected
 
     if is_connected(session):
-        return activity(what, quiet=quiet)
-    return polled_progress(what, partial(tasks_done, session), quiet=quiet)
+        return progress.activity(what)
+    return progress.polled(what, partial(tasks_done, session))
 
 
 def job_of(
@@ -51,9 +60,3 @@ def job_of(
     if logs.remote is None:
         return logs.sources.segments, reduction
     return logs.remote.sources.segments, logs.remote.fetching(reduction)
-
-
-def _reduced(session: "SparkSession", logs: "OpenedLogs", reduction: "Reduction[Part]") -> "Part":
-    from kgroup.spark import jobs
-
-    return jobs.reduced(session, *job_of(logs, reduction))

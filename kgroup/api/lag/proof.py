@@ -28,12 +28,13 @@ from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reductions.history import History
 
 _POINTS: Final = 60  # log ends of the past, evenly over a partition's log
-_ROWS_AT_ONCE: Final = 4096
+ROWS_AT_ONCE: Final = 4096
 _NOWHERE: Final = (0, 0)
 
 JudgedGroup = tuple[GroupFacts, Sequence[Judged | None]]
 """A group, and the status of each of its partitions; None where there is no log end to judge by."""
-_GroupRows = tuple[Group, Sequence[LagRow]]
+GroupRows = tuple[Group, Sequence[LagRow]]
+"""A group with all of its rows, of which there may be none."""
 
 
 class Reaches:
@@ -87,29 +88,25 @@ class ProofReader:
         self.problems: list[str] = []
         """What of the data topics' logs could not be read, once it has been met."""
 
-    def facts(self, inputs: LagInputs) -> Iterator[GroupFacts]:
-        """All groups that have rows or records of their own, by group id, with their partitions."""
-        for groups in _some_groups(inputs):
-            columns = self._columns(groups)
-            if columns.is_strange():
-                yield from map(self._one_by_one, groups)
-            else:
-                yield from self._facts(groups, columns, self._seen(columns))
+    def facts(self, groups: Sequence[GroupRows]) -> list[GroupFacts]:
+        """Some thousand rows' groups at once, with what is known of their partitions."""
+        columns = self._columns(groups)
+        if columns.is_strange():
+            return list(map(self._one_by_one, groups))
+        return self._facts(groups, columns, self._seen(columns))
 
-    def judged(self, inputs: LagInputs, rules: LagRules) -> Iterator[JudgedGroup]:
+    def judged(self, groups: Sequence[GroupRows], rules: LagRules) -> list[JudgedGroup]:
         """The same groups with the status of each partition."""
-        for groups in _some_groups(inputs):
-            columns = self._columns(groups)
-            if columns.is_strange():
-                plain = map(self._one_by_one, groups)
-                yield from ((facts, judged_one_by_one(facts, rules)) for facts in plain)
-                continue
-            seen = self._seen(columns)
-            found = self._facts(groups, columns, seen)
-            judged = iter(columns.judged(found, seen, rules))
-            yield from ((facts, list(islice(judged, len(facts.partitions)))) for facts in found)
+        columns = self._columns(groups)
+        if columns.is_strange():
+            plain = map(self._one_by_one, groups)
+            return [(facts, judged_one_by_one(facts, rules)) for facts in plain]
+        seen = self._seen(columns)
+        of_groups = self._facts(groups, columns, seen)
+        judged = iter(columns.judged(of_groups, seen, rules))
+        return [(facts, list(islice(judged, len(facts.partitions)))) for facts in of_groups]
 
-    def _columns(self, groups: Sequence[_GroupRows]) -> PartitionColumns:
+    def _columns(self, groups: Sequence[GroupRows]) -> PartitionColumns:
         rows = [row for _, of_group in groups for row in of_group]
         return PartitionColumns.of(
             rows,
@@ -121,7 +118,7 @@ class ProofReader:
         )
 
     def _facts(
-        self, groups: Sequence[_GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
+        self, groups: Sequence[GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
     ) -> list[GroupFacts]:
         partitions, steps = iter(columns.facts(seen)), columns.usual_steps(len(groups))
         return [
@@ -159,7 +156,7 @@ class ProofReader:
         past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
         return seen_ends(past, row.log_end_offset)
 
-    def _one_by_one(self, of_group: _GroupRows) -> GroupFacts:
+    def _one_by_one(self, of_group: GroupRows) -> GroupFacts:
         """The same of a group with numbers that columns have no room to reckon with."""
         group, rows = of_group
         windows = [self._windows.of_row(row) for row in rows]
@@ -179,15 +176,15 @@ class ProofReader:
         return partition_facts(row, window, seen, self._now_ms)
 
 
-def _some_groups(inputs: LagInputs) -> Iterator[list[_GroupRows]]:
+def some_groups(inputs: LagInputs) -> Iterator[list[GroupRows]]:
     """Every group with its rows, which some do not have, by group id; no more at once than is worth it."""
-    some: list[_GroupRows] = []
+    some: list[GroupRows] = []
     size = 0
     for group_id, of_group in _by_group(inputs):
         rows = tuple(of_group)
         some.append((inputs.groups.get(group_id) or simple_group(group_id), rows))
         size += 1 + len(rows)
-        if size >= _ROWS_AT_ONCE:
+        if size >= ROWS_AT_ONCE:
             yield some
             some, size = [], 0
     if some:

@@ -1,23 +1,26 @@
-"""One look at all groups: what `lag-report` asks of logs or a cluster, once or again and again."""
+"""The lag report: how far groups are behind, what their statuses are, and what is wrong with them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from kgroup.api.lag.breakdown import Breakdown, parts_in_logs
+from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
+from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
+from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
-from kgroup.api.lag.proof import ProofReader
-from kgroup.api.lag.status import StatusJudge
-from kgroup.api.lag.time import time_columns
-from kgroup.api.lag.time_columns import TimeColumns
+from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
+from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_groups
+from kgroup.api.lag.reading import AsOf, read_log
+from kgroup.api.lag.time import TimesInLogs
+from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, TimeSource
 from kgroup.api.lag.windows import Windows
-from kgroup.api.names import matches_any, nothing_matches
+from kgroup.api.names import nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
-from kgroup.errors import SourceError
-from kgroup.history.groups.model import GroupKind
+from kgroup.errors import InputError, SourceError
+from kgroup.lag.findings.find import find
+from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.successive import LagLooks
@@ -25,219 +28,335 @@ from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.files.sources import Sources
 from kgroup.log.topics.topic_logs import DataLogs
-from kgroup.protocol.topic_id import topic_id_text
-from kgroup.report.emit import Column, Row
-from kgroup.report.progress import byte_progress
-from kgroup.scan.reductions.scan import Newest, Slice, merge, newest, split
-from kgroup.scan.reductions.scanned import Scanned, read_all
+from kgroup.report.emit import Column, arrow_schema, iso_time
+from kgroup.report.emit_columns import column_batches
+from kgroup.report.html_table import html_table
+from kgroup.report.lag.columns import report_columns
+from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.scan.reductions.scan import newest_time
+from kgroup.scan.reductions.scanned import Scanned
 
-WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
-_SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_ROWS_AT_ONCE: Final = 4096
+_ROWS_SHOWN: Final = 20  # in a notebook
+
+
+def lag_report(
+    logs: OpenedLogs,
+    *,
+    groups: Sequence[str] | None = None,
+    topics: Sequence[str] | None = None,
+    log_ends: Path | None = None,
+    status: bool | RuleSet = False,
+    time_lag: TimeLagMethod | None = None,
+    breakdown: bool = False,
+    findings: bool = False,
+    retention_ms: int = RETENTION_MS,
+    now_ms: int | None = None,
+    progress: Progress = NO_PROGRESS,
+    spark: "SparkSession | None" = None,
+) -> "LagReport":
+    """Say how far every group is behind.
+
+    `groups` and `topics` are names or a shell's patterns. `log_ends` is a file whose log ends win over those
+    found beside the logs. `status` judges each partition by kgroup's rules, or by those given; `findings`
+    says what is wrong with groups. `retention_ms` is the broker's offsets.retention.minutes. All is as of
+    `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
+
+    Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
+    InputError for a time lag that cannot be found there.
+    """
+    options = LagOptions(
+        groups=groups,
+        topics=topics,
+        log_ends=log_ends,
+        rules=(RuleSet.KGROUP if status else None) if isinstance(status, bool) else status,
+        time_lag=time_lag,
+        findings=findings,
+        breakdown=breakdown,
+        retention_ms=retention_ms,
+    )
+    options.check(live=logs.cluster is not None, repeated=False)
+    return report_on(logs, options, now_ms=now_ms, progress=progress, spark=spark)
+
+
+def report_on(
+    logs: OpenedLogs,
+    options: LagOptions,
+    *,
+    now_ms: int | None = None,
+    clock_ms: int | None = None,
+    progress: Progress = NO_PROGRESS,
+    spark: "SparkSession | None" = None,
+) -> "LagReport":
+    """The same by options. Without `now_ms` the clock counts, if `clock_ms` is given, as `AsOf` has it."""
+    scanned = read_log(logs, options.plan, progress, spark)
+    newest_ms, live = newest_time(scanned.newest), logs.cluster is not None
+    as_of = AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
+    return report_of(logs, options, scanned, as_of, progress=progress)
+
+
+def report_of(
+    logs: OpenedLogs,
+    options: LagOptions,
+    scanned: Scanned,
+    as_of: AsOf,
+    *,
+    looks: LagLooks | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> "LagReport":
+    """Put together what a scan of the logs found. The report takes its rows to `looks`, and rates from them.
+
+    Raises SourceError if no group or topic is or matches what was asked for.
+    """
+    inputs = _inputs(logs, options, scanned)
+    windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
+    data_logs = DataLogs(logs.sources.log_dirs)
+    proofs = facts = None
+    if options.judges and windows is not None:
+        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms)
+    if options.findings and scanned.history is not None:
+        facts = GroupFactReader(scanned.newest, scanned.history, inputs.groups, options.retention_ms)
+    if looks is not None:
+        looks.begin(as_of.now_ms)
+    breakdown = None
+    if options.breakdown:
+        parts = _parts(logs, data_logs, progress)
+        breakdown = BreakdownColumns(inputs=inputs, retention_ms=options.retention_ms, source=parts)
+    times = None
+    if options.time_lag is not None and windows is not None:
+        source = _times(logs, options.time_lag, data_logs, windows, as_of.now_ms, looks)
+        times = TimeLagColumns(method=options.time_lag, source=source)
+    return LagReport(
+        options=options,
+        as_of=as_of,
+        inputs=inputs,
+        sources=logs.sources,
+        looks=looks,
+        _proofs=proofs,
+        _facts=facts,
+        _times=times,
+        _breakdown=breakdown,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagQuestion:
-    """What is asked at each look. `groups` and `topics` are names or a shell's patterns; None is all.
+class LagReport:
+    """How far groups were behind at `as_of.now_ms`.
 
-    `rules` and `time_lag` are None where no status and no time lag is wanted. `only_lagging` is for whoever
-    shows rows: findings and sums look at all of them.
+    Rows, chunks and findings are made anew at each call, some thousand rows at a time, and a live cluster is
+    asked anew where they need it.
     """
 
-    groups: Sequence[str] | None = None
-    topics: Sequence[str] | None = None
-    log_ends: Path | None = None
-    only_lagging: bool = False
-    rules: RuleSet | None = None
-    time_lag: TimeLagMethod | None = None
-    findings: bool = False
-    breakdown: bool = False
-    retention_ms: int = RETENTION_MS
-    quiet: bool = False
-
-    @property
-    def window_commits(self) -> int | None:
-        """How many commits of each key the answer needs, None if only the newest."""
-        needed = self.findings or self.rules is not None or self.time_lag is not None
-        return WINDOW_COMMITS if needed else None
-
-    @property
-    def needs_history(self) -> bool:
-        """Whether the answer asks what was before: findings do, and kgroup's own rules."""
-        return self.findings or self.rules is RuleSet.KGROUP
-
-
-class _Filler(Protocol):
-    """Fills columns that are not in a row itself."""
-
-    def fields(self, row: LagRow) -> Mapping[str, object]:
-        """The fields by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What one look found, at `now_ms` (epoch ms)."""
-
-    question: LagQuestion
-    now_ms: int
-    sources: Sources
+    options: LagOptions
+    as_of: AsOf
     inputs: LagInputs
-    windows: Windows | None
-    proofs: ProofReader | None
-    status: StatusJudge | None
-    times: TimeColumns | None
+    sources: Sources
     looks: LagLooks | None
-    breakdown: Breakdown | None = None
+    _proofs: ProofReader | None
+    _facts: GroupFactReader | None
+    _times: TimeLagColumns | None
+    _breakdown: BreakdownColumns | None
+    _held: tuple[LagChunk, ...] | None = field(default=None)
 
-    def lag_rows(self) -> Iterator[LagRow]:
-        """The partitions that were asked for, by group, topic, partition, made anew at each call."""
-        return _chosen(self.inputs, self.question)
+    def rows(self) -> Iterator[LagRow]:
+        """The partitions that were asked for, by group, topic, partition."""
+        wanted = matcher(self.options.topics)
+        return (row for row in self.inputs.rows() if wanted(row.topic))
 
-    def rows(self, columns: Sequence[Column]) -> Iterator[Row]:
-        """Their fields for these columns."""
-        asked: tuple[_Filler | None, ...] = (self.breakdown, self.times)
-        fillers = [filler for filler in asked if filler is not None]
-        if self.times is None and self.looks is not None:
-            fillers.append(self.looks)
-        names = [column.name for column in columns if column.name in LagRow.__slots__]
-        for row, status in self._rows_with_status():
-            fields: dict[str, object] = {name: getattr(row, name) for name in names}
-            fields |= status
-            fields["notes"] = [note.value for note in row.notes]
-            if row.topic_id is not None and "topic_id" in fields:
-                fields["topic_id"] = topic_id_text(row.topic_id)
-            for filler in fillers:
-                fields |= filler.fields(row)
-            yield fields
+    def chunks(self) -> Iterator[LagChunk]:
+        """The same rows with all columns, and their groups where findings were asked for."""
+        if self._held is not None:
+            yield from self._held
+        elif self._proofs is None:
+            rows = self.inputs.rows()
+            while some := list(islice(rows, _ROWS_AT_ONCE)):
+                yield self._chunk(some, None)
+        else:
+            for groups in some_groups(self.inputs):
+                yield self._chunk([row for _, of_group in groups for row in of_group], groups)
 
-    def _rows_with_status(self) -> Iterator[tuple[LagRow, Mapping[str, object]]]:
-        if self.status is None:
-            return ((row, {}) for row in self.lag_rows())
-        wanted = matcher(self.question.topics)
-        return (judged for judged in self.status.rows() if wanted(judged[0].topic))
+    def groups(self) -> Iterator[ReportedGroup]:
+        """Each group with what is known and wrong of it, by group id.
 
+        Raises InputError if findings were not asked for.
+        """
+        if not self.options.findings:
+            raise InputError("the report was made without findings: ask for them")
+        for groups in some_groups(self.inputs):
+            yield from self._found(self._judged(groups))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with groups, by group id. Raises InputError if findings were not asked for."""
+        return tuple(finding for _, findings in self.groups() for finding in findings)
+
+    def held(self) -> "LagReport":
+        """The same report with all of its chunks made, so that nobody is asked again."""
+        return replace(self, _held=tuple(self.chunks()))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of rows for programs."""
+        times = self._times is not None
+        return report_columns(
+            is_table=False,
+            times=times,
+            rates=times or self.looks is not None,
+            status=self.options.rules is not None,
+            breakdown=self._breakdown is not None,
+        )
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """The rows as Arrow batches, with the types that a Parquet file of them has."""
+        return column_batches((chunk.columns for chunk in self.chunks()), self.columns, _ROWS_AT_ONCE)
+
+    def to_arrow(self) -> "pa.Table":
+        """The rows as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self.batches(), arrow_schema(self.columns))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whoever takes Arrow: pandas, polars, DuckDB."""
+        import pyarrow as pa
+
+        reader: Any = pa.RecordBatchReader.from_batches(arrow_schema(self.columns), self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """What could not be read: each with its place. Complete when the rows have been made."""
-        met = [one.problems for one in (self.times, self.breakdown, self.proofs) if one is not None]
-        return tuple(dict.fromkeys(line for lines in (self.inputs.problems, *met) for line in lines))
+        return tuple(dict.fromkeys((*self.row_problems, *self.proof_problems)))
 
-    def remarks(self) -> Iterator[str]:
-        """What the rows do not show and somebody may miss."""
-        inputs = self.inputs
-        for skipped in self.sources.skipped:
-            yield f"{skipped.path}: not read: {skipped.why}"
-        without_rows = {group.group_id for group in inputs.groups_without_rows()}
-        for group_id, group in sorted(inputs.groups.items()):
-            notes = [*group.notes, *(note for member in group.members for note in member.notes)]
-            if group_id in without_rows:
-                share = group.kind is GroupKind.SHARE
-                notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
-            if notes:
-                members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
-                yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
-        if inputs.pending:
-            yield f"{len(inputs.pending)} newer commits stand in transactions that are still open"
-        if not inputs.ends.sources() and inputs.commits.num_rows:
-            yield "no log ends found: give a broker's log directory, or --log-ends FILE"
-        yield from self.breakdown.remarks if self.breakdown is not None else ()
+    @property
+    def row_problems(self) -> tuple[str, ...]:
+        """Those that leave numbers of rows unknown."""
+        times = self._times.source.problems if self._times is not None else ()
+        parts = self._breakdown.problems if self._breakdown is not None else ()
+        return tuple(dict.fromkeys((*self.inputs.problems, *times, *parts)))
+
+    @property
+    def proof_problems(self) -> tuple[str, ...]:
+        """Those that leave statuses and findings without a proof."""
+        return tuple(self._proofs.problems) if self._proofs is not None else ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the rows do not show and somebody may miss. Complete when the rows have been made."""
+        skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
+        unread = self._breakdown.source.remarks if self._breakdown is not None else ()
+        return (*skipped, *self.inputs.remarks(), *unread)
+
+    def missing(self) -> Iterator[str]:
+        """Of several groups or topics asked for, those that are not there."""
+        groups, topics = self.options.groups or (), self.options.topics or ()
+        if len(groups) > 1 and (absent := without_match(groups, self.inputs.group_ids())):
+            yield nothing_matches("group", absent, self.inputs.group_ids())
+        if len(topics) > 1:
+            there = set(filter(matcher(topics), self.inputs.topics()))
+            if absent := without_match(topics, there):
+                yield nothing_matches("topic", absent, there)
+
+    def __repr__(self) -> str:
+        number = len(self.inputs.group_ids())
+        return (
+            f"<LagReport of {number} group{'' if number == 1 else 's'}, as of {iso_time(self.as_of.now_ms)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = report_columns(
+            is_table=True,
+            times=self._times is not None,
+            rates=self._times is not None or self.looks is not None,
+            status=self.options.rules is not None,
+            breakdown=self._breakdown is not None,
+        )
+        return html_table(repr(self), (chunk.columns for chunk in self.chunks()), columns, _ROWS_SHOWN)
+
+    def _chunk(self, rows: Sequence[LagRow], groups: Sequence[GroupRows] | None) -> LagChunk:
+        wanted = matcher(self.options.topics)
+        is_chosen = [wanted(row.topic) for row in rows]
+        chosen = [row for row, is_wanted in zip(rows, is_chosen, strict=True) if is_wanted]
+        if self.looks is not None:
+            self.looks.add(chosen)
+        columns, judged = row_columns(chosen), list[JudgedGroup]()
+        if groups is not None:
+            judged = self._judged(groups)
+        if self.options.rules is not None:
+            # Of whole groups, as a partition's status is proven by the group's others, whatever their topic.
+            verdicts = (verdict for _, of_group in judged for verdict in of_group)
+            columns |= status_columns(
+                verdict for verdict, is_wanted in zip(verdicts, is_chosen, strict=True) if is_wanted
+            )
+        for group in self._column_groups():
+            columns |= group.fill(chosen)
+        reported = tuple(self._found(judged)) if self.options.findings else ()
+        return LagChunk(rows=chosen, columns=columns, all_rows=rows, groups=reported)
+
+    def _column_groups(self) -> Iterator[ColumnGroup]:
+        if self._breakdown is not None:
+            yield self._breakdown
+        if self._times is not None:
+            yield self._times
+        elif self.looks is not None:
+            yield SuccessiveRateColumns(self.looks)
+
+    def _judged(self, groups: Sequence[GroupRows]) -> list[JudgedGroup]:
+        """The groups with all that is known of them; without rules nothing of them has a status."""
+        assert self._proofs is not None, "the log was read for it"
+        judged: list[JudgedGroup]
+        if self.options.rules is None:
+            judged = [(facts, [None] * len(facts.partitions)) for facts in self._proofs.facts(groups)]
+        else:
+            judged = self._proofs.judged(groups, rules_named(self.options.rules))
+        if self._facts is None:
+            return judged
+        return [(self._facts.complete(facts), verdicts) for facts, verdicts in judged]
+
+    def _found(self, judged: Sequence[JudgedGroup]) -> Iterator[ReportedGroup]:
+        wanted = matcher(self.options.topics) if self.options.topics else None
+        for facts, verdicts in judged:
+            yield (facts, verdicts), tuple(about_topic(find(facts), facts, wanted))
 
 
-def take_look(
-    question: LagQuestion,
-    logs: OpenedLogs,
-    scanned: Scanned,
-    now_ms: int,
-    looks: LagLooks | None = None,
-) -> Look:
-    """Put together what a scan of the logs found; `looks` take it to what they know.
-
-    A cluster is asked for time lags here. Raises SourceError if the groups that were named are not there.
-    """
-    wanted, groups = matcher(question.groups), set[str]()
+def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInputs:
+    wanted, groups = matcher(options.groups), set[str]()
 
     def is_wanted(group: str) -> bool:
         groups.add(group)
         return wanted(group)
 
-    inputs = gather(scanned.newest, logs.sources, question.log_ends, is_wanted, logs.listing)
-    if question.groups and not inputs.groups and not inputs.commits.num_rows:
+    inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing)
+    if options.groups and not inputs.groups and not inputs.commits.num_rows:
         otherwise = "; leave out --group to see all"
-        raise SourceError(nothing_matches("group", question.groups, groups, otherwise))
-    if question.topics and not any(_chosen(inputs, question)):
-        names = {row.topic for row in inputs.rows()}
-        otherwise, among = "; leave out --topic to see all", "of these groups" if question.groups else "here"
-        raise SourceError(nothing_matches("topic", question.topics, names, otherwise, among))
-    if looks is not None:
-        looks.add(_chosen(inputs, question), now_ms)
-    windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
-    proofs = status = times = None
-    if question.rules is not None and windows is not None:
-        data_logs = DataLogs(logs.sources.log_dirs)
-        proofs = ProofReader(windows, scanned.history, data_logs, now_ms)
-        status = StatusJudge(partial(proofs.judged, inputs, rules_named(question.rules)))
-    if question.time_lag is not None and windows is not None:
-        rows = _chosen(inputs, question)
-        times = time_columns(question.time_lag, logs.sources, logs.cluster, rows, windows, now_ms, looks)
-    return Look(
-        question=question,
-        now_ms=now_ms,
-        sources=logs.sources,
-        inputs=inputs,
-        windows=windows,
-        proofs=proofs,
-        status=status,
-        times=times,
-        looks=looks,
-        breakdown=_breakdown(question, inputs, logs),
-    )
+        raise SourceError(nothing_matches("group", options.groups, groups, otherwise))
+    if options.topics and not any(map(matcher(options.topics), topics := inputs.topics())):
+        otherwise, among = "; leave out --topic to see all", "of these groups" if options.groups else "here"
+        raise SourceError(nothing_matches("topic", options.topics, topics, otherwise, among))
+    return inputs
 
 
-def _breakdown(question: LagQuestion, inputs: LagInputs, logs: OpenedLogs) -> Breakdown | None:
-    if not question.breakdown:
-        return None
-    if logs.cluster is not None:
-        from kgroup.api.lag.breakdown_live import live_breakdown
+def _parts(logs: OpenedLogs, data_logs: DataLogs, progress: Progress) -> PartsSource:
+    if logs.cluster is None:
+        return PartsInLogs(data_logs)
+    from kgroup.api.lag.breakdown_live import PartsInCluster
 
-        rows = _chosen(inputs, question)
-        return live_breakdown(logs.cluster, rows, inputs, question.retention_ms, quiet=question.quiet)
-    find = partial(parts_in_logs, DataLogs(logs.sources.log_dirs))
-    return Breakdown(inputs=inputs, retention_ms=question.retention_ms, find=find)
+    return PartsInCluster(cluster=logs.cluster, progress=progress)
 
 
-def scan_logs(sources: Sources, question: LagQuestion) -> Scanned:
-    """Read the logs in this process, once for all that the question needs."""
-    import pyarrow as pa
+def _times(
+    logs: OpenedLogs,
+    method: TimeLagMethod,
+    data_logs: DataLogs,
+    windows: Windows,
+    now_ms: int,
+    looks: LagLooks | None,
+) -> TimeSource:
+    if logs.cluster is None:
+        return TimesInLogs(method=method, logs=data_logs, windows=windows, now_ms=now_ms)
+    from kgroup.api.lag.time_live import TimesInCluster
 
-    # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
-    pa.set_memory_pool(pa.system_memory_pool())
-    parts = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
-    size = sum(part.end - part.start for part in parts)
-    with byte_progress("reading", size, quiet=question.quiet) as advance:
-        if question.window_commits is None:
-            return Scanned(_newest(parts, advance))
-        return read_all(parts, question.window_commits, history=question.needs_history, advance=advance)
-
-
-def _newest(parts: Sequence[Slice], advance: Callable[[int], None]) -> Newest:
-    scanned: list[Newest] = []
-    for _, of_partition in groupby(parts, key=lambda part: part.offsets_partition):
-        so_far: Newest | None = None
-        for part in of_partition:
-            found = newest([part])
-            so_far = merge([so_far, found]) if so_far else found
-            advance(part.end - part.start)
-        scanned += [so_far] if so_far else []
-    return merge(scanned)
-
-
-def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
-    """Whether a name is one of those or matches it as a shell's pattern; without any, every name does."""
-    if not patterns:
-        return lambda name: True
-    return lambda name: matches_any(name, patterns)
-
-
-def _chosen(inputs: LagInputs, question: LagQuestion) -> Iterator[LagRow]:
-    wanted = matcher(question.topics)
-    for row in inputs.rows():
-        if wanted(row.topic):
-            yield row
+    return TimesInCluster(method=method, cluster=logs.cluster, windows=windows, now_ms=now_ms, looks=looks)

@@ -1,15 +1,14 @@
-"""The time columns of a lag report: how long the first unread record has waited, and how that changes."""
+"""The time columns of a lag report from files: the topics' own logs, and the last commits of each group."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from kgroup.api.lag.time_columns import UNKNOWN_RATES, Finder, TimeColumns
+from kgroup.api.lag.time_columns import UNKNOWN_RATES, note
 from kgroup.api.lag.windows import Windows
 from kgroup.errors import SourceError
 from kgroup.lag.measures.rates import LagRates, lag_rates
 from kgroup.lag.measures.rows import LagRow
-from kgroup.lag.measures.successive import LagLooks
 from kgroup.lag.measures.time_lag import (
     LogEndTable,
     TimeLag,
@@ -19,54 +18,35 @@ from kgroup.lag.measures.time_lag import (
 )
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.window import CommitWindow, LogEnd
-from kgroup.log.files.sources import Sources
 from kgroup.log.topics.topic_logs import DataLogs
-
-if TYPE_CHECKING:
-    from kgroup.net.admin.cluster import Cluster
 
 _POINTS_MIN: Final = 3
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
 
 
-def time_columns(
-    method: TimeLagMethod,
-    sources: Sources,
-    cluster: "Cluster | None",
-    rows: Iterable[LagRow],
-    windows: Windows,
-    now_ms: int,
-    looks: LagLooks | None = None,
-) -> TimeColumns:
-    """The columns at `now_ms` for these rows; a cluster is asked about all of them here, files when needed.
-
-    Raises SourceError if the cluster does not answer.
-    """
-    if cluster is None:
-        return offline_columns(method, DataLogs(sources.log_dirs), windows, now_ms)
-    from kgroup.api.lag.time_live import live_columns
-
-    return live_columns(method, cluster, rows, windows, now_ms, looks)
-
-
-def offline_columns(method: TimeLagMethod, logs: DataLogs, windows: Windows, now_ms: int) -> TimeColumns:
-    """The columns from files, not by bisection: the topics' own logs, and the last commits of each group."""
-    problems: list[str] = []
-    in_logs = _InLogs(logs=logs, windows=windows, now_ms=now_ms, problems=problems)
-    finder: Finder = in_logs.interpolated if method is TimeLagMethod.INTERPOLATE else in_logs.exact
-    return TimeColumns(method=method, find=finder, rates=in_logs.rates, problems=problems)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _InLogs:
-    """Finds what the segments of data topics say; damage is told once and leaves an answer unknown."""
+class TimesInLogs:
+    """What the segments of data topics say at `now_ms`; damage is told once and leaves an answer unknown.
 
+    By the method `exact` or `interpolate`; to bisect a cluster is needed.
+    """
+
+    method: TimeLagMethod
     logs: DataLogs
     windows: Windows
     now_ms: int
-    problems: list[str]
+    problems: list[str] = field(default_factory=list)
 
-    def exact(self, row: LagRow) -> TimeLag:
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Files are asked when they are needed."""
+
+    def time_lag(self, row: LagRow) -> TimeLag:
+        """By the method that was chosen."""
+        if self.method is TimeLagMethod.INTERPOLATE:
+            return self._interpolated(row)
+        return self._exact(row)
+
+    def _exact(self, row: LagRow) -> TimeLag:
         """By the first unread record."""
         method = TimeLagMethod.EXACT
         topic, partition, offset, end = _place(row)
@@ -79,7 +59,7 @@ class _InLogs:
             return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_DATA_LOG)
         return exact_time_lag(offset, row.log_start_offset or 0, end, unread, self.now_ms)
 
-    def interpolated(self, row: LagRow) -> TimeLag:
+    def _interpolated(self, row: LagRow) -> TimeLag:
         """By the line through past log ends."""
         method = TimeLagMethod.INTERPOLATE
         topic, partition, offset, _ = _place(row)
@@ -110,7 +90,7 @@ class _InLogs:
             before = self.logs.end_at(row.topic, row.partition, since_ms)
             history = self.logs.history(row.topic, row.partition, _POINTS_MIN)
         except SourceError as error:
-            self._tell(error)
+            note(self.problems, error)
             return ()
         if before is None or not history:
             return ()
@@ -119,12 +99,8 @@ class _InLogs:
         return first, LogEnd(offset=max(last.offset, before), timestamp=newest_ms)
 
     def _unreadable(self, error: SourceError, method: TimeLagMethod) -> TimeLag:
-        self._tell(error)
+        note(self.problems, error)
         return TimeLag(lag_ms=None, method=method, note=TimeLagNote.UNREADABLE)
-
-    def _tell(self, error: SourceError) -> None:
-        if str(error) not in self.problems:
-            self.problems.append(str(error))
 
 
 def _place(row: LagRow) -> tuple[str, int, int, int]:

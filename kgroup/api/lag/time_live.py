@@ -1,11 +1,10 @@
-"""The time columns of a lag report on a live cluster, which is asked for all rows at once."""
+"""The time columns of a lag report on a live cluster, which is asked about many rows at once."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from kgroup.api.lag.time_columns import UNKNOWN_RATES, Finder, TimeColumns
+from kgroup.api.lag.time_columns import UNKNOWN_RATES
 from kgroup.api.lag.windows import Windows
 from kgroup.lag.measures.rates import LagRates, lag_rates
 from kgroup.lag.measures.rows import LagRow, Note
@@ -18,98 +17,104 @@ from kgroup.lag.measures.time_lag import (
     without_looking,
 )
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
+from kgroup.lag.measures.timestamp_search import TimestampSearch
 from kgroup.lag.status.window import LogEnd
 from kgroup.net.admin.cluster import Cluster
-from kgroup.net.admin.timestamps import SearchAnswers, TimeInLog, first_newer, search_timestamps
-from kgroup.net.admin.unread import UnreadAnswers, UnreadPlace, fetch_first_unread
+from kgroup.net.admin.timestamps import TimeInLog, first_newer, search_timestamps
+from kgroup.net.admin.unread import UnreadPlace, fetch_first_unread
+from kgroup.protocol.log_listing import FirstUnread
 
 _REFUSED: Final = -1
 
 
-def live_columns(
-    method: TimeLagMethod,
-    cluster: Cluster,
-    rows: Iterable[LagRow],
-    windows: Windows,
-    now_ms: int,
-    looks: LagLooks | None,
-) -> TimeColumns:
-    """The columns for these rows. Interpolation needs `looks`, these rows' among them.
+@dataclass(slots=True, kw_only=True)
+class TimesInCluster:
+    """What the cluster says at `now_ms`; interpolation needs `looks`, with the rows that are asked about.
 
     Rates are those between looks; at a single one, since the first of a group's last commits, as the cluster
-    knows where its logs ended then. Raises SourceError if the cluster does not answer.
+    knows where its logs ended then. Answers are kept, as other groups ask about the same places.
     """
-    rows = list(rows)
-    asked = [row for row in rows if without_looking(row, method) is None]
-    rates = looks.rates if looks is not None else _RatesSinceCommits(cluster, rows, windows, now_ms).rates
-    problems: tuple[str, ...] = ()
-    finder: Finder
-    match method:
-        case TimeLagMethod.EXACT:
-            fetched = fetch_first_unread(cluster, [_place(row) for row in asked])
-            finder = partial(_exact, fetched, now_ms)
-            problems = fetched.problems
-        case TimeLagMethod.BISECT:
-            searched = search_timestamps(cluster, [_place(row) for row in asked])
-            finder = partial(_bisected, searched, now_ms)
-            problems = searched.problems
-        case TimeLagMethod.INTERPOLATE:
-            assert looks is not None, "check_time_lag is asked first"
-            finder = partial(_interpolated, looks, now_ms)
-        case _:
-            assert_never(method)
-    return TimeColumns(method=method, find=finder, rates=rates, problems=list(problems))
 
+    method: TimeLagMethod
+    cluster: Cluster
+    windows: Windows
+    now_ms: int
+    looks: LagLooks | None
+    problems: list[str] = field(default_factory=list)
+    _fetched: dict[UnreadPlace, FirstUnread | None] = field(default_factory=dict)
+    _searches: dict[UnreadPlace, TimestampSearch] = field(default_factory=dict)
+    _ends: Mapping[TimeInLog, int | None] = field(default_factory=dict)
 
-def _place(row: LagRow) -> UnreadPlace:
-    """Where to look for what the row's group has not read: records before the log's start are gone."""
-    assert row.current_offset is not None
-    return UnreadPlace(row.topic, row.partition, max(row.current_offset, row.log_start_offset or 0))
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Raises SourceError if the cluster does not answer."""
+        if self.looks is None:
+            times = [time for row in rows if row.lag and (time := self._begin(row)) is not None]
+            self._ends = first_newer(self.cluster, times)
+        places = [_place(row) for row in rows if without_looking(row, self.method) is None]
+        problems: Sequence[str] = ()
+        match self.method:
+            case TimeLagMethod.EXACT:
+                fetched = fetch_first_unread(
+                    self.cluster, [place for place in places if place not in self._fetched]
+                )
+                self._fetched.update(fetched.found)
+                problems = fetched.problems
+            case TimeLagMethod.BISECT:
+                searched = search_timestamps(
+                    self.cluster, [place for place in places if place not in self._searches]
+                )
+                self._searches.update(searched.searches)
+                problems = searched.problems
+            case TimeLagMethod.INTERPOLATE:
+                assert self.looks is not None, "the options were checked"
+            case _:
+                assert_never(self.method)
+        self.problems += [line for line in problems if line not in self.problems]
 
-
-def _exact(fetched: UnreadAnswers, now_ms: int, row: LagRow) -> TimeLag:
-    assert row.current_offset is not None and row.log_end_offset is not None
-    if _place(row) not in fetched.found:
-        return _unreadable(TimeLagMethod.EXACT)
-    first = fetched.found[_place(row)]
-    return exact_time_lag(row.current_offset, row.log_start_offset or 0, row.log_end_offset, first, now_ms)
-
-
-def _bisected(searched: SearchAnswers, now_ms: int, row: LagRow) -> TimeLag:
-    search = searched.searches.get(_place(row))
-    if search is None:
-        return _unreadable(TimeLagMethod.BISECT)
-    found = search.time_lag(now_ms)
-    if found.note is None and Note.BELOW_LOG_START in row.notes:
-        return replace(found, note=TimeLagNote.FIRST_LEFT_RECORD)
-    return found
-
-
-def _interpolated(looks: LagLooks, now_ms: int, row: LagRow) -> TimeLag:
-    assert row.current_offset is not None
-    return interpolated_time_lag(looks.table(row.topic, row.partition), row.current_offset, now_ms)
-
-
-def _unreadable(method: TimeLagMethod) -> TimeLag:
-    return TimeLag(lag_ms=None, method=method, note=TimeLagNote.UNREADABLE)
-
-
-class _RatesSinceCommits:
-    """Rates since the first commit of each row's window."""
-
-    def __init__(self, cluster: Cluster, rows: Iterable[LagRow], windows: Windows, now_ms: int) -> None:
-        self._windows = windows
-        self._now_ms = now_ms
-        times = [time for row in rows if row.lag and (time := self._begin(row)) is not None]
-        self._ends = first_newer(cluster, times)
+    def time_lag(self, row: LagRow) -> TimeLag:
+        """By the method that was chosen, of a row that was asked about."""
+        match self.method:
+            case TimeLagMethod.EXACT:
+                return self._exact(row)
+            case TimeLagMethod.BISECT:
+                return self._bisected(row)
+            case TimeLagMethod.INTERPOLATE:
+                return self._interpolated(row)
+        assert_never(self.method)
 
     def rates(self, row: LagRow) -> LagRates:
-        """The rates of one of the rows."""
+        """The rates of a row that was asked about."""
+        return self._since_commits(row) if self.looks is None else self.looks.rates(row)
+
+    def _exact(self, row: LagRow) -> TimeLag:
+        assert row.current_offset is not None and row.log_end_offset is not None
+        if _place(row) not in self._fetched:
+            return _unreadable(TimeLagMethod.EXACT)
+        first = self._fetched[_place(row)]
+        start = row.log_start_offset or 0
+        return exact_time_lag(row.current_offset, start, row.log_end_offset, first, self.now_ms)
+
+    def _bisected(self, row: LagRow) -> TimeLag:
+        search = self._searches.get(_place(row))
+        if search is None:
+            return _unreadable(TimeLagMethod.BISECT)
+        time_lag = search.time_lag(self.now_ms)
+        if time_lag.note is None and Note.BELOW_LOG_START in row.notes:
+            return replace(time_lag, note=TimeLagNote.FIRST_LEFT_RECORD)
+        return time_lag
+
+    def _interpolated(self, row: LagRow) -> TimeLag:
+        assert row.current_offset is not None and self.looks is not None
+        table = self.looks.table(row.topic, row.partition)
+        return interpolated_time_lag(table, row.current_offset, self.now_ms)
+
+    def _since_commits(self, row: LagRow) -> LagRates:
+        """Since the first commit of the row's window."""
         begin, end = self._begin(row), row.log_end_offset
         if begin is None or end is None or row.lag is None:
             return UNKNOWN_RATES
-        window = self._windows.find(row.group, row.topic, row.partition)
-        heads = [LogEnd(offset=end, timestamp=max(self._now_ms, begin.time_ms))]
+        window = self.windows.find(row.group, row.topic, row.partition)
+        heads = [LogEnd(offset=end, timestamp=max(self.now_ms, begin.time_ms))]
         newer = self._ends.get(begin, _REFUSED)
         # Before the first record that is left nobody knows how long the log was.
         if newer is None or newer == 0 or newer > (row.log_start_offset or 0):
@@ -119,5 +124,15 @@ class _RatesSinceCommits:
     def _begin(self, row: LagRow) -> TimeInLog | None:
         if row.current_offset is None:
             return None
-        commits = self._windows.find(row.group, row.topic, row.partition).commits
+        commits = self.windows.find(row.group, row.topic, row.partition).commits
         return TimeInLog(row.topic, row.partition, commits[0].timestamp) if commits else None
+
+
+def _place(row: LagRow) -> UnreadPlace:
+    """Where to look for what the row's group has not read: records before the log's start are gone."""
+    assert row.current_offset is not None
+    return UnreadPlace(row.topic, row.partition, max(row.current_offset, row.log_start_offset or 0))
+
+
+def _unreadable(method: TimeLagMethod) -> TimeLag:
+    return TimeLag(lag_ms=None, method=method, note=TimeLagNote.UNREADABLE)

@@ -19,7 +19,7 @@ from kgroup.lag.status.rule_sets import LagRules
 from kgroup.log.topics.past_ends import PastEndsInLogs
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
-from kgroup.report.progress import byte_progress
+from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.scan.reductions.last_commits import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
@@ -46,7 +46,6 @@ class HistoryOptions:
     wanted_group: Callable[[str], bool]
     wanted_topic: Callable[[str], bool]
     only_lagging: bool
-    quiet: bool
     groups: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
 
@@ -112,7 +111,11 @@ class HistoryHere:
 
 
 def history_here(
-    sources: "Sources", options: HistoryOptions, open_ends: OpenEnds | None = None
+    sources: "Sources",
+    options: HistoryOptions,
+    open_ends: OpenEnds | None = None,
+    *,
+    progress: Progress = NO_PROGRESS,
 ) -> HistoryHere:
     """Read the log here.
 
@@ -131,9 +134,7 @@ def history_here(
         names.add((group, topic))
         return options.is_wanted(group, topic)
 
-    with byte_progress(
-        "reading", sum(part.end - part.start for part in slices), quiet=options.quiet
-    ) as advance:
+    with progress.bytes("reading", sum(part.end - part.start for part in slices)) as advance:
         # One by one: putting all into one order takes several times the memory of what is kept.
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
             reader = LastReader(options.keep)

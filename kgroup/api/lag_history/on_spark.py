@@ -27,6 +27,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import Kind
 from kgroup.report.emit_batches import transit_schema
 from kgroup.report.lag.history_columns import COLUMNS
+from kgroup.report.progress import Progress
 from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class HistoryThere:
 
 @contextmanager
 def history_on_spark(
-    session: "SparkSession", logs: OpenedLogs, options: HistoryOptions
+    session: "SparkSession", logs: OpenedLogs, options: HistoryOptions, progress: Progress
 ) -> Iterator[HistoryThere]:
     """Let executors read the log and make the rows. Raises as `plan_history` does."""
     from kgroup.scan.reductions.cut_last import cut_last
@@ -78,7 +79,7 @@ def history_on_spark(
 
     reduction = LastCommitsOfEach(options.keep)
     with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
-        with job_progress(session, "Spark is reading", quiet=options.quiet):
+        with job_progress(session, "Spark is reading", progress):
             told = jobs.of_each_part(parts, partial(_told_of, options=options))
         history = plan_history((part.extent for part in told), options)
         ranges = KeyRanges.of(told, len(history.windows))
@@ -88,7 +89,7 @@ def history_on_spark(
         past_logs = _logs_of_data(logs.sources)
         make = partial(_rows, history=history, past_logs=past_logs, makers=makers, ranges=ranges)
         rows = exchange.sent(commits, make, len(ranges))
-        with job_progress(session, "Spark is judging", quiet=options.quiet):
+        with job_progress(session, "Spark is judging", progress):
             kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
         try:
             problems = tuple(line for part in told for line in part.problems)

@@ -1,4 +1,4 @@
-"""`lag-report --html`: from a look and the whole log to the page of lag over time."""
+"""The page of lag over time: from the rows of a report and the whole log."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kgroup.api.lag.report import Look, matcher
+from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.lag_history.history import HistoryOptions, history_here
 from kgroup.api.lag_history.rows import AskedEnds, with_keys
 from kgroup.api.opened import OpenedLogs
@@ -22,11 +22,10 @@ from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.format.batch import Batch
 from kgroup.log.topics.past_ends import UNKNOWN, PastEnds
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
-from kgroup.report.lag.by import By
-from kgroup.report.lag.columns import ROW_COLUMNS
 from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
-from kgroup.report.lag.sums import sum_rows
+from kgroup.report.progress import Progress
 from kgroup.scan.reductions.keyed_rows import CommitKey
 
 if TYPE_CHECKING:
@@ -64,11 +63,68 @@ class Page:
     log_goes_on: bool = False
 
 
-def write_html(session: "SparkSession | None", look: Look, logs: OpenedLogs, page: Page) -> None:
+class _GroupNow:
+    """A group's rows, summed up: a lag below 0 makes up for no other partition's."""
+
+    def __init__(self, row: LagRow) -> None:
+        self._first = row
+        self._lags: list[int] = []
+        self._unknown = 0
+
+    def add(self, row: LagRow) -> None:
+        if row.lag is None:
+            self._unknown += 1
+        else:
+            self._lags.append(max(row.lag, 0))
+
+    def now(self) -> LagNow:
+        return LagNow(
+            kind=str(self._first.group_kind),
+            state=str(self._first.group_state),
+            lag=sum(self._lags) if self._lags else None,
+            unknown=self._unknown,
+        )
+
+
+class PageRows:
+    """What the page needs of a report's rows, noted as they pass; `options` are the report's.
+
+    `number` is how many there are. `spans` are where each partition's log begins and ends now; `there` are
+    the partitions of topics that exist.
+    """
+
+    def __init__(self, options: LagOptions) -> None:
+        self.options = options
+        self.number = 0
+        self.spans: dict[TopicPartition, tuple[int | None, int | None]] = {}
+        self.there: set[TopicPartition] = set()
+        self._wanted = matcher(options.topics)
+        self._groups: dict[str, _GroupNow] = {}
+
+    def note(self, rows: Iterable[LagRow]) -> None:
+        """Take some of the rows, those of topics that nobody asked for, too."""
+        for row in rows:
+            self.number += 1
+            self.spans[row.topic, row.partition] = row.log_start_offset, row.log_end_offset
+            if row.topic_state is TopicState.EXISTS:
+                self.there.add((row.topic, row.partition))
+            if self._wanted(row.topic):
+                if row.group not in self._groups:
+                    self._groups[row.group] = _GroupNow(row)
+                self._groups[row.group].add(row)
+
+    def groups(self) -> dict[str, LagNow]:
+        """The groups as the report has them."""
+        return {group: sums.now() for group, sums in self._groups.items()}
+
+
+def write_html(
+    session: "SparkSession | None", rows: PageRows, logs: OpenedLogs, page: Page, progress: Progress
+) -> None:
     """Read the log for its past, here or on Spark, and write the page; a cluster is asked for past log ends.
 
-    Raises SourceError if there is no commit in the log, or the file cannot be written; InputError if the page
-    would end before it begins.
+    `rows` have noted all of the report's. Raises SourceError if there is no commit in the log, or the file
+    cannot be written; InputError if the page would end before it begins.
     """
     oldest_ms = _oldest_ms(logs)
     if oldest_ms is None:
@@ -78,8 +134,7 @@ def write_html(session: "SparkSession | None", look: Look, logs: OpenedLogs, pag
         raise InputError(
             f"--html: the page would begin at {iso_time(since_ms)} and end at {iso_time(page.until_ms)}"
         )
-    rows = list(look.inputs.rows())
-    windows_max = max(_WINDOWS_MIN, min(_WINDOWS_MAX, _ROWS_MAX // max(len(rows), 1)))
+    windows_max = max(_WINDOWS_MIN, min(_WINDOWS_MAX, _ROWS_MAX // max(rows.number, 1)))
     step_ms = step_of(page.until_ms - since_ms, windows_max)
     options = HistoryOptions(
         length_ms=step_ms,
@@ -88,38 +143,41 @@ def write_html(session: "SparkSession | None", look: Look, logs: OpenedLogs, pag
         slots=1,
         rules=rules_named(RuleSet.KGROUP),
         wanted_group=matcher(None),  # how far others got says how long a log was
-        wanted_topic=matcher(look.question.topics),
+        wanted_topic=matcher(rows.options.topics),
         only_lagging=False,
-        quiet=look.question.quiet,
     )
-    ends_now = {(row.topic, row.partition): row.log_end_offset for row in rows}
-    with _past(session, logs, options, rows) as (windows, batches):
+    ends_now = {place: end for place, (_, end) in rows.spans.items()}
+    with _past(session, logs, options, rows, progress) as (windows, batches):
         groups = lag_over_time(_offsets(batches, windows.first, step_ms), len(windows), ends_now)
-    wanted = matcher(look.question.groups)
+    wanted = matcher(rows.options.groups)
     axis = TimeAxis(
         start_ms=windows.start_ms(windows.first),
         step_ms=step_ms,
         count=len(windows),
         end_ms=windows.end_ms(windows.last),
     )
-    now = {} if page.log_goes_on else _now(look)
+    now = {} if page.log_goes_on else rows.groups()
     write_lag_page([group for group in groups if wanted(group.group)], now, axis, page.path)
 
 
 @contextmanager
 def _past(
-    session: "SparkSession | None", logs: OpenedLogs, options: HistoryOptions, rows: Sequence[LagRow]
+    session: "SparkSession | None",
+    logs: OpenedLogs,
+    options: HistoryOptions,
+    rows: PageRows,
+    progress: Progress,
 ) -> "Iterator[tuple[WindowsOfTime, Iterable[RecordBatch]]]":
     """The history in columns, and its windows."""
     # A cluster's log was copied to this machine, and from here alone the cluster is asked for past log ends.
     if session is None or logs.cluster is not None:
         open_ends = partial(_ends_in_cluster, logs.cluster, rows) if logs.cluster is not None else None
-        here = history_here(logs.sources, options, open_ends)
+        here = history_here(logs.sources, options, open_ends, progress=progress)
         yield here.history.windows, map(with_keys, here.rows())
         return
     from kgroup.api.lag_history.on_spark import history_on_spark
 
-    with history_on_spark(session, logs, options) as there:
+    with history_on_spark(session, logs, options, progress) as there:
         yield there.windows, there.batches()
 
 
@@ -149,18 +207,17 @@ def _offsets(batches: "Iterable[RecordBatch]", first: int, step_ms: int) -> Iter
 
 
 def _ends_in_cluster(
-    cluster: "Cluster", rows: Sequence[LagRow], keys: Sequence[CommitKey], times_ms: Sequence[int]
+    cluster: "Cluster", rows: PageRows, keys: Sequence[CommitKey], times_ms: Sequence[int]
 ) -> AskedEnds:
     """By one question for each time, all partitions at once; unknown before the first record that is left."""
     from kgroup.net.admin.timestamps import TimeInLog, first_newer
 
-    logs = {(row.topic, row.partition): row for row in rows if row.topic_state is TopicState.EXISTS}
-    there = sorted({(key.topic, key.partition) for key in keys} & logs.keys())
+    there = sorted({(key.topic, key.partition) for key in keys} & rows.there)
     found = first_newer(cluster, [TimeInLog(*place, time_ms) for place in there for time_ms in times_ms])
 
     def ends_of(topic: str, partition: int) -> PastEnds:
-        row = logs.get((topic, partition))
-        start, end = (row.log_start_offset, row.log_end_offset) if row is not None else (None, None)
+        place = topic, partition
+        start, end = rows.spans[place] if place in rows.there else (None, None)
         now = UNKNOWN if end is None else end
         by_window = []
         for time_ms in times_ms:
@@ -170,16 +227,3 @@ def _ends_in_cluster(
         return PastEnds(np.array(by_window, np.int64), now)
 
     return AskedEnds(ends_of)
-
-
-def _now(look: Look) -> dict[str, LagNow]:
-    """The groups as the report has them."""
-    return {
-        str(row["group"]): LagNow(
-            kind=str(row["group_kind"]),
-            state=str(row["group_state"]),
-            lag=lag if isinstance(lag := row["lag"], int) else None,
-            unknown=int(str(row["lag_unknown"])),
-        )
-        for row in sum_rows(look.rows(ROW_COLUMNS), By.GROUP)
-    }

@@ -2,10 +2,8 @@
 
 import gc
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -20,10 +18,6 @@ from kgroup.cli.shell.options import Connection, Groups, Output, Quiet, Strict, 
 from kgroup.cli.shell.say import fail_if_strict
 from kgroup.cli.shell.section import Section
 from kgroup.errors import InputError
-from kgroup.report.emit import OutputFormat
-
-if TYPE_CHECKING:
-    from kgroup.api.opened import OpenedLogs
 
 EXAMPLES: Final = (
     Example("Every group of a broker, from its log directory", "kgroup lag-report fixtures/4.3.1/lives"),
@@ -164,12 +158,10 @@ def lag_report(
     contradict each other. What is not proven is UNKNOWN, not OK. docs/lag_status.md and docs/findings.md
     have the rules.
     """
-    from kgroup.api.lag.report import LagQuestion
+    from kgroup.api.lag.options import LagOptions
+    from kgroup.cli.lag.answer import answer
     from kgroup.cli.lag.fail_on import FailOn
-    from kgroup.cli.lag.history import history_asked, report_history
-    from kgroup.cli.lag.present import Present
-    from kgroup.cli.lag.spark import spark_session
-    from kgroup.cli.lag.views import columns_of
+    from kgroup.cli.lag.request import LagRequest
 
     # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
     gc.set_threshold(50_000, 10, 10)
@@ -180,55 +172,33 @@ def lag_report(
     failing = FailOn.parse(fail_on or [])
     clock_ms = int(time.time() * 1000)
     now_ms = asked.now_ms(clock_ms)
-    since_ms = asked.since_ms(clock_ms if now_ms is None else now_ms)
-    save_as = spark.save_as if spark is not None else None
-    judged = asked.status or bool(failing.statuses) or (asked.stuck and save_as is not None)
-    question = LagQuestion(
-        groups=groups if asked.explain is None else [asked.explain],
-        topics=topics,
-        log_ends=log_ends,
+    saves_findings = asked.stuck and spark is not None and spark.save_as is not None
+    judged = asked.status or bool(failing.statuses) or saves_findings or asked.explain is not None
+    request = LagRequest(
+        source=source,
+        options=LagOptions(
+            groups=groups if asked.explain is None else [asked.explain],
+            topics=topics,
+            log_ends=log_ends,
+            rules=asked.rule_set if judged else None,
+            time_lag=asked.time_lag,
+            findings=asked.stuck or asked.explain is not None or bool(failing.findings),
+            breakdown=asked.breakdown,
+            retention_ms=asked.retention_ms,
+        ),
+        asked=asked,
+        views=views,
+        failing=failing,
+        output=output,
+        spark=spark,
+        streaming=streaming,
         only_lagging=only_lagging,
-        rules=asked.rule_set if judged else None,
-        time_lag=asked.time_lag,
-        findings=asked.stuck or asked.explain is not None or bool(failing.findings),
-        breakdown=asked.breakdown,
-        retention_ms=asked.retention_ms,
         quiet=quiet,
+        now_ms=now_ms,
+        since_ms=asked.since_ms(clock_ms if now_ms is None else now_ms),
+        began_s=time.monotonic(),
     )
-    if views.repeated:
-        from kgroup.cli.lag.repeat import repeat
-
-        repeat(question, views, source, output)
-        return
-    if streaming.stream and source.connection is not None:
-        from kgroup.cli.lag.stream import check_cluster, check_destination, report_stream, stream_settings
-
-        settings = stream_settings(streaming, now_ms)
-        check_destination(output)
-        check_cluster(source.connection)
-        with spark_session(spark, quiet=quiet) as session:
-            assert session is not None
-            columns = columns_of(question, is_table=output.format is OutputFormat.TABLE)
-            report_stream(session, source.connection, question, settings, columns, output)
-        return
-    began_s = time.monotonic()
-    with _opened(source) as logs, spark_session(spark, quiet=quiet) as session:
-        if asked.windows is not None:
-            history = history_asked(question, asked.windows, (since_ms, now_ms), asked.rule_set)
-            problems = report_history(session, logs, history, save_as, output)
-            fail_if_strict(problems, strict=strict)
-            return
-        present = Present(
-            question=question,
-            asked=asked,
-            views=views,
-            failing=failing,
-            output=output,
-            save_as=save_as,
-            since_ms=since_ms,
-            began_s=began_s,
-        )
-        problems = present.report(session, logs, now_ms)
+    problems = answer(request)
     failing.check()
     fail_if_strict(problems, strict=strict)
 
@@ -239,23 +209,3 @@ def _check_paths(source: Given, spark: SparkOptions | None) -> None:
     for path in source.paths:
         if "://" in path and spark is None:
             raise InputError(f"{path}: a path of this kind is for --spark")
-
-
-@contextmanager
-def _opened(source: Given) -> Iterator["OpenedLogs"]:
-    from kgroup.api.opened import OpenedLogs
-    from kgroup.log.files.sources import one_replica_each, open_sources
-    from kgroup.spark.remote import is_uri, open_remote
-
-    if source.connection is None:
-        if any(map(is_uri, source.paths)):
-            with open_remote(source.paths) as remote:
-                yield OpenedLogs(sources=remote.named(), remote=remote)
-        else:
-            yield OpenedLogs(sources=one_replica_each(open_sources(source.paths)))
-        return
-    from kgroup.api.live import live_log
-
-    with live_log(source.connection) as live:
-        cluster = live.cluster
-        yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)

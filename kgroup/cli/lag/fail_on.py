@@ -1,8 +1,7 @@
 """`lag-report --fail-on`: what makes the command exit with 3, and what of it was found."""
 
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,7 +9,7 @@ from kgroup.errors import FindingsError, InputError
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import STUCK_KINDS, Finding, FindingKind
 from kgroup.lag.status.model import GroupStatus, PartitionStatus, group_status
-from kgroup.report.emit import Row
+from kgroup.report.emit_columns import Columns
 
 _LAG: Final = re.compile(r"lag=([0-9]{1,18})")
 _STATUSES: Final = {
@@ -28,7 +27,8 @@ class FailOn:
     findings: dict[str, frozenset[FindingKind]] = field(default_factory=dict)
     statuses: dict[str, frozenset[PartitionStatus]] = field(default_factory=dict)
     lags: dict[str, int] = field(default_factory=dict)
-    _seen: dict[str, list[str]] = field(default_factory=dict)
+    _of_findings: dict[str, list[str]] = field(default_factory=dict)
+    _of_rows: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, wanted: Sequence[str]) -> "FailOn":
@@ -50,42 +50,35 @@ class FailOn:
                 )
         return fail_on
 
-    def watched(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The same findings, noted in passing; what the log leaves open is not counted."""
+    def note_findings(self, findings: Iterable[Finding]) -> None:
+        """Note what was found; what the log leaves open is not counted."""
         for finding in findings:
             for name, kinds in self.findings.items():
                 if finding.kind in kinds and finding.grade is not Grade.UNKNOWN:
-                    self._seen.setdefault(name, []).append(finding.group)
-            yield finding
+                    self._of_findings.setdefault(name, []).append(finding.group)
 
-    @property
-    def asks_rows(self) -> bool:
-        """Whether it is by rows that this fails, be they shown or not."""
-        return bool(self.lags or self.statuses)
-
-    def look_at(self, rows: Iterable[Row]) -> None:
-        """Note rows that are not shown."""
-        deque(self.watched_rows(rows), maxlen=0)
-
-    def watched_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows of a report, noted in passing."""
-        for row in rows:
-            group, lag, status = str(row["group"]), row.get("lag"), row.get("status")
+    def note_rows(self, columns: Columns) -> None:
+        """Note rows of a report, be they shown or not."""
+        if not (self.lags or self.statuses):
+            return
+        groups = columns["group"]
+        statuses = columns.get("status", [None] * len(groups))
+        for group, lag, status in zip(groups, columns["lag"], statuses, strict=True):
             for name, lag_max in self.lags.items():
                 if isinstance(lag, int) and lag > lag_max:
-                    self._seen.setdefault(name, []).append(group)
-            for name, statuses in self.statuses.items():
-                if status in statuses:
-                    self._seen.setdefault(name, []).append(group)
-            yield row
+                    self._of_rows.setdefault(name, []).append(str(group))
+            for name, failing in self.statuses.items():
+                if status in failing:
+                    self._of_rows.setdefault(name, []).append(str(group))
 
     def check(self) -> None:
-        """Raises FindingsError if anything was found."""
-        if self._seen:
-            raise FindingsError("; ".join(_found(name, groups) for name, groups in self._seen.items()))
+        """Raises FindingsError if anything was found: findings first."""
+        seen = {**self._of_findings, **self._of_rows}
+        if seen:
+            raise FindingsError("; ".join(_seen_in(name, groups) for name, groups in seen.items()))
 
 
-def _found(name: str, groups: Sequence[str]) -> str:
+def _seen_in(name: str, groups: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(groups))
     more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
     return f"{name}: {len(groups)} in {', '.join(distinct[:_NAMED])}{more}"

@@ -1,17 +1,15 @@
-"""`lag-report --windows`: its options, and where its rows go."""
+"""`lag-report --windows`: where its rows go, and what is said besides."""
 
 from typing import TYPE_CHECKING
 
-from kgroup.api.lag.report import WINDOW_COMMITS, LagQuestion, matcher
-from kgroup.api.lag_history.history import HistoryOptions, UnknownEnds, history_here
-from kgroup.api.lag_history.rows import batches_of
+from kgroup.api.lag_history.history import UnknownEnds
+from kgroup.api.lag_history.report import lag_history
 from kgroup.api.opened import OpenedLogs
+from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
-from kgroup.errors import SourceError
-from kgroup.lag.status.rule_sets import RuleSet, rules_named
-from kgroup.report.emit import OutputFormat, OutputOptions
+from kgroup.report.emit import OutputFormat
 from kgroup.report.emit_batches import emit_batches
 from kgroup.report.lag.history_columns import COLUMNS, TABLE_COLUMNS
 
@@ -24,62 +22,36 @@ def window_length(text: str) -> int:
     return parse_length(text, "--windows", least="1s")
 
 
-def history_asked(
-    question: LagQuestion, length: str, span_ms: tuple[int | None, int | None], rules: RuleSet
-) -> HistoryOptions:
-    """What the command's options ask for. Raises InputError for a length that is none."""
-    since_ms, until_ms = span_ms
-    return HistoryOptions(
-        length_ms=window_length(length),
-        since_ms=since_ms,
-        until_ms=until_ms,
-        slots=WINDOW_COMMITS,
-        rules=rules_named(rules),
-        wanted_group=matcher(question.groups),
-        wanted_topic=matcher(question.topics),
-        only_lagging=question.only_lagging,
-        quiet=question.quiet,
-        groups=tuple(question.groups or ()),
-        topics=tuple(question.topics or ()),
-    )
-
-
-def report_history(
-    session: "SparkSession | None",
-    logs: OpenedLogs,
-    options: HistoryOptions,
-    save_as: str | None,
-    destination: OutputOptions,
-) -> tuple[str, ...]:
+def report_history(session: "SparkSession | None", logs: OpenedLogs, request: LagRequest) -> tuple[str, ...]:
     """Read the log, here or on Spark, and write the rows to their destination or into a catalog's table.
 
     Returns what could not be read, having said it.
     """
-    columns = TABLE_COLUMNS if destination.format is OutputFormat.TABLE else COLUMNS
-    if session is None:
-        here = history_here(logs.sources, options)
-        missing = here.missing(options)
-        if missing and not here.commits.commits.keys:
-            raise SourceError("; ".join(missing))
-        emit_batches(batches_of(here.rows()), columns, destination)
-        for line in (*here.problems, *missing):
-            say(line)
-        if not here.commits.commits.keys and not options.quiet:
-            say("no commit here is what was asked for")
-        _say_unknown(UnknownEnds.of(here.ends.unknown), quiet=options.quiet)
-        return here.problems
-    from kgroup.api.lag_history.on_spark import history_on_spark
-
-    with history_on_spark(session, logs, options) as there:
-        if save_as is None:
-            emit_batches(there.batches(), columns, destination)
+    assert request.asked.windows is not None
+    columns = TABLE_COLUMNS if request.output.format is OutputFormat.TABLE else COLUMNS
+    history = lag_history(
+        logs,
+        window_length(request.asked.windows),
+        groups=request.options.groups,
+        topics=request.options.topics,
+        since_ms=request.since_ms,
+        until_ms=request.now_ms,
+        rules=request.asked.rule_set,
+        only_lagging=request.only_lagging,
+        progress=request.progress,
+        spark=session,
+    )
+    with history:
+        if request.save_as is None:
+            emit_batches(history.batches(), columns, request.output)
         else:
-            said_saved(save_as, there.save(save_as), quiet=options.quiet)
-    problems = tuple(map(logs.message, there.problems))
-    for line in problems:
+            said_saved(request.save_as, history.save(request.save_as), quiet=request.quiet)
+    for line in (*history.problems, *history.missing):
         say(line)
-    _say_unknown(there.unknown, quiet=options.quiet)
-    return problems
+    if history.is_empty and not request.quiet:
+        say("no commit here is what was asked for")
+    _say_unknown(history.unknown_ends, quiet=request.quiet)
+    return history.problems
 
 
 def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:

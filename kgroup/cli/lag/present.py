@@ -1,116 +1,142 @@
-"""`lag-report` of the present: one look at the logs, shown as rows, findings or metrics."""
+"""`lag-report` of the present: one report, shown as rows, findings or metrics."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kgroup.api.lag.inputs import names_in
-from kgroup.api.lag.on_spark import read_on_spark
-from kgroup.api.lag.report import LagQuestion, Look, scan_logs, take_look
-from kgroup.api.names import nothing_matches, without_match
+from kgroup.api.lag.chunks import LagChunk, ReportedGroup
+from kgroup.api.lag.options import matcher
+from kgroup.api.lag.report import LagReport, report_on
+from kgroup.api.lag_history.page import Page, PageRows, write_html
 from kgroup.api.opened import OpenedLogs
-from kgroup.cli.lag.asked import Asked
-from kgroup.cli.lag.fail_on import FailOn
-from kgroup.cli.lag.spark import save_rows
-from kgroup.cli.lag.stuck import FindingView, emit_findings, judged_at
-from kgroup.cli.lag.view_options import Views
-from kgroup.cli.lag.views import RowView, metrics
+from kgroup.cli.lag.request import LagRequest
+from kgroup.cli.lag.spark import said_saved, save_batches
+from kgroup.cli.lag.stuck import show_findings, show_page
+from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_lines
-from kgroup.scan.reductions.scan import newest_time
-from kgroup.scan.reductions.scanned import Scanned
+from kgroup.lag.findings.model import Finding
+from kgroup.lag.findings.text import lasting
+from kgroup.report.emit import arrow_batches, emit_lines, iso_time
+from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
+from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What to look at, and how to show it.
+    """Makes one report and shows it as the request says; every row passes here once."""
 
-    `since_ms` is where the page of --html begins, the log's beginning if None. `began_s` is when the command
-    began, on the monotonic clock.
-    """
+    def __init__(self, request: LagRequest, session: "SparkSession | None", logs: OpenedLogs) -> None:
+        self._request = request
+        self._session = session
+        self._logs = logs
+        self._page = PageRows(request.options) if request.views.html is not None else None
+        self._findings: list[Finding] = []
 
-    question: LagQuestion
-    asked: Asked
-    views: Views
-    failing: FailOn
-    output: OutputOptions
-    save_as: str | None
-    since_ms: int | None
-    began_s: float
+    def report(self) -> tuple[str, ...]:
+        """Say on standard error what else there is to say. Returns what could not be read.
 
-    def report(self, session: "SparkSession | None", logs: OpenedLogs, now_ms: int | None) -> tuple[str, ...]:
-        """Look and show; say on standard error what else there is to say. Returns what could not be read.
-
-        Without `now_ms` the clock counts, or, for files, their end.
+        Without --now the clock counts, or, for files, their end.
         """
-        scanned = self._scanned(session, logs)
-        clock_ms = int(time.time() * 1000)
-        look_ms = clock_ms if now_ms is None else now_ms
-        as_of_ms, remarks = look_ms, list[str]()
-        passes_judgement = self.question.rules is not None or self.question.findings
-        if now_ms is None and logs.cluster is None:
-            as_of_ms, told = judged_at(scanned.newest, clock_ms)
-            if passes_judgement:
-                look_ms, remarks = as_of_ms, told
-        goes_on = now_ms is not None and (newest_time(scanned.newest) or now_ms) > now_ms
-        if goes_on and passes_judgement:
-            remarks.append("the log goes on after --now: statuses and findings go by all of it")
-        look = take_look(self.question, logs, scanned, look_ms)
-        if self.question.findings:
-            remarks += self._show_findings(session, look, scanned)
-        self._show(session, look)
-        if self.views.html is not None:
-            from kgroup.api.lag_history.page import Page, write_html
-
-            page = Page(path=self.views.html, since_ms=self.since_ms, until_ms=as_of_ms, log_goes_on=goes_on)
-            write_html(session, look, logs, page)
-        problems = look.problems()
-        for line in [*([] if self.question.quiet else [*look.remarks(), *remarks]), *problems]:
+        request, logs = self._request, self._logs
+        report = report_on(
+            logs,
+            request.options,
+            now_ms=request.now_ms,
+            clock_ms=int(time.time() * 1000),
+            progress=request.progress,
+            spark=self._session,
+        )
+        remarks = list(_remarks_on_time(report))
+        if request.save_as is None and request.asked.explain is not None:
+            show_page(self._groups(report), request.output)
+            problems = report.row_problems
+        elif request.save_as is None and request.asked.stuck:
+            findings = [finding for _, of_group in self._groups(report) for finding in of_group]
+            remarks += show_findings(findings, report, request.output)
+            problems = report.row_problems
+        else:
+            self._show_rows(report)
+            problems = problems_of_rows(report)
+        if request.options.findings:
+            remarks += report.proof_problems
+        if self._page is not None and request.views.html is not None:
+            page = Page(
+                path=request.views.html,
+                since_ms=request.since_ms,
+                until_ms=report.as_of.log_ms,
+                log_goes_on=report.as_of.log_goes_on,
+            )
+            write_html(self._session, self._page, logs, page, request.progress)
+        for line in [*([] if request.quiet else [*report.remarks, *remarks]), *problems]:
             say(logs.message(line))
-        for line in self._missing(look):
+        for line in report.missing():
             say(line)
         return problems
 
-    def _missing(self, look: Look) -> Iterator[str]:
-        """Of several groups or topics asked for, those that are not there."""
-        inputs, question = look.inputs, self.question
-        if question.groups is not None and len(question.groups) > 1:
-            groups = {*inputs.groups, *names_in(inputs.commits, "group")}
-            if absent := without_match(question.groups, groups):
-                yield nothing_matches("group", absent, groups)
-        if question.topics is not None and len(question.topics) > 1:
-            topics = {row.topic for row in look.lag_rows()}
-            if absent := without_match(question.topics, topics):
-                yield nothing_matches("topic", absent, topics)
-
-    def _scanned(self, session: "SparkSession | None", logs: OpenedLogs) -> Scanned:
-        if session is not None:
-            return read_on_spark(session, logs, self.question)
-        return scan_logs(logs.sources, self.question)
-
-    def _show_findings(self, session: "SparkSession | None", look: Look, scanned: Scanned) -> list[str]:
-        save = None
-        if session is not None and self.save_as is not None:
-            save = partial(save_rows, session, f"{self.save_as}_findings", quiet=self.question.quiet)
-        view = FindingView(
-            stuck=self.asked.stuck, explain=self.asked.explain, rules=self.asked.rule_set, save=save
-        )
-        return emit_findings(look, scanned, view, self.failing, self.output)
-
-    def _show(self, session: "SparkSession | None", look: Look) -> None:
-        is_table = self.output.format is OutputFormat.TABLE and self.save_as is None
-        view, watched = RowView(by=self.views.by, is_table=is_table), self.failing.watched_rows
-        if session is not None and self.save_as is not None:
-            rows = view.rows(look, watched)
-            save_rows(session, self.save_as, rows, view.columns(look), quiet=self.question.quiet)
-        elif self.asked.stuck or self.asked.explain is not None:
-            return  # findings were shown in their place
-        elif self.views.prometheus:
-            emit_lines(metrics(look, time.monotonic() - self.began_s, watched), self.output)
+    def _show_rows(self, report: LagReport) -> None:
+        request, made = self._request, self._chunks(report)
+        # A cluster that does not answer is known before anything is written.
+        chunks = chain(list(islice(made, 1)), made)
+        columns = request.view.columns(report)
+        if self._session is not None and request.save_as is not None:
+            self._save(self._session, request.save_as, report, chunks)
+        elif request.views.prometheus:
+            seconds = time.monotonic() - request.began_s
+            emit_lines(metrics(report, chunks, seconds, only_lagging=request.only_lagging), request.output)
         else:
-            emit(view.rows(look, watched), view.columns(look), self.output)
+            emit_columns(request.view.chunks(chunks), columns, request.output)
+
+    def _save(
+        self, session: "SparkSession", name: str, report: LagReport, chunks: Iterable[LagChunk]
+    ) -> None:
+        view, quiet = self._request.view, self._request.quiet
+        columns = view.columns(report)
+        rows = save_batches(session, name, column_batches(view.chunks(chunks), columns), columns)
+        if self._request.asked.stuck:
+            batches = arrow_batches(finding_rows(self._findings, report.inputs.groups), FINDING_COLUMNS)
+            findings = save_batches(session, f"{name}_findings", batches, FINDING_COLUMNS)
+            said_saved(f"{name}_findings", findings, quiet=quiet)
+        said_saved(name, rows, quiet=quiet)
+
+    def _chunks(self, report: LagReport) -> Iterator[LagChunk]:
+        """The report's rows, noted as they pass by whoever needs them besides."""
+        for chunk in report.chunks():
+            self._request.failing.note_rows(chunk.columns)
+            for _, findings in chunk.groups:
+                self._request.failing.note_findings(findings)
+                if self._request.asked.stuck:
+                    self._findings += findings
+            if self._page is not None:
+                self._page.note(chunk.all_rows)
+            yield chunk
+
+    def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
+        """The same of groups, where no rows are shown."""
+        wanted = matcher(self._request.options.topics)
+        for (facts, verdicts), findings in report.groups():
+            rows = [partition.row for partition in facts.partitions]
+            columns: Columns = {
+                "group": [row.group for row in rows],
+                "lag": [row.lag for row in rows],
+                "status": [None if verdict is None else verdict.status for verdict in verdicts],
+            }
+            self._request.failing.note_rows(selected(columns, [wanted(row.topic) for row in rows]))
+            self._request.failing.note_findings(findings)
+            if self._page is not None:
+                self._page.note(rows)
+            yield (facts, verdicts), findings
+
+
+def _remarks_on_time(report: LagReport) -> Iterator[str]:
+    """As of when the report is, where nobody said it, and what else that means."""
+    as_of = report.as_of
+    if as_of.ended_ago_ms is not None:
+        yield (
+            f"judged as of {iso_time(as_of.now_ms)}, when anything was written to the log last,"
+            f" {lasting(as_of.ended_ago_ms)} ago; --now TIME for another time"
+        )
+    if as_of.log_goes_on and report.options.judges:
+        yield "the log goes on after --now: statuses and findings go by all of it"

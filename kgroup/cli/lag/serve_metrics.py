@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from kgroup.api.lag.repeated import RepeatedLooks
+from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.cli.lag.views import metrics
 from kgroup.cli.shell.say import say
 from kgroup.errors import KgroupError
@@ -14,12 +14,12 @@ from kgroup.report.lag.metrics import LookSummary, failed_metrics
 _FRESH_S: Final = 1.0  # scrapes that come at once share a look
 
 
-def serve_metrics(looks: RepeatedLooks, address: tuple[str, int]) -> None:
+def serve_metrics(reports: RepeatedReports, address: tuple[str, int], *, only_lagging: bool = False) -> None:
     """Take a first look, and serve until KeyboardInterrupt.
 
     Raises SourceError if the address cannot be had; a look that fails is said, and does not end it.
     """
-    page = MetricsPage(looks)
+    page = MetricsPage(reports, only_lagging=only_lagging)
     with MetricsServer(*address, page.text) as server:
         try:
             page.text()  # the first look is the longest: it copies a cluster's offsets topic
@@ -32,9 +32,16 @@ def serve_metrics(looks: RepeatedLooks, address: tuple[str, int]) -> None:
 class MetricsPage:
     """The page of metrics: of a new look, or of one that is at most a second old."""
 
-    def __init__(self, looks: RepeatedLooks, clock: Callable[[], float] = time.monotonic) -> None:
-        self._looks = looks
+    def __init__(
+        self,
+        reports: RepeatedReports,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        only_lagging: bool = False,
+    ) -> None:
+        self._reports = reports
         self._clock = clock
+        self._only_lagging = only_lagging
         self._text = ""
         self._until_s: float | None = None
 
@@ -48,8 +55,9 @@ class MetricsPage:
 
     def _look(self, began: float) -> str:
         try:
-            look = self._looks.take()
-            lines = list(metrics(look, self._clock() - began))
+            report = self._reports.take()
+            seconds = self._clock() - began
+            lines = list(metrics(report, report.chunks(), seconds, only_lagging=self._only_lagging))
         except (KgroupError, OSError) as error:
             say(str(error))
             lines = list(failed_metrics(LookSummary(at_ms=None, seconds=self._clock() - began)))

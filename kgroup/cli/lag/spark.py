@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from kgroup.cli.lag.spark_options import SparkOptions
 from kgroup.cli.shell.say import say
-from kgroup.report.emit import Column, Row, arrow_batches, arrow_schema
-from kgroup.report.progress import activity
+from kgroup.report.emit import Column, arrow_schema
+from kgroup.report.progress import Progress
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
 @contextmanager
-def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[SparkSession | None]":
+def spark_session(options: SparkOptions | None, progress: Progress) -> "Iterator[SparkSession | None]":
     """Start Spark, if there are options, and see that the table can be written before work is done for it."""
     if options is None:
         yield None
@@ -25,7 +26,7 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
     # py4j logs a stack for a call that Ctrl-C breaks off; it goes to standard error if nobody handles it.
     logging.getLogger().addHandler(logging.NullHandler())
     with ExitStack() as stack:
-        with activity(f"Spark ({options.master}) starts", quiet=quiet):
+        with progress.activity(f"Spark ({options.master}) starts"):
             session = stack.enter_context(
                 open_session(options.master, parse_conf(options.conf), ship=options.ship)
             )
@@ -36,14 +37,13 @@ def spark_session(options: SparkOptions | None, *, quiet: bool) -> "Iterator[Spa
         yield session
 
 
-def save_rows(
-    session: "SparkSession", name: str, rows: Iterable[Row], columns: Sequence[Column], *, quiet: bool
-) -> None:
-    """Make the rows a table of Spark's catalog, and say so."""
+def save_batches(
+    session: "SparkSession", name: str, batches: "Iterable[pa.RecordBatch]", columns: Sequence[Column]
+) -> int:
+    """Make rows a table of Spark's catalog; return how many they are."""
     from kgroup.spark.tables import save_table
 
-    count = save_table(session, name, arrow_schema(columns), arrow_batches(rows, columns))
-    said_saved(name, count, quiet=quiet)
+    return save_table(session, name, arrow_schema(columns), batches)
 
 
 def said_saved(name: str, count: int, *, quiet: bool) -> None:

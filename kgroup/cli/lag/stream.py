@@ -3,12 +3,17 @@
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from kgroup.api.lag.report import WINDOW_COMMITS, LagQuestion, Look, matcher, take_look
+from kgroup.api.lag.on_spark import reduction_of, scanned_of
+from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
+from kgroup.api.lag.reading import AsOf
+from kgroup.api.lag.report import LagReport, report_of
 from kgroup.api.opened import OpenedLogs
+from kgroup.cli.lag.request import LagRequest
+from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.spark_options import Streaming
-from kgroup.cli.lag.views import lagging
+from kgroup.cli.lag.views import lagging, partition_columns
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
@@ -16,18 +21,17 @@ from kgroup.log.files.sources import Sources
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.offsets_topic import LiveOffsetsTopic
 from kgroup.net.connect.properties import ConnectionOptions
-from kgroup.report.emit import Column, OutputFormat, OutputOptions, Row, arrow_batches, arrow_schema, emit
-from kgroup.scan.reductions.history import History
-from kgroup.scan.reductions.last_commits import Keep, LastPart, counting
-from kgroup.scan.reductions.scan import Newest
-from kgroup.scan.reductions.scanned import Scanned
+from kgroup.report.emit import Column, OutputFormat, OutputOptions, arrow_schema
+from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
+from kgroup.scan.reductions.scanned import ScanPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
-_KEEP = Keep(slots=WINDOW_COMMITS)
+# The same whatever is asked, as a checkpoint may be gone on with to ask something else.
+_PLAN: Final = ScanPlan(slots=WINDOW_COMMITS, history=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +71,29 @@ def check_cluster(connection: ConnectionOptions) -> None:
     LiveOffsetsTopic(connection).spans()
 
 
-def report_stream(
+def report_stream(request: LagRequest) -> None:
+    """Write the report of a cluster after each micro-batch, until the query is stopped or all is read.
+
+    Raises InputError for options that do not fit, SourceError if the cluster cannot be read.
+    """
+    connection, output = request.source.connection, request.output
+    assert connection is not None, "the options were checked"
+    settings = stream_settings(request.streaming, request.now_ms)
+    check_destination(output)
+    check_cluster(connection)
+    with spark_session(request.spark, request.progress) as session:
+        assert session is not None, "the options were checked"
+        columns = partition_columns(request.options, is_table=output.format is OutputFormat.TABLE)
+        _run(session, request, connection, settings, columns)
+
+
+def _run(
     session: "SparkSession",
+    request: LagRequest,
     connection: ConnectionOptions,
-    question: LagQuestion,
     settings: StreamSettings,
     columns: "Sequence[Column]",
-    destination: OutputOptions,
 ) -> None:
-    """Write the report after each micro-batch, until the query is stopped or all is read."""
-    from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
     from kgroup.spark.shipping import is_connected
     from kgroup.spark.stream import StreamOptions, run_stream
 
@@ -85,55 +102,53 @@ def report_stream(
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),
-        # The same whatever is asked, as a checkpoint may be gone on with to ask something else.
-        reduction=Both(Both(NewestRecords(), LastCommitsOfEach(_KEEP)), ReachAndRounds()),
+        reduction=reduction_of(_PLAN),
         checkpoint=settings.checkpoint,
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
     )
-    report = _Report(session, shipped, question, settings, columns, destination)
-    run_stream(session, options, report.each)
+    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each)
 
 
 @dataclass(slots=True)
-class _Report:
+class _Batches:
     """What is done with the state after each micro-batch."""
 
     session: "SparkSession"
     connection: ConnectionOptions
-    question: LagQuestion
+    request: LagRequest
     settings: StreamSettings
     columns: "Sequence[Column]"
-    destination: OutputOptions
 
-    def each(self, number: int, state: tuple[tuple[Newest, LastPart], History]) -> None:
-        (newest, last), history = state
-        scanned = Scanned(newest, counting(last, _KEEP), history)
+    def each(self, number: int, state: Any) -> None:
+        scanned = scanned_of(_PLAN, state)
         now_ms = self.settings.now_ms or int(time.time() * 1000)
         # While it catches up a group may not have come yet, which is no mistake of the user's.
-        everything = replace(self.question, groups=None)
+        everything: LagOptions = replace(self.request.options, groups=None)
         with Cluster(self.connection) as cluster:
             logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
-            look = take_look(everything, logs, scanned, now_ms)
-            self._write(number, self._rows(look))
-        if not self.question.quiet:
-            say(f"micro-batch {number}: {newest.records} records so far")
-        for line in look.problems():
+            as_of = AsOf(now_ms=now_ms, log_ms=now_ms)
+            report = report_of(logs, everything, scanned, as_of, progress=self.request.progress)
+            self._write(number, self._chunks(report))
+        if not self.request.quiet:
+            say(f"micro-batch {number}: {scanned.newest.records} records so far")
+        for line in report.problems:
             say(line)
 
-    def _rows(self, look: Look) -> "Iterator[Row]":
-        wanted = matcher(self.question.groups)
-        rows = (row for row in look.rows(self.columns) if wanted(str(row["group"])))
-        return lagging(rows) if self.question.only_lagging else rows
+    def _chunks(self, report: LagReport) -> "Iterator[Columns]":
+        wanted = matcher(self.request.options.groups)
+        for chunk in report.chunks():
+            columns = selected(chunk.columns, [wanted(row.group) for row in chunk.rows])
+            yield lagging(columns) if self.request.only_lagging else columns
 
-    def _write(self, number: int, rows: "Iterable[Row]") -> None:
-        if self.destination.path is None:
-            emit(rows, self.columns, self.destination)
+    def _write(self, number: int, chunks: "Iterable[Columns]") -> None:
+        output = self.request.output
+        if output.path is None:
+            emit_columns(chunks, self.columns, output)
             sys.stdout.flush()
             return
         from kgroup.spark.tables import write_parquet
 
         # A micro-batch that is done again takes the place of what it wrote the first time.
-        folder = str(self.destination.path / f"batch={number}")
-        schema = arrow_schema(self.columns)
-        write_parquet(self.session, folder, schema, arrow_batches(rows, self.columns))
+        folder = str(output.path / f"batch={number}")
+        write_parquet(self.session, folder, arrow_schema(self.columns), column_batches(chunks, self.columns))

@@ -1,73 +1,89 @@
-"""The ways to show a look of `lag-report`: a row for each partition, sums, metrics."""
+"""The ways to show the rows of a lag report: one for each partition, sums, metrics."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from kgroup.api.lag.report import LagQuestion, Look
+from kgroup.api.lag.chunks import LagChunk
+from kgroup.api.lag.options import LagOptions
+from kgroup.api.lag.report import LagReport
 from kgroup.report.emit import Column, Row
+from kgroup.report.emit_columns import Columns, columns_of, rows_of, selected
 from kgroup.report.lag.by import By
 from kgroup.report.lag.columns import report_columns
 from kgroup.report.lag.metrics import LookSummary, lag_metrics
-from kgroup.report.lag.sums import sum_columns, sum_rows
-
-Watched = Callable[[Iterable[Row]], Iterable[Row]]
-"""Passes on the rows of all partitions, as `--fail-on` looks at them."""
+from kgroup.report.lag.sums import SUMMED, sum_columns, sum_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowView:
-    """Rows of partitions, or sums `by` something; of both only those that lag, if the question says so."""
+    """Rows of partitions, or sums `by` something; of both perhaps only those that lag."""
 
     by: By | None = None
     is_table: bool = True
+    only_lagging: bool = False
 
-    def columns(self, look: Look) -> tuple[Column, ...]:
+    def columns(self, report: LagReport) -> tuple[Column, ...]:
         """The columns of what is shown."""
-        question, rates = look.question, look.looks is not None
+        options, rates = report.options, report.looks is not None
         if self.by is None:
-            return columns_of(question, is_table=self.is_table, rates=rates)
+            return partition_columns(options, is_table=self.is_table, rates=rates)
         return sum_columns(
             self.by,
             is_table=self.is_table,
-            times=question.time_lag is not None,
-            rates=rates or question.time_lag is not None,
-            status=question.rules is not None,
-            breakdown=question.breakdown,
+            times=options.time_lag is not None,
+            rates=rates or options.time_lag is not None,
+            status=options.rules is not None,
+            breakdown=options.breakdown,
         )
 
-    def rows(self, look: Look, watched: Watched = iter) -> Iterator[Row]:
-        """The rows, in the order of their names."""
-        if self.by is None:
-            rows = watched(look.rows(self.columns(look)))
-        else:
-            rows = sum_rows(watched(_all_fields(look)), self.by)
-        return lagging(rows) if look.question.only_lagging else iter(rows)
+    def chunks(self, chunks: Iterable[LagChunk]) -> Iterator[Columns]:
+        """The rows in columns, in the order of their names."""
+        shown: Iterable[Columns] = (chunk.columns for chunk in chunks)
+        if self.by is not None:
+            shown = _sums(shown, self.by)
+        return map(lagging, shown) if self.only_lagging else iter(shown)
+
+    def rows(self, report: LagReport) -> list[Row]:
+        """All rows at once."""
+        return [row for chunk in self.chunks(report.chunks()) for row in rows_of(chunk)]
 
 
-def metrics(look: Look, seconds: float, watched: Watched = iter) -> Iterator[str]:
-    """Lines of metrics; `seconds` is what the look took."""
-    rows = watched(_all_fields(look))
-    chosen = list(lagging(rows) if look.question.only_lagging else rows)
-    summary = LookSummary(at_ms=look.now_ms, seconds=seconds, problems=len(look.problems()))
-    return lag_metrics(chosen, summary)
+def _sums(chunks: Iterable[Columns], by: By) -> Iterator[Columns]:
+    rows = (rows_of(chunk, [name for name in chunk if name in SUMMED]) for chunk in chunks)
+    yield columns_of(list(sum_rows(chain.from_iterable(rows), by)))
 
 
-def columns_of(question: LagQuestion, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:
-    """The columns of partitions that answer a question; rates come with time lags anyway."""
-    times = question.time_lag is not None
+def metrics(
+    report: LagReport, chunks: Iterable[LagChunk], seconds: float, *, only_lagging: bool = False
+) -> Iterator[str]:
+    """Lines of metrics of the report's chunks; `seconds` is what it took."""
+    rows = RowView(only_lagging=only_lagging).chunks(chunks)
+    chosen = [row for chunk in rows for row in rows_of(chunk)]
+    problems = problems_of_rows(report)
+    return lag_metrics(
+        chosen, LookSummary(at_ms=report.as_of.now_ms, seconds=seconds, problems=len(problems))
+    )
+
+
+def problems_of_rows(report: LagReport) -> tuple[str, ...]:
+    """What could not be read of that which rows show."""
+    return report.row_problems if report.options.rules is None else report.problems
+
+
+def partition_columns(options: LagOptions, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:
+    """The columns of partitions; rates come with time lags anyway."""
+    times = options.time_lag is not None
     return report_columns(
         is_table=is_table,
         times=times,
         rates=rates or times,
-        status=question.rules is not None,
-        breakdown=question.breakdown,
+        status=options.rules is not None,
+        breakdown=options.breakdown,
     )
 
 
-def lagging(rows: Iterable[Row]) -> Iterator[Row]:
-    """Those whose lag is above 0."""
-    return (row for row in rows if isinstance(lag := row["lag"], int) and lag > 0)
-
-
-def _all_fields(look: Look) -> Iterator[Row]:
-    return look.rows(columns_of(look.question, is_table=False, rates=look.looks is not None))
+def lagging(columns: Columns) -> Columns:
+    """The rows whose lag is above 0."""
+    lags: Sequence[object] = columns.get("lag", ())
+    return selected(columns, [isinstance(lag, int) and lag > 0 for lag in lags])

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kgroup.api.lag.repeated import RepeatedLooks
-from kgroup.api.lag.report import Look
+from kgroup.api.lag.repeated import RepeatedReports
+from kgroup.api.lag.report import LagReport
 from kgroup.cli.lag.views import RowView
 from kgroup.cli.shell.say import say
 from kgroup.errors import KgroupError
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 
 _LINES_AROUND: Final = 3  # heading, trouble, and what more there is
 
-Show = Callable[[Look | None, str | None], None]
+Show = Callable[[LagReport | None, str | None], None]
 """Takes the newest look that succeeded, and why a later one failed."""
 
 
 def watch(
-    looks: RepeatedLooks,
+    reports: RepeatedReports,
     view: RowView,
     output: OutputOptions,
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Look every so many seconds until Ctrl-C; when the first look fails, raise its KgroupError."""
-    newest: Look | None = None
+    newest: LagReport | None = None
     with _shown(view, output, seconds) as show:
         try:
             while True:
                 failure = None
                 try:
-                    newest = looks.take()
+                    newest = reports.take()
                 except KgroupError as error:
                     if newest is None:
                         raise
@@ -65,25 +65,27 @@ def _shown(view: RowView, output: OutputOptions, seconds: float) -> AbstractCont
     if output.format is OutputFormat.TABLE and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return _on_screen(view, seconds)
 
-    def show(look: Look | None, failure: str | None) -> None:
-        assert look is not None
-        emit_lines(_look_lines(look, failure, view, output), replace(output, live=True))
+    def show(report: LagReport | None, failure: str | None) -> None:
+        assert report is not None
+        emit_lines(_report_lines(report, failure, view, output), replace(output, live=True))
 
     return nullcontext(show)
 
 
-def _look_lines(look: Look, failure: str | None, view: RowView, output: OutputOptions) -> Iterator[str]:
+def _report_lines(
+    report: LagReport, failure: str | None, view: RowView, output: OutputOptions
+) -> Iterator[str]:
     """What a look is for a pipe or a file: a table, or JSON lines that each say when."""
     if failure is not None:
         say(failure)
         return
     if output.format is OutputFormat.JSONL:
-        yield from (to_json({"looked_at": look.now_ms, **row}) for row in view.rows(look))
+        yield from (to_json({"looked_at": report.as_of.now_ms, **row}) for row in view.rows(report))
     else:
-        yield iso_time(look.now_ms)
-        yield from table_lines(view.rows(look), view.columns(look), show_headings=output.headers)
+        yield iso_time(report.as_of.now_ms)
+        yield from table_lines(view.rows(report), view.columns(report), show_headings=output.headers)
         yield ""
-    for problem in look.problems():
+    for problem in report.problems:
         say(problem)
 
 
@@ -94,9 +96,9 @@ def _on_screen(view: RowView, seconds: float) -> Iterator[Show]:
 
     with Live(screen=True, auto_refresh=False, vertical_overflow="crop") as live:
 
-        def show(look: Look | None, failure: str | None) -> None:
-            assert look is not None
-            lines = screen_lines(look, failure, view, seconds, *_size(live))
+        def show(report: LagReport | None, failure: str | None) -> None:
+            assert report is not None
+            lines = screen_lines(report, failure, view, seconds, *_size(live))
             live.update(Text("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
 
         yield show
@@ -107,19 +109,20 @@ def _size(live: "Live") -> tuple[int, int]:
 
 
 def screen_lines(
-    look: Look, failure: str | None, view: RowView, seconds: float, width: int, height: int
+    report: LagReport, failure: str | None, view: RowView, seconds: float, width: int, height: int
 ) -> Sequence[str]:
     """What fits a screen: the largest lags first, and how many rows there are besides."""
-    rows = sorted(view.rows(look), key=_lag_last_if_unknown, reverse=True)
+    rows = sorted(view.rows(report), key=_lag_last_if_unknown, reverse=True)
     lags = [lag for row in rows if isinstance(lag := row["lag"], int)]
     total = f"lag {sum(max(lag, 0) for lag in lags)}"
     unknown = f", {len(rows) - len(lags)} unknown" if len(lags) < len(rows) else ""
-    what = f"{view.by.value if view.by else 'partition'}s"
-    trouble = failure or "; ".join(look.problems())
-    table, shown = _fitting(rows, view.columns(look), width, height - _LINES_AROUND)
+    kind = f"{view.by.value if view.by else 'partition'}s"
+    trouble = failure or "; ".join(report.problems)
+    table, shown = _fitting(rows, view.columns(report), width, height - _LINES_AROUND)
     more = len(rows) - shown
+    now = iso_time(report.as_of.now_ms)
     return [
-        f"{iso_time(look.now_ms)}  every {seconds:g} s  {len(rows)} {what}, {total}{unknown}  Ctrl-C ends",
+        f"{now}  every {seconds:g} s  {len(rows)} {kind}, {total}{unknown}  Ctrl-C ends",
         printable(trouble),
         *table,
         *([f"and {more} more"] if more > 0 else []),

@@ -153,7 +153,7 @@ def _group_rows(
             in_two.add(place)
         if known is None or commit.commit_timestamp > known.commit_timestamp:
             committed[place] = commit
-    owners = _owners(group, ends)
+    owners = owners_of(group, ends)
     for topic, partition in sorted(committed.keys() | owners.keys()):
         place = topic, partition
         also = [Note.PENDING_COMMIT] if (group.group_id, topic, partition) in pending else []
@@ -164,7 +164,7 @@ def _group_rows(
 _Owner = tuple[Member, OwnedPartition]
 
 
-def _owners(group: Group, ends: LogEnds) -> dict[tuple[str, int], list[_Owner]]:
+def owners_of(group: Group, ends: LogEnds) -> dict[tuple[str, int], list[_Owner]]:
     """Who owns what, members in order of their ids.
 
     What streams members own is worked out from task numbers, which may be more than a source topic has

@@ -29,33 +29,35 @@ class LagLooks:
     """
 
     def __init__(self) -> None:
+        self._now_ms = 0
         self._logs: dict[tuple[str, int], _SeenLog] = {}
         self._commits: dict[tuple[str, str, int], deque[WindowCommit]] = {}
+        self._logs_before = self._logs
+        self._commits_before = self._commits
 
-    def add(self, rows: Iterable[LagRow], now_ms: int) -> None:
-        """Take the rows of a look at `now_ms` (epoch ms), which is later than the one before."""
-        logs: dict[tuple[str, int], _SeenLog] = {}
-        commits: dict[tuple[str, str, int], deque[WindowCommit]] = {}
+    def begin(self, now_ms: int) -> None:
+        """Begin a look at `now_ms` (epoch ms), which is later than the one before."""
+        self._now_ms = now_ms
+        self._logs_before, self._logs = self._logs, {}
+        self._commits_before, self._commits = self._commits, {}
+
+    def add(self, rows: Iterable[LagRow]) -> None:
+        """Take some of the look's rows; a row that is taken twice counts once."""
         for row in rows:
             partition = row.topic, row.partition
-            if row.log_end_offset is not None and partition not in logs:
-                logs[partition] = self._with_end(
-                    partition, LogEnd(offset=row.log_end_offset, timestamp=now_ms)
-                )
-            if row.current_offset is not None:
-                place = row.group, row.topic, row.partition
-                seen = commits[place] = self._commits.get(place, deque(maxlen=_LOOKS))
-                seen.append(WindowCommit(offset=row.current_offset, timestamp=now_ms))
-        self._logs, self._commits = logs, commits
+            if row.log_end_offset is not None and partition not in self._logs:
+                end = LogEnd(offset=row.log_end_offset, timestamp=self._now_ms)
+                self._logs[partition] = self._with_end(partition, end)
+            place = row.group, row.topic, row.partition
+            if row.current_offset is not None and place not in self._commits:
+                seen = self._commits_before.get(place, deque(maxlen=_LOOKS))
+                seen.append(WindowCommit(offset=row.current_offset, timestamp=self._now_ms))
+                self._commits[place] = seen
 
     def table(self, topic: str, partition: int) -> LogEndTable:
         """The log ends of a partition as interpolation takes them."""
         seen = self._logs.get((topic, partition))
         return seen.table if seen else LogEndTable()
-
-    def fields(self, row: LagRow) -> dict[str, float | int | None]:
-        """The rates of a row of the newest look, by name."""
-        return self.rates(row).fields()
 
     def rates(self, row: LagRow) -> LagRates:
         """The rates of a row of the newest look."""
@@ -70,7 +72,7 @@ class LagLooks:
         return lag_rates(window, row.log_end_offset)
 
     def _with_end(self, partition: tuple[str, int], end: LogEnd) -> _SeenLog:
-        seen = self._logs.get(partition)
+        seen = self._logs_before.get(partition)
         if seen is None or (seen.ends and seen.ends[-1].offset > end.offset):
             seen = _SeenLog()
         seen.ends.append(end)

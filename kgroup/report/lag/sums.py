@@ -53,6 +53,15 @@ _STATUS_COLUMNS: Final = (
 _NOT_IN_TABLES: Final = ("statuses", "beyond_last_stable")
 _SPARE: Final = {"group_state": 5, "member_id": 6}
 _PARTS: Final = tuple(column.name for column in PART_COLUMNS)
+SUMMED: Final = frozenset(
+    {
+        *(name for names in (*_KEYS.values(), *_NAMES.values()) for name in names),
+        *("lag", "time_lag_ms", "time_lag_method", "growth_per_s", "status"),
+        *_PARTS,
+        EXPIRES.name,
+    }
+)
+"""The fields that sums ask of rows, as far as these have them."""
 
 
 def sum_columns(

@@ -6,22 +6,19 @@ from pathlib import Path
 from kgroup.errors import SourceError
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.scan.reductions.history import History, merge_histories, read_history
-from kgroup.scan.reductions.last_commits import Keep, LastPart, counting, last_part, merge_last
+from kgroup.scan.reductions.last_commits import LastPart, last_part, merge_last
 from kgroup.scan.reductions.scan import Newest, Slice, merge, newest
-from kgroup.scan.reductions.scanned import Scanned
+from kgroup.scan.reductions.scanned import Scanned, ScanPlan
 
 
 class GrowingScan:
-    """What counts of segments whose files only get longer, by whole batches; new segments come last.
+    """What a plan keeps of segments whose files only get longer, by whole batches; new segments come last.
 
-    `slots` is how many last commits of each key are kept, None for the newest records alone; with `history`
-    what was before is kept, too. Memory is that of `newest`, `last_commits` and `read_history`, and no more
-    for a longer log.
+    Memory is that of `newest`, `last_commits` and `read_history`, and no more for a longer log.
     """
 
-    def __init__(self, slots: int | None, *, history: bool = False) -> None:
-        self._keep = Keep(slots=slots) if slots is not None else None
-        self._with_history = history
+    def __init__(self, plan: ScanPlan) -> None:
+        self._plan = plan
         self._ends: dict[str, int] = {}
         self._newest: Newest | None = None
         self._last: LastPart | None = None
@@ -33,16 +30,16 @@ class GrowingScan:
         Raises SourceError if a file cannot be read, or is shorter than before.
         """
         slices = [part for segment in segments if (part := self._new_part(segment)) is not None]
-        found = newest(slices)
-        self._newest = found if self._newest is None else merge([self._newest, found])
-        if self._keep is None:
-            return Scanned(self._newest)
-        last = last_part(slices, self._keep)
-        self._last = last if self._last is None else merge_last([self._last, last], self._keep)
-        if self._with_history:
-            history = read_history(slices)
-            self._history = history if self._history is None else merge_histories([self._history, history])
-        return Scanned(self._newest, counting(self._last, self._keep), self._history)
+        grown, keep = newest(slices), self._plan.keep
+        self._newest = grown if self._newest is None else merge([self._newest, grown])
+        if keep is not None:
+            last = last_part(slices, keep)
+            self._last = last if self._last is None else merge_last([self._last, last], keep)
+            if self._plan.history:
+                history = read_history(slices)
+                before = self._history
+                self._history = history if before is None else merge_histories([before, history])
+        return self._plan.scanned(self._newest, self._last, self._history)
 
     def _new_part(self, segment: SegmentFile) -> Slice | None:
         path = Path(segment.path)

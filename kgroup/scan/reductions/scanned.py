@@ -1,16 +1,24 @@
-"""What is read of a log of the offsets topic for one report, by whichever way it is read."""
+"""What is read of a log of the offsets topic for one report: here, by Spark, or as the log grows."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from kgroup.log.format.batch import Damage
 from kgroup.scan.reading.arrow import Dictionaries
 from kgroup.scan.reading.reader import RowReader
 from kgroup.scan.reductions.history import History, HistoryReader
-from kgroup.scan.reductions.last_commits import LAST_COLUMNS, Keep, LastCommits, LastReader, counting
+from kgroup.scan.reductions.last_commits import (
+    LAST_COLUMNS,
+    Keep,
+    LastCommits,
+    LastPart,
+    LastReader,
+    counting,
+)
 from kgroup.scan.reductions.newest import NewestReader
-from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge
+from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +30,49 @@ class Scanned:
     history: History | None = None
 
 
-def read_all(
-    slices: Iterable[Slice],
-    slots: int,
-    *,
-    history: bool = True,
-    advance: Callable[[int], None] = lambda size: None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanPlan:
+    """To what a log is reduced, whoever reads it.
+
+    `slots` is how many last commits of each key are kept, None for the newest records alone. With `history`
+    what was before is kept, too; it needs slots.
+    """
+
+    slots: int | None = None
+    history: bool = False
+
+    @property
+    def keep(self) -> Keep | None:
+        """Which commits are kept besides the newest; None if there are none of them."""
+        return None if self.slots is None else Keep(slots=self.slots)
+
+    def scanned(self, newest: Newest, last: LastPart | None, history: History | None) -> Scanned:
+        """What counts of the parts that a reading left; those that are not planned are None."""
+        if self.keep is None or last is None:
+            return Scanned(newest)
+        return Scanned(newest, counting(last, self.keep), history)
+
+
+def read_slices(
+    slices: Iterable[Slice], plan: ScanPlan, advance: Callable[[int], None] = lambda size: None
 ) -> Scanned:
-    """What `newest`, `last_commits` and, if asked for, `read_history` say of slices, from reading them once.
+    """What the plan asks of slices, from reading them once in this process.
 
     Slices of one offsets partition must be in log order. `advance` is told the size of each slice once it is
     read. Raises SourceError if a file cannot be read.
     """
-    keep, past = Keep(slots=slots), HistoryReader() if history else None
-    found, last = [], LastReader(keep)
-    ordered = sorted(slices, key=lambda part: part.offsets_partition)
-    for partition, of_partition in groupby(ordered, key=lambda part: part.offsets_partition):
+    keep = plan.keep
+    if keep is None:
+        return Scanned(_newest(slices, advance))
+    past = HistoryReader() if plan.history else None
+    counted, last = [], LastReader(keep)
+    ordered = sorted(slices, key=attrgetter("offsets_partition"))
+    for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):
         parts, rows, dictionaries = tuple(of_partition), RowReader(), Dictionaries()
-        newest = NewestReader(partition, rows)
+        newest_rows = NewestReader(partition, rows)
         for part in parts:
             for item in rows.read(part):
-                newest.add(item)
+                newest_rows.add(item)
                 if isinstance(item, Damage):
                     continue
                 block = block_of(item, part, rows, LAST_COLUMNS, dictionaries)
@@ -50,5 +80,18 @@ def read_all(
                 if past is not None:
                     past.add(partition, block)
             advance(part.end - part.start)
-        found.append(newest.newest(parts))
-    return Scanned(merge(found), counting(last.part(), keep), past.history() if past is not None else None)
+        counted.append(newest_rows.newest(parts))
+    return plan.scanned(merge(counted), last.part(), past.history() if past is not None else None)
+
+
+def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:
+    """Slice by slice, so that somebody who watches sees how far it is."""
+    of_partitions: list[Newest] = []
+    for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
+        so_far: Newest | None = None
+        for part in of_partition:
+            scanned = newest([part])
+            so_far = merge([so_far, scanned]) if so_far else scanned
+            advance(part.end - part.start)
+        of_partitions += [so_far] if so_far else []
+    return merge(of_partitions)

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import kgroup.testing
-from kgroup.api.lag.repeated import RepeatedLooks
-from kgroup.api.lag.report import LagQuestion
+from kgroup.api.lag.options import LagOptions
+from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.cli.lag.serve_metrics import MetricsPage
 from kgroup.net.connect.properties import ConnectionOptions
 from tests.cli.conftest import Kgroup
@@ -20,7 +20,7 @@ from tests.log.truth import FIXTURES
 
 SMALL = FIXTURES / "3.9.1/codec-gzip"
 PATIENCE_S = 30
-QUIET = LagQuestion(quiet=True)
+QUIET = LagOptions()
 
 
 class Clock:
@@ -41,7 +41,7 @@ def test_a_page_is_of_a_new_look_once_the_last_is_a_second_old(tmp_path: Path) -
     logs = tmp_path / "logs"
     shutil.copytree(SMALL, logs)
     clock = Clock()
-    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None, clock), clock=clock)
+    page = MetricsPage(RepeatedReports(QUIET, [str(logs)], None, clock), clock=clock)
     offsets = "kafka_consumergroup_group_offset"
     assert samples(page.text(), f'{offsets}{{group="brief-solo"') == ["25"]
     shutil.rmtree(logs / "__consumer_offsets-26")  # where brief-solo lives
@@ -56,7 +56,7 @@ def test_a_look_that_fails_is_down_and_the_next_one_up_again(
 ) -> None:
     logs = tmp_path / "logs"
     clock = Clock()
-    page = MetricsPage(RepeatedLooks(QUIET, [str(logs)], None, clock), clock=clock)
+    page = MetricsPage(RepeatedReports(QUIET, [str(logs)], None, clock), clock=clock)
     assert samples(page.text(), "kgroup_up") == ["0"]
     assert capsys.readouterr().err == f"kgroup: {logs}: No such file or directory\n"
     shutil.copytree(SMALL, logs)
@@ -68,7 +68,7 @@ def test_a_cluster_is_asked_at_each_page() -> None:
     with kgroup.testing.cluster(topics={"orders": 1}) as kafka:
         group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
         clock = Clock()
-        looks = RepeatedLooks(QUIET, (), ConnectionOptions(bootstrap_servers=kafka.bootstrap), clock)
+        looks = RepeatedReports(QUIET, (), ConnectionOptions(bootstrap_servers=kafka.bootstrap), clock)
         page = MetricsPage(looks, clock=clock)
         for offset in (3, 5):
             group.commit(offsets=[TopicPartition("orders", 0, offset)], asynchronous=False)

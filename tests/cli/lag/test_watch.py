@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 import kgroup.testing
-from kgroup.api.lag.repeated import RepeatedLooks
-from kgroup.api.lag.report import LagQuestion
+from kgroup.api.lag.options import LagOptions
+from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.cli.lag.views import RowView
 from kgroup.cli.lag.watch import screen_lines, watch
 from kgroup.errors import SourceError
@@ -74,10 +74,10 @@ def commit(kafka: kgroup.testing.Cluster, offset: int, group_id: str = "g") -> N
 
 
 def looks_at(
-    kafka: kgroup.testing.Cluster, pauses: Pauses, question: LagQuestion | None = None
-) -> RepeatedLooks:
+    kafka: kgroup.testing.Cluster, pauses: Pauses, question: LagOptions | None = None
+) -> RepeatedReports:
     connection = ConnectionOptions(bootstrap_servers=kafka.bootstrap)
-    return RepeatedLooks(question or LagQuestion(quiet=True), (), connection, pauses.clock)
+    return RepeatedReports(question or LagOptions(), (), connection, pauses.clock)
 
 
 def rows_of(capsys: pytest.CaptureFixture[str], *names: str) -> list[tuple[object, ...]]:
@@ -104,7 +104,7 @@ def test_a_look_takes_for_proof_what_others_committed_since_the_look_before(
 ) -> None:
     pauses = Pauses(lambda: commit(kafka, 70, "h"))
     pauses.now_s = 2.0 * BEGIN_S  # long after all commits
-    looks = looks_at(kafka, pauses, LagQuestion(rules=RuleSet.KGROUP, quiet=True))
+    looks = looks_at(kafka, pauses, LagOptions(rules=RuleSet.KGROUP))
     watch(looks, RowView(is_table=False), JSONL, 10, pauses.sleep)
     looks.close()
     assert rows_of(capsys, "group", "status", "rule") == [
@@ -124,7 +124,7 @@ def test_interpolation_learns_from_the_looks(
         commit(kafka, 110)
 
     pauses = Pauses(grow)
-    looks = looks_at(kafka, pauses, LagQuestion(quiet=True, time_lag=TimeLagMethod.INTERPOLATE))
+    looks = looks_at(kafka, pauses, LagOptions(time_lag=TimeLagMethod.INTERPOLATE))
     watch(looks, RowView(is_table=False), JSONL, 10, pauses.sleep)
     looks.close()
     assert rows_of(capsys, "time_lag_ms", "time_lag_reason", "time_lag_method") == [
@@ -159,16 +159,14 @@ def test_a_cluster_that_goes_away_and_comes_back_is_watched_on(
 
 def test_a_first_look_that_fails_ends_it(tmp_path: Path) -> None:
     pauses = Pauses()
-    looks = RepeatedLooks(LagQuestion(quiet=True), [str(tmp_path)], None, pauses.clock)
+    looks = RepeatedReports(LagOptions(), [str(tmp_path)], None, pauses.clock)
     with pytest.raises(SourceError, match="no segments of __consumer_offsets"):
         watch(looks, RowView(), JSONL, 10, pauses.sleep)
 
 
 def test_files_are_read_anew_at_each_look(capsys: pytest.CaptureFixture[str]) -> None:
     pauses = Pauses(nothing)
-    looks = RepeatedLooks(
-        LagQuestion(quiet=True, groups=["warehouse-stuck"]), [str(LIVES)], None, pauses.clock
-    )
+    looks = RepeatedReports(LagOptions(groups=["warehouse-stuck"]), [str(LIVES)], None, pauses.clock)
     watch(looks, RowView(by=By.GROUP), OutputOptions(), 5, pauses.sleep)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     headings = [
@@ -196,7 +194,7 @@ def test_files_are_read_anew_at_each_look(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_screen_has_the_largest_lags_and_says_how_many_more_there_are() -> None:
     pauses = Pauses()
-    look = RepeatedLooks(LagQuestion(quiet=True), [str(LIVES)], None, pauses.clock).take()
+    look = RepeatedReports(LagOptions(), [str(LIVES)], None, pauses.clock).take()
     lines = screen_lines(look, None, RowView(by=By.GROUP), 5, width=120, height=8)
     assert len(lines) == 8
     assert lines[0].startswith("2023-11-14T22:13:20.000Z  every 5 s  ")
@@ -217,13 +215,13 @@ def test_a_screen_has_the_largest_lags_and_says_how_many_more_there_are() -> Non
 @pytest.mark.parametrize("height", [1, 4, 5, 12, 24])
 def test_a_screen_is_never_higher_than_the_terminal(width: int, height: int) -> None:
     """Where headings alone do not fit, they are all there is."""
-    look = RepeatedLooks(LagQuestion(quiet=True), [str(LIVES)], None, Pauses().clock).take()
+    look = RepeatedReports(LagOptions(), [str(LIVES)], None, Pauses().clock).take()
     lines = screen_lines(look, None, RowView(), 5, width=width, height=height)
     assert len(lines) <= max(height, 7)
 
 
 def test_a_screen_says_why_the_last_look_failed_in_place_of_an_empty_line() -> None:
-    look = RepeatedLooks(LagQuestion(quiet=True), [str(LIVES)], None, Pauses().clock).take()
+    look = RepeatedReports(LagOptions(), [str(LIVES)], None, Pauses().clock).take()
     lines = screen_lines(look, "no broker\x1b answers", RowView(), 5, width=80, height=30)
     assert lines[1] == "no broker\\x1b answers"
 

@@ -38,7 +38,8 @@ def row(current: int | None, end: int | None, group: str = "g") -> LagRow:
 def looks_at(*looks: tuple[int, LagRow]) -> LagLooks:
     seen = LagLooks()
     for now_ms, found in looks:
-        seen.add([found], now_ms)
+        seen.begin(now_ms)
+        seen.add([found])
     return seen
 
 
@@ -83,3 +84,14 @@ def test_a_partition_that_nobody_saw_has_an_empty_table() -> None:
 def test_without_a_log_end_nothing_is_known() -> None:
     seen = looks_at((0, row(10, None)), (10_000, row(40, None)))
     assert seen.rates(row(40, None)) == UNKNOWN
+
+
+def test_a_row_that_is_taken_twice_counts_once_and_one_that_is_gone_is_forgotten() -> None:
+    seen = looks_at((0, row(10, 50)), (10_000, row(40, 60)))
+    seen.add([row(40, 60)])
+    assert seen.rates(row(40, 60)).read_per_s == 3
+    seen.begin(20_000)
+    seen.add([])
+    seen.begin(30_000)
+    seen.add([row(40, 60)])
+    assert seen.rates(row(40, 60)) == UNKNOWN

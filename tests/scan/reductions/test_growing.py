@@ -14,6 +14,7 @@ from kgroup.scan.reductions.growing import GrowingScan
 from kgroup.scan.reductions.history import read_history
 from kgroup.scan.reductions.last_commits import last_commits
 from kgroup.scan.reductions.scan import newest, split
+from kgroup.scan.reductions.scanned import ScanPlan
 from tests.log.offsets_log import batch, commit, marker, tombstone, write
 from tests.log.truth import CAPTURES, FIXTURES, name_of
 
@@ -57,7 +58,7 @@ def check(scan: GrowingScan, folder: Path) -> None:
 
 @pytest.mark.parametrize("capture", [path for path in CAPTURES if path.name != "compacted"], ids=name_of)
 def test_a_brokers_log_in_steps(capture: Path, tmp_path: Path) -> None:
-    scan = GrowingScan(SLOTS, history=True)
+    scan = GrowingScan(ScanPlan(slots=SLOTS, history=True))
     for _ in grown(capture, tmp_path, 3):
         check(scan, tmp_path)
 
@@ -71,7 +72,7 @@ def test_transactions_that_end_later_and_deletions(tmp_path: Path) -> None:
         batch(5, [commit("g", "t", 0, 8)], producer_id=9),
         marker(6, 9, committed=False),
     ]
-    scan = GrowingScan(SLOTS, history=True)
+    scan = GrowingScan(ScanPlan(slots=SLOTS, history=True))
     for count in range(1, len(batches) + 1):
         write(tmp_path, batches[:count])
         check(scan, tmp_path)
@@ -82,7 +83,7 @@ def test_transactions_that_end_later_and_deletions(tmp_path: Path) -> None:
 
 def test_nothing_new_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, [batch(0, [commit("g", "t", 0, 5)])])
-    scan = GrowingScan(None)
+    scan = GrowingScan(ScanPlan())
     segments = open_sources([tmp_path]).segments
     first, second = scan.scan(segments), scan.scan(segments)
     assert first.newest.commits.to_pylist() == second.newest.commits.to_pylist()
@@ -92,7 +93,7 @@ def test_nothing_new_changes_nothing(tmp_path: Path) -> None:
 def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     """The bytes of before are noise now, and nobody sees it."""
     path = write(tmp_path, [batch(0, [commit("g", "t", 0, 5)])])
-    scan = GrowingScan(None)
+    scan = GrowingScan(ScanPlan())
     scan.scan(open_sources([tmp_path]).segments)
     size = path.stat().st_size
     path.write_bytes(b"\xee" * size + batch(1, [commit("g", "t", 0, 6)]))
@@ -103,7 +104,7 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
 
 def test_a_file_that_became_shorter_is_another_one(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "3.9.1/codec-gzip/__consumer_offsets-26", tmp_path / "__consumer_offsets-26")
-    scan = GrowingScan(None)
+    scan = GrowingScan(ScanPlan())
     segments = open_sources([tmp_path]).segments
     scan.scan(segments)
     path = Path(segments[0].path)

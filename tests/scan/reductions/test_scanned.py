@@ -4,7 +4,7 @@ from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.scan.reductions.history import read_history
 from kgroup.scan.reductions.last_commits import last_commits
 from kgroup.scan.reductions.scan import newest, split
-from kgroup.scan.reductions.scanned import Scanned, read_all
+from kgroup.scan.reductions.scanned import Scanned, ScanPlan, read_slices
 from tests.compat.captures import FIXTURES
 
 
@@ -12,11 +12,22 @@ def test_reading_once_leaves_what_reading_for_each_does():
     sources = one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 16)]
     read: list[int] = []
-    found = read_all(slices, 3, advance=read.append)
+    found = read_slices(slices, ScanPlan(slots=3, history=True), advance=read.append)
     assert found == Scanned(newest(slices), last_commits(slices, 3), read_history(slices))
     assert found.newest.others and found.last.commits.num_rows and found.history.reach.num_rows
     assert sum(read) == sum(part.end - part.start for part in slices)
 
 
 def test_what_was_before_only_where_it_is_asked_for():
-    assert read_all([], 3, history=False).history is None
+    assert read_slices([], ScanPlan(slots=3)).history is None
+
+
+def test_a_plan_without_slots_reads_the_newest_records_alone():
+    slices = [
+        part
+        for segment in one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
+        for part in split(segment.path, segment.partition, 1 << 16)
+    ]
+    read: list[int] = []
+    assert read_slices(slices, ScanPlan(), read.append) == Scanned(newest(slices))
+    assert sum(read) == sum(part.end - part.start for part in slices)

@@ -1,0 +1,67 @@
+"""What a lag report is to say. No heavy imports."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kgroup.api.names import matches_any
+from kgroup.errors import InputError
+from kgroup.lag.measures.offset_expiry import RETENTION_MS
+from kgroup.lag.measures.time_lag_method import TimeLagMethod
+from kgroup.lag.status.rule_sets import RuleSet
+
+if TYPE_CHECKING:
+    from kgroup.scan.reductions.scanned import ScanPlan
+
+WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagOptions:
+    """What is asked of each report. `groups` and `topics` are names or a shell's patterns; None is all.
+
+    `log_ends` is a file of log ends that win over all others. `rules` and `time_lag` are None where no status
+    and no time lag is wanted.
+    """
+
+    groups: Sequence[str] | None = None
+    topics: Sequence[str] | None = None
+    log_ends: Path | None = None
+    rules: RuleSet | None = None
+    time_lag: TimeLagMethod | None = None
+    findings: bool = False
+    breakdown: bool = False
+    retention_ms: int = RETENTION_MS
+
+    @property
+    def judges(self) -> bool:
+        """Whether the answer passes judgement on groups, and not only measures them."""
+        return self.findings or self.rules is not None
+
+    @property
+    def plan(self) -> "ScanPlan":
+        """What has to be read of the log: findings and kgroup's own rules ask what was before."""
+        from kgroup.scan.reductions.scanned import ScanPlan
+
+        last_commits = self.judges or self.time_lag is not None
+        return ScanPlan(
+            slots=WINDOW_COMMITS if last_commits else None,
+            history=self.findings or self.rules is RuleSet.KGROUP,
+        )
+
+    def check(self, *, live: bool, repeated: bool) -> None:
+        """Raises InputError for a time lag that cannot be found there."""
+        if self.time_lag is TimeLagMethod.BISECT and not live:
+            raise InputError("time_lag bisect asks brokers: connect to a cluster, or take exact")
+        if self.time_lag is TimeLagMethod.INTERPOLATE and live and not repeated:
+            raise InputError(
+                "time_lag interpolate needs more than one look at a cluster: take exact or bisect"
+            )
+
+
+def matcher(patterns: Sequence[str] | None) -> Callable[[str], bool]:
+    """Whether a name is one of those or matches it as a shell's pattern; without any, every name does."""
+    if not patterns:
+        return lambda name: True
+    return lambda name: matches_any(name, patterns)

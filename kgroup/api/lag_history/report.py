@@ -1,0 +1,151 @@
+"""How far groups were behind at the end of each window of time, from the whole log."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+from kgroup.api.lag.options import WINDOW_COMMITS, matcher
+from kgroup.api.lag_history.history import HistoryHere, HistoryOptions, UnknownEnds, history_here
+from kgroup.api.lag_history.rows import batches_of
+from kgroup.api.opened import OpenedLogs
+from kgroup.errors import InputError, SourceError
+from kgroup.lag.status.rule_sets import RuleSet, rules_named
+from kgroup.report.emit import arrow_schema
+from kgroup.report.lag.history_columns import COLUMNS
+from kgroup.report.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from kgroup.api.lag_history.on_spark import HistoryThere
+
+
+def lag_history(
+    logs: OpenedLogs,
+    window_ms: int,
+    *,
+    groups: Sequence[str] | None = None,
+    topics: Sequence[str] | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    rules: RuleSet = RuleSet.KGROUP,
+    only_lagging: bool = False,
+    progress: Progress = NO_PROGRESS,
+    spark: "SparkSession | None" = None,
+) -> "LagHistory":
+    """A row for each partition of a group and each window of `window_ms`, as it was when the window ended.
+
+    `groups` and `topics` are names or a shell's patterns; `since_ms` and `until_ms` (epoch ms) are as far as
+    the log goes by default. With `spark` executors read the log and make the rows, and keep them until the
+    history is closed: it is a context manager.
+
+    Raises SourceError if the log cannot be read, holds no commit, or none of what was given; InputError if
+    there would be too many windows.
+    """
+    options = HistoryOptions(
+        length_ms=window_ms,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        slots=WINDOW_COMMITS,
+        rules=rules_named(rules),
+        wanted_group=matcher(groups),
+        wanted_topic=matcher(topics),
+        only_lagging=only_lagging,
+        groups=tuple(groups or ()),
+        topics=tuple(topics or ()),
+    )
+    if spark is not None:
+        from kgroup.api.lag_history.on_spark import history_on_spark
+
+        opened = ExitStack()
+        there = opened.enter_context(history_on_spark(spark, logs, options, progress))
+        return LagHistory(logs, there, opened)
+    here = history_here(logs.sources, options, progress=progress)
+    missing = here.missing(options)
+    if missing and not here.commits.commits.keys:
+        raise SourceError("; ".join(missing))
+    return LagHistory(logs, here, ExitStack(), missing)
+
+
+class LagHistory:
+    """Rows of the past, by group, topic, partition, offsets partition and window, made anew at each call.
+
+    `missing` are lines that say which of the names given nothing matches; Spark does not look for them.
+    """
+
+    def __init__(
+        self,
+        logs: OpenedLogs,
+        made: "HistoryHere | HistoryThere",
+        opened: ExitStack,
+        missing: Sequence[str] = (),
+    ) -> None:
+        self._logs = logs
+        self._made = made
+        self._opened = opened
+        self.missing = tuple(missing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> bool | None:
+        return self._opened.__exit__(*error)  # type: ignore[arg-type]  # as a with statement gives them
+
+    def close(self) -> None:
+        """Give up what Spark keeps."""
+        self._opened.close()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known that no commit here is of what was asked for."""
+        return isinstance(self._made, HistoryHere) and not self._made.commits.commits.keys
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be read: each with its place."""
+        return tuple(map(self._logs.message, self._made.problems))
+
+    @property
+    def unknown_ends(self) -> UnknownEnds | None:
+        """The partitions without a past log end. Complete when the rows have been made."""
+        if isinstance(self._made, HistoryHere):
+            return UnknownEnds.of(self._made.ends.unknown)
+        return self._made.unknown
+
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """The rows as Arrow batches; times are epoch ms, and names and statuses are dictionaries."""
+        if isinstance(self._made, HistoryHere):
+            return batches_of(self._made.rows())
+        return self._made.batches()
+
+    def to_arrow(self) -> "pa.Table":
+        """The rows as an Arrow table, with the types that a Parquet file of them has."""
+        import pyarrow as pa
+
+        schema = arrow_schema(COLUMNS)
+        return pa.Table.from_batches(
+            (batch.select(schema.names).cast(schema) for batch in self.batches()), schema
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whoever takes Arrow: pandas, polars, DuckDB."""
+        import pyarrow as pa
+
+        schema = arrow_schema(COLUMNS)
+        batches = (batch.select(schema.names).cast(schema) for batch in self.batches())
+        reader: Any = pa.RecordBatchReader.from_batches(schema, batches)  # pyarrow has no type for the call
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def save(self, name: str) -> int:
+        """Let executors write the rows as a table of Spark's catalog; return how many they are.
+
+        Raises InputError if Spark did not make them.
+        """
+        if isinstance(self._made, HistoryHere):
+            raise InputError("rows that were made here are no table of Spark: give spark")
+        return self._made.save(name)
+
+    def __repr__(self) -> str:
+        windows = self._made.history.windows if isinstance(self._made, HistoryHere) else self._made.windows
+        return f"<LagHistory of {len(windows)} window{'' if len(windows) == 1 else 's'}>"

@@ -1,0 +1,55 @@
+"""What `lag-report` was asked, parsed and checked."""
+
+from dataclasses import dataclass
+
+from kgroup.api.lag.options import LagOptions
+from kgroup.api.opened import Given
+from kgroup.cli.lag.asked import Asked
+from kgroup.cli.lag.fail_on import FailOn
+from kgroup.cli.lag.spark_options import SparkOptions, Streaming
+from kgroup.cli.lag.view_options import Views
+from kgroup.cli.lag.views import RowView
+from kgroup.report.emit import OutputFormat, OutputOptions
+from kgroup.report.progress import NO_PROGRESS, TERMINAL_PROGRESS, Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRequest:
+    """The options of the command in the forms that the ways of answering take.
+
+    `now_ms` is None without --now, and `since_ms` without --since. `began_s` is when the command began, on
+    the monotonic clock.
+    """
+
+    source: Given
+    options: LagOptions
+    asked: Asked
+    views: Views
+    failing: FailOn
+    output: OutputOptions
+    spark: SparkOptions | None
+    streaming: Streaming
+    only_lagging: bool
+    quiet: bool
+    now_ms: int | None
+    since_ms: int | None
+    began_s: float
+
+    @property
+    def save_as(self) -> str | None:
+        """The table of Spark's catalog that rows go to, if they do."""
+        return self.spark.save_as if self.spark is not None else None
+
+    @property
+    def progress(self) -> Progress:
+        """Whom to tell how far the work is."""
+        return NO_PROGRESS if self.quiet else TERMINAL_PROGRESS
+
+    @property
+    def view(self) -> RowView:
+        """How rows are shown."""
+        return RowView(
+            by=self.views.by,
+            is_table=self.output.format is OutputFormat.TABLE and self.save_as is None,
+            only_lagging=self.only_lagging,
+        )

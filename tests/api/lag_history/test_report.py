@@ -1,0 +1,59 @@
+"""The history of lag as a library call, against what Kafka's own tool said at its end."""
+
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from kgroup.api.lag_history.report import lag_history
+from kgroup.api.opened import OpenedLogs
+from kgroup.errors import InputError, SourceError
+from kgroup.log.files.sources import one_replica_each, open_sources
+from tests.compat.captures import FIXTURES, groups_json
+from tests.log.offsets_log import batch, commit, write
+
+LIVES = "4.3.1/lives"
+
+
+def logs_of(path):
+    return OpenedLogs(sources=one_replica_each(open_sources([path])))
+
+
+def test_the_last_window_ends_with_what_kafkas_tool_said():
+    rows = lag_history(logs_of(FIXTURES / LIVES), 60_000, groups=["assign-range"]).to_arrow().to_pylist()
+    last = {(row["topic"], row["partition"]): row["current_offset"] for row in rows}
+    answered = groups_json(LIVES)["assign-range"]["offsets"].values()
+    assert last == {(said["topic"], said["partition"]): said["offset"] for said in answered}
+
+
+def test_the_arrow_table_is_the_parquet_file(tmp_path):
+    path, file = FIXTURES / LIVES, tmp_path / "history.parquet"
+    command = [sys.executable, "-m", "kgroup", "lag-report", str(path), "--windows", "30s", "-q"]
+    subprocess.run([*command, "-o", "parquet", "--output", str(file)], check=True)
+    written = parquet.read_table(file)
+    with lag_history(logs_of(path), 30_000) as history:
+        assert history.to_arrow() == written
+        assert pa.table(history) == written
+        assert repr(history) == f"<LagHistory of {len(set(written['window_start'].to_pylist()))} windows>"
+
+
+def test_partitions_whose_log_is_not_here_are_told(tmp_path):
+    write(tmp_path, [batch(0, [commit("g", "t", 3, 5), commit("g", "t", 1, 5)])])
+    history = lag_history(logs_of(tmp_path), 1000)
+    rows = history.to_arrow().to_pylist()
+    assert {(row["current_offset"], row["lag"]) for row in rows} == {(5, None)}
+    assert history.unknown_ends is not None
+    assert (history.unknown_ends.count, history.unknown_ends.first) == (2, ("t", 1))
+    assert (history.problems, history.missing, history.is_empty) == ((), (), False)
+
+
+def test_what_is_not_there_is_an_error_and_beside_others_a_line():
+    logs = logs_of(FIXTURES / LIVES)
+    with pytest.raises(SourceError, match="no group here matches assign-rang; did you mean assign-range"):
+        lag_history(logs, 60_000, groups=["assign-rang"])
+    some = lag_history(logs, 60_000, groups=["assign-range", "nobody"])
+    assert some.missing == ("no group here matches nobody",)
+    with pytest.raises(InputError, match="give spark"):
+        some.save("lag")
