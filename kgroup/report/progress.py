@@ -1,17 +1,84 @@
-"""A progress bar on standard error, for work of more than a second that somebody watches on a terminal."""
+"""Progress of work of more than a second: an argument of the library, a bar on standard error for commands.
+
+The library is silent unless it is handed something else than `NO_PROGRESS`.
+"""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as RichProgress
+
+Advance = Callable[[int], None]
+"""Takes how much was done since the last call."""
 
 _PATIENCE_S = 1.0
 _POLL_S = 0.5
+
+
+class Progress(Protocol):
+    """Hears how far work is. Each method gives a context manager that lasts as long as the work."""
+
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """Work on so many bytes; yields a function to call with the number done since the last call."""
+
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """The same for things that are counted."""
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        """Work that cannot say how far it is."""
+
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+        """Work that something else does: `poll` says how many steps are done, of how many."""
+
+
+class _NoProgress:
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_pass_over)
+
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_pass_over)
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def _pass_over(done: int) -> None:
+    """Nobody listens."""
+
+
+NO_PROGRESS: Final[Progress] = _NoProgress()
+"""Shows nothing and tells nobody."""
+
+
+class TerminalProgress:
+    """Bars on standard error, where that is a terminal and work takes over a second; none if `quiet`."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """See Progress."""
+        return byte_progress(what, total, quiet=self._quiet)
+
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """See Progress."""
+        return count_progress(what, total, quiet=self._quiet)
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        """See Progress."""
+        return activity(what, quiet=self._quiet)
+
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+        """See Progress; asked twice a second, from another thread."""
+        return polled_progress(what, poll, quiet=self._quiet)
 
 
 @contextmanager
@@ -95,7 +162,7 @@ class _Bar:
         self._in_bytes = in_bytes
         self._done = 0
         self._began = time.monotonic()
-        self._shown: Progress | None = None
+        self._shown: RichProgress | None = None
 
     def advance(self, done: int) -> None:
         self._done += done
@@ -108,7 +175,7 @@ class _Bar:
         if self._shown is not None:
             self._shown.stop()
 
-    def _start(self) -> "Progress":
+    def _start(self) -> "RichProgress":
         from rich.console import Console
         from rich.progress import (
             BarColumn,
