@@ -10,7 +10,7 @@ from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs
 from kgroup.log.files.sources import Sources, open_sources
 from kgroup.net.admin.cluster import Cluster
-from kgroup.net.admin.raw_logs import copy_offsets_topic, grow_copy
+from kgroup.net.admin.raw_logs import copy_offsets_topic, grow_copy, offsets_spans
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 from kgroup.protocol.log_listing import LogListing
@@ -97,8 +97,7 @@ class LiveLogs(OpenedLogs):
         if self._is_whole:
             return
         if self._ends:
-            leaders = self._live.topics([OFFSETS_TOPIC])[OFFSETS_TOPIC].leaders
-            self._copy([number for number in leaders if number not in self._ends])
+            self._copy([number for number in offsets_spans(self._live) if number not in self._ends])
         else:
             self._copy(None)
         self._is_whole = True

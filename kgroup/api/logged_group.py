@@ -27,11 +27,12 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodab
 from kgroup.protocol.subscription import assigned_partitions, decode_subscription
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.table import printable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LoggedGroup:
-    """A group found in a log. `assignor` is the one it used, by kgroup's name, None where unknown.
+    """A group as a log has it. `assignor` is the one it used, by kgroup's name, None where unknown.
 
     `notes` say what was not to be read, `problems` what could not be.
     """
@@ -40,6 +41,10 @@ class LoggedGroup:
     assignor: str | None
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        members, topics = len(self.plan.members), ", ".join(topic.name for topic in self.plan.topics)
+        return f"<LoggedGroup of {members} members on {printable(topics)}, assignor {self.assignor}>"
 
 
 def read_logged_group(

@@ -31,7 +31,7 @@ class GroupComparison(Comparison, Tabular):
         return cls(**{each.name: getattr(comparison, each.name) for each in fields(Comparison)})
 
     def __repr__(self) -> str:
-        moved = f"{self.recorded.moved} partitions moved, {self.supposed.moved} if"
+        moved = f"{self.recorded.moved} partitions moved as recorded, {self.supposed.moved} as supposed"
         return f"<Comparison of group {printable(self.group_id)}: {moved}>"
 
     def _repr_html_(self) -> str:
