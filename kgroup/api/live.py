@@ -14,6 +14,7 @@ from kgroup.net.admin.raw_logs import copy_offsets_topic, grow_copy, offsets_spa
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 from kgroup.protocol.log_listing import LogListing
+from kgroup.report.table import counted
 
 
 class LiveLogs(OpenedLogs):
@@ -32,7 +33,7 @@ class LiveLogs(OpenedLogs):
         self._asked_listing: LogListing | None = None
 
     def __repr__(self) -> str:
-        return f"<OpenedLogs {self._live.name}: live, {len(self._ends)} partitions copied>"
+        return f"<OpenedLogs {self._live.name}: live, {counted(len(self._ends), 'partition')} copied>"
 
     @property
     def cluster(self) -> Cluster:

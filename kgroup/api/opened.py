@@ -12,6 +12,7 @@ from kgroup.errors import InputError, SourceError
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.sources import STDIN, Skipped, Sources, one_replica_each, open_sources
 from kgroup.protocol.log_listing import LogListing
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
     from kgroup.log.files.spool import SpooledStream
@@ -63,8 +64,8 @@ class OpenedLogs:
         self._held.close()
 
     def __repr__(self) -> str:
-        partitions = _counted(len({segment.partition for segment in self._every_replica}), "partition")
-        segments = _counted(len(self._every_replica), "segment")
+        partitions = counted(len({segment.partition for segment in self._every_replica}), "partition")
+        segments = counted(len(self._every_replica), "segment")
         return f"<OpenedLogs {', '.join(self.names)}: {segments} of {partitions}>"
 
     # ---- what there is to read ------------------------------------------------------------------
@@ -183,7 +184,3 @@ class Given:
     def is_live(self) -> bool:
         """Whether it is a cluster."""
         return self.connection is not None
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

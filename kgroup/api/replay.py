@@ -30,7 +30,7 @@ from kgroup.protocol.records.entries import (
 from kgroup.protocol.records.keys import group_of
 from kgroup.report.emit import Column, Row
 from kgroup.report.progress import NO_PROGRESS, Progress
-from kgroup.report.table import printable
+from kgroup.report.table import counted, printable
 from kgroup.scan.reductions.scan import Slice, split
 from kgroup.scan.reductions.select import select
 
@@ -57,8 +57,8 @@ class GroupTimeline(Timeline, Tabular):
         return cls(**{each.name: getattr(timeline, each.name) for each in fields(Timeline)})
 
     def __repr__(self) -> str:
-        generations = _counted(len(self.generations), "generation")
-        commits = _counted(self.commits, "commit")
+        generations = counted(len(self.generations), "generation")
+        commits = counted(self.commits, "commit")
         return f"<Timeline of group {printable(self.group_id)}: {generations}, {commits}>"
 
     def _repr_html_(self) -> str:
@@ -115,7 +115,7 @@ class Replayed(Mapping[str, GroupTimeline], Tabular):
     def __repr__(self) -> str:
         names = [printable(name) for name in islice(self, _NAMES_SHOWN)]
         more = [f"and {len(self) - _NAMES_SHOWN} more"] if len(self) > _NAMES_SHOWN else []
-        return f"<Timelines of {_counted(len(self), 'group')}: {', '.join([*names, *more])}>"
+        return f"<Timelines of {counted(len(self), 'group')}: {', '.join([*names, *more])}>"
 
     def _repr_html_(self) -> str:
         return _drawn(list(islice(self.values(), _DRAWN_MAX)))
@@ -296,7 +296,3 @@ def _drawn(timelines: Sequence[Timeline]) -> str:
     from kgroup.report.timeline.still import svg_parts
 
     return "".join(svg_parts(timelines))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,6 +7,7 @@ from typing import Final
 from kgroup.log.files.damage_text import damage_text, named
 from kgroup.log.files.entries import ReadRecord
 from kgroup.log.format.batch import Damage
+from kgroup.report.table import counted
 
 # Such records are shown, each with its reason, so only the first are told of twice.
 _NAMED_MAX: Final = 10
@@ -56,8 +57,3 @@ class Problems:
     def _name(self, read: ReadRecord, reason: str) -> None:
         offset = "" if read.record is None else f"offset {read.record.offset}: "
         self.say(f"{named(read.segment.path)}: byte {read.batch.position}: {offset}{reason}")
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -17,6 +17,7 @@ from kgroup.cli.shell.source import opened
 from kgroup.errors import FindingsError, SourceError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json
 from kgroup.report.progress import TerminalProgress
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
     from kgroup.api.decode.decoded import Decoded
@@ -109,8 +110,6 @@ def _summarize(problems: "Problems", *, strict: bool, quiet: bool) -> None:
     Raises SourceError if nothing was, because there is no such group or topic; FindingsError if something
     was wrong and `strict` asks for it.
     """
-    from kgroup.api.decode.problems import counted
-
     for line in problems.unnamed():
         say(line)
     if problems.missing and not problems.shown:
