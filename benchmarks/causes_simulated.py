@@ -19,10 +19,10 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from benchmarks.simulated_truth import Truth, Window
-from kgroup.api.replay import GroupReader
+from kgroup.api.opened import open_logs
+from kgroup.api.replay import replay
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.history.timeline.model import Cause, CauseKind, Grade, Timeline
-from kgroup.log.files.sources import open_sources
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.sim.swarm import draw_scenario
@@ -82,8 +82,7 @@ def _replayed(storage: _KeptLogs) -> list[Timeline]:
             place = Path(folder) / f"{OFFSETS_TOPIC}-{partition}"
             place.mkdir()
             (place / f"{0:020}.log").write_bytes(b"".join(log.batches(0)))
-        read = GroupReader(open_sources([folder]), ["*"]).read(lambda _: None)
-    return list(read.timelines.values())
+        return list(replay(open_logs(folder), ["*"]).values())
 
 
 def _causes(timeline: Timeline, truth: Truth) -> Iterator[tuple[int | None, Window, Cause]]:

@@ -73,8 +73,8 @@ def _rows(slices: list[Slice]) -> int:
 
 
 def _replay(sources: Sources, pattern: str) -> int:
-    read = GroupReader(sources, [pattern]).read(lambda done: None)
-    return sum(timeline.commits for timeline in read.timelines.values())
+    replayed = GroupReader(sources, [pattern]).read(lambda done: None)
+    return sum(timeline.commits for timeline in replayed.values())
 
 
 def main() -> None:

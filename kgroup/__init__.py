@@ -1,9 +1,83 @@
-"""kgroup: diagnostics and operations for Kafka consumer groups.
+"""kgroup: diagnostics and operations for Kafka consumer groups, as a command line and as a library.
 
-Layers, each importing only those to its right (checked by import-linter):
-`cli | testing > spark | sim | net | report > broker > group | log > assignors > protocol > errors` (and
-`durations` and `java_properties` beside it).
-Read `kgroup/protocol/records/entries.py` first: its dataclasses are what everything else handles.
+    import kgroup
+
+    with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
+        print(kgroup.replay(logs, "orders-app"))
+
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `decode`,
+`group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs
+brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of them.
+
+They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
+importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
+dataclasses are what everything else handles.
 """
 
+TYPE_CHECKING = False  # typing's own would take longer to import than all of this
+if TYPE_CHECKING:
+    from kgroup import errors as errors
+    from kgroup.api.assign import assign as assign
+    from kgroup.api.assign import group_plan as group_plan
+    from kgroup.api.coordinators import coordinator_partition as coordinator_partition
+    from kgroup.api.decode.decoded import decode as decode
+    from kgroup.api.lag.report import lag_report as lag_report
+    from kgroup.api.lag_history.report import lag_history as lag_history
+    from kgroup.api.live import connect as connect
+    from kgroup.api.opened import open_logs as open_logs
+    from kgroup.api.replay import replay as replay
+    from kgroup.api.simulate import simulate as simulate
+    from kgroup.api.what_if import what_if as what_if
+    from kgroup.testing import cluster as cluster
+
 __version__ = "0.1.0"
+
+_MODULES = {
+    "assign": "kgroup.api.assign",
+    "cluster": "kgroup.testing",
+    "connect": "kgroup.api.live",
+    "coordinator_partition": "kgroup.api.coordinators",
+    "decode": "kgroup.api.decode.decoded",
+    "errors": "kgroup.errors",
+    "group_plan": "kgroup.api.assign",
+    "lag_history": "kgroup.api.lag_history.report",
+    "lag_report": "kgroup.api.lag.report",
+    "open_logs": "kgroup.api.opened",
+    "replay": "kgroup.api.replay",
+    "simulate": "kgroup.api.simulate",
+    "what_if": "kgroup.api.what_if",
+}
+"""Public name -> the module that has it."""
+
+__all__ = [
+    "assign",
+    "cluster",
+    "connect",
+    "coordinator_partition",
+    "decode",
+    "errors",
+    "group_plan",
+    "lag_history",
+    "lag_report",
+    "open_logs",
+    "replay",
+    "simulate",
+    "what_if",
+]
+
+
+if not TYPE_CHECKING:  # else every misspelt name would have a type
+
+    def __getattr__(name: str) -> object:
+        """Load what a public name stands for (PEP 562)."""
+        if name not in _MODULES:
+            raise AttributeError(f"module 'kgroup' has no attribute {name!r}")
+        from importlib import import_module
+
+        module = import_module(_MODULES[name])
+        value = globals()[name] = module if name == "errors" else getattr(module, name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

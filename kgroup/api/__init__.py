@@ -1,6 +1,6 @@
 """A source and a question in, an answer out: the library that the commands are thin over.
 
-Opens logs and clusters, and puts together what the packages below know. Prints nothing and ends no process:
-what went wrong is `kgroup.errors`. May import everything but `kgroup.cli`. Read `opened.py` first, then
-`lag/report.py` and `replay.py`.
+Opens logs and clusters, and puts together what the packages below know. Prints nothing, reads no clock and
+ends no process: what went wrong is `kgroup.errors`. `kgroup` itself has its public names. May import all but
+`kgroup.cli`. Read `opened.py` first, then `replay.py` and `lag/report.py`.
 """

@@ -1,4 +1,4 @@
-"""`kgroup assign PATH --group G`: a group as a captured log of the offsets topic last saw it."""
+"""A group as the offsets topic last saw it: its members, what they subscribe to, and what they own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kgroup.api.names import is_pattern
+from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
 from kgroup.errors import InputError, SourceError, did_you_mean
@@ -14,7 +15,7 @@ from kgroup.history.groups.snapshot import logged_topic_names
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.files.entries import read_entries
-from kgroup.log.files.sources import Sources, one_replica_each, open_sources
+from kgroup.log.files.sources import Sources
 from kgroup.log.format.batch import Damage
 from kgroup.log.topics.log_ends import LogDirEndsReader
 from kgroup.log.topics.log_ends_file import read_log_ends_file
@@ -26,11 +27,12 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodab
 from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.table import printable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LoggedGroup:
-    """A group found in a log. `assignor` is the one it used, by kgroup's name, None where unknown.
+    """A group as a log has it. `assignor` is the one it used, by kgroup's name, None where unknown.
 
     `notes` say what was not to be read, `problems` what could not be.
     """
@@ -40,62 +42,67 @@ class LoggedGroup:
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        members, topics = len(self.plan.members), ", ".join(topic.name for topic in self.plan.topics)
+        return f"<LoggedGroup of {members} members on {printable(topics)}, assignor {self.assignor}>"
+
 
 def read_logged_group(
-    paths: Sequence[str],
+    logs: OpenedLogs,
     group: str,
-    log_ends_file: Path | None,
-    given: Sequence[Topic],
-    live: LogListing | None = None,
+    *,
+    log_ends: Path | None = None,
+    topics: Sequence[Topic] = (),
 ) -> LoggedGroup:
     """Read a group's members, subscriptions and owned partitions from its newest records.
 
-    Partition counts are, in this order, those `given`, those of the file (as for lag-report), those of the
-    `live` cluster that the log was copied from, and those of the folders and checkpoints beside the log.
+    Partition counts are, in this order, those of `topics`, those of the file `log_ends` (as for lag-report),
+    those of the live cluster, and those of the folders and checkpoints beside the log.
     Raises SourceError if the group is not there or its members cannot be read, and InputError for a
     subscribed topic whose partitions nobody knows.
     """
-    sources = one_replica_each(open_sources(paths))
-    living, damage = _living(sources, group)
-    listings = [read_log_ends_file(log_ends_file)] if log_ends_file else []
+    sources = logs.of_groups([group])
+    living, damage = _living(logs, sources, group)
+    live = logs.listing
+    listings = [read_log_ends_file(log_ends)] if log_ends else []
     listings += [live] if live is not None else []
     reader = LogDirEndsReader(sources.log_dirs)
     beside = reader.read(())
     listings += [beside.segments, beside.checkpoints]
     names = {**logged_topic_names(living), **reader.topic_names(), **LogEnds(listings).topic_names()}
     own = [entry for entry in _entries(living) if keys.group_of(entry.key) == group]
-    found = _classic(own, group) or _modern(own, names)
-    if found is None:
-        where = "" if live is not None else f"{', '.join(paths)}: "
+    logged = _classic(own, group) or _modern(own, names)
+    if logged is None:
+        where = "" if live is not None else f"{', '.join(logs.names)}: "
         here = "in this log" if live is None else "here"
         others = sorted({keys.group_of(entry.key) for entry in _entries(living)} - {group})
         hint = did_you_mean(group, others) or (f", but it is damaged: {damage[0]}" if damage else "")
         if is_pattern(group):
             hint = "; it takes one name, and no pattern"
         raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
-    topics = _topics(found.plan, listings, given)
-    plan = replace(found.plan, topics=tuple(topics))
-    notes = tuple(f"{skipped.path}: not read: {skipped.why}" for skipped in sources.skipped)
-    return replace(found, plan=plan, notes=notes, problems=(*damage, *reader.problems))
+    plan = replace(logged.plan, topics=tuple(_topics(logged.plan, listings, topics)))
+    notes = tuple(not_read(sources.skipped))
+    return replace(logged, plan=plan, notes=notes, problems=(*damage, *reader.problems))
 
 
-def _living(sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]:
+def _living(logs: OpenedLogs, sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]:
     """The newest entries, of the group's own partition where it is there (of 50), else of all."""
     own = partition_for(group)
     segments = [segment for segment in sources if segment.partition == own] or list(sources)
     newest = NewestEntries()
     damage: list[str] = []
-    for item in read_entries(segments):
+    for item in read_entries(segments, stdin=logs.stdin.open() if logs.stdin else None):
         if isinstance(item, Damage):
             damage.append(damage_text(item))
         else:
             if isinstance(item.entry, Undecodable):
                 damage.append(undecodable_text(item, item.entry))
             newest.add(item)
-    found = [*newest.commits(), *newest.others()]
-    if len(segments) < len(sources) and not any(keys.group_of(e.key) == group for e in _entries(found)):
-        return _living(replace(sources, segments=tuple(s for s in sources if s.partition != own)), group)
-    return found, damage
+    living = [*newest.commits(), *newest.others()]
+    if len(segments) < len(sources) and not any(keys.group_of(e.key) == group for e in _entries(living)):
+        others = replace(sources, segments=tuple(s for s in sources if s.partition != own))
+        return _living(logs, others, group)
+    return living, damage
 
 
 def _entries(logged: Iterable[LoggedEntry]) -> Iterator[OffsetsEntry]:

@@ -1,14 +1,21 @@
-"""Where a question is asked of: paths or a cluster, and what is opened of them."""
+"""Logs that questions are put to: opened from paths here, of a live cluster in `live.py`."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, Self
+from uuid import UUID
 
+from kgroup.errors import InputError, SourceError
 from kgroup.log.files.log_dir import SegmentFile
-from kgroup.log.files.sources import Sources
+from kgroup.log.files.sources import STDIN, Skipped, Sources, one_replica_each, open_sources
 from kgroup.protocol.log_listing import LogListing
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
+    from kgroup.log.files.spool import SpooledStream
     from kgroup.log.format.batch import Batch, Damage
     from kgroup.net.admin.cluster import Cluster
     from kgroup.net.connect.properties import ConnectionOptions
@@ -18,15 +25,88 @@ if TYPE_CHECKING:
 _FEW_BYTES: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedLogs:
-    """Logs to scan; where they are a cluster's, what it says of all topics, and the cluster to ask more."""
+    """Logs of the offsets topic, and what lies beside them; of a live cluster also the connection.
 
-    sources: Sources
-    listing: LogListing | None = None
-    cluster: "Cluster | None" = None
-    remote: "RemoteLogs | None" = None
-    """Where to fetch segments from that are not here; only Spark can."""
+    A context manager: the end of the block gives up a connection, the copy of its topic and what was kept of
+    standard input. Of paths nothing else is held, so the block may be left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        sources: Sources,
+        listing: LogListing | None = None,
+        cluster: "Cluster | None" = None,
+        remote: "RemoteLogs | None" = None,
+        stdin: BinaryIO | None = None,
+        names: Sequence[str] = (),
+        held: ExitStack | None = None,
+    ) -> None:
+        self._every_replica = sources
+        self._listing = listing
+        self._cluster = cluster
+        self._stream = stdin
+        self._held = ExitStack() if held is None else held
+        self.names = tuple(names)
+        """What was opened, as the caller named it; empty for a cluster."""
+        self.remote = remote
+        """The place to fetch segments from that are not here; only Spark can."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up all that is held; nothing can be asked afterwards."""
+        self._held.close()
+
+    def __repr__(self) -> str:
+        partitions = counted(len({segment.partition for segment in self._every_replica}), "partition")
+        segments = counted(len(self._every_replica), "segment")
+        return f"<OpenedLogs {', '.join(self.names)}: {segments} of {partitions}>"
+
+    # ---- what there is to read ------------------------------------------------------------------
+
+    @property
+    def sources(self) -> Sources:
+        """Every partition once: of replicas the one whose log ends last. Raises SourceError for none."""
+        return self._one_replica_each
+
+    @property
+    def every_replica(self) -> Sources:
+        """All that there is, in every copy."""
+        return self._every_replica
+
+    def of_partitions(self, partitions: Collection[int]) -> Sources:
+        """These partitions of the offsets topic, in every copy. Raises SourceError if there are none."""
+        kept = tuple(segment for segment in self._every_replica if segment.partition in partitions)
+        if not kept:
+            there = sorted({segment.partition for segment in self._every_replica})
+            numbers = ", ".join(map(str, partitions))
+            raise SourceError(
+                f"no segments of partition {numbers} here, only of {', '.join(map(str, there))}"
+            )
+        return replace(self._every_replica, segments=kept)
+
+    def of_groups(self, groups: Sequence[str]) -> Sources:
+        """What may tell of these groups, each partition once: of files all, as they do not say how many
+        partitions the topic has.
+        """
+        return self.sources
+
+    @cached_property
+    def stdin(self) -> "SpooledStream | None":
+        """What came on standard input, to be read as often as it is asked for; None if that is no source."""
+        if self._stream is None:
+            return None
+        from kgroup.log.files.spool import SpooledStream
+
+        spooled = SpooledStream(self._stream)
+        self._held.callback(spooled.close)
+        return spooled
 
     def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":
         """A segment's batches, read from where it lies only as far as they are taken."""
@@ -37,14 +117,65 @@ class OpenedLogs:
             return read_remote_segment(segment.path)
         return read_segment(segment.path, read_bytes=_FEW_BYTES)
 
+    # ---- what a cluster adds --------------------------------------------------------------------
+
+    @property
+    def cluster(self) -> "Cluster | None":
+        """The live cluster, to ask it more."""
+        return self._cluster
+
+    @property
+    def listing(self) -> LogListing | None:
+        """The ends of all logs as the live cluster says them, asked for behind what is read of commits."""
+        return self._listing
+
+    def topic_names(self) -> dict[UUID, str]:
+        """Topic id to name, of all topics that the live cluster has now."""
+        if self.cluster is None:
+            return {}
+        topics = self.cluster.topics().values()
+        return {topic.topic_id: topic.name for topic in topics if topic.topic_id is not None}
+
     def message(self, text: str) -> str:
         """A message with the names that the user knows."""
         return text if self.remote is None else self.remote.named_in(text)
 
+    @cached_property
+    def _one_replica_each(self) -> Sources:
+        return one_replica_each(self._every_replica)
+
+
+def open_logs(*paths: str | Path, stdin: BinaryIO | None = None, remote: bool = False) -> OpenedLogs:
+    """Find logs of the offsets topic in log directories, partition folders or segment files, or above them.
+
+    "-" is what comes from `stdin`. With `remote` a path may be a URI, like `s3://bucket/cluster-7`, which
+    only Spark can read. Raises SourceError, naming the path, for one that cannot be read or holds no segment.
+    """
+    names = [str(path) for path in paths]
+    if not names:
+        raise InputError(
+            "no path given: the log directory of a broker, or __consumer_offsets folders or segments"
+        )
+    if STDIN in names and stdin is None:
+        raise InputError("-: standard input is read from a stream that is handed in: stdin=sys.stdin.buffer")
+    if remote:
+        from kgroup.spark.remote import is_uri, open_remote
+
+        if any(map(is_uri, names)):
+            held = ExitStack()
+            found = held.enter_context(open_remote(names))
+            return OpenedLogs(sources=found.named(), remote=found, names=names, held=held)
+    return OpenedLogs(sources=open_sources(names), stdin=stdin if STDIN in names else None, names=names)
+
+
+def not_read(skipped: Iterable[Skipped]) -> list[str]:
+    """A line for each thing that is left out, with the reason."""
+    return [f"{each.path}: not read: {each.why}" for each in skipped]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Where a command reads: paths, or a cluster if there is a connection."""
+    """The source that a command line names: paths, or a cluster if there is a connection."""
 
     paths: tuple[str, ...]
     connection: "ConnectionOptions | None"

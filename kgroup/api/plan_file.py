@@ -1,4 +1,4 @@
-"""`kgroup assign --input FILE`: a group written down in JSON or YAML.
+"""A group written down in JSON or YAML, as `kgroup assign --input FILE` takes it.
 
     topics:
       orders: 6                        # a number of partitions, or:
@@ -14,10 +14,9 @@ left out. Members stand in the order in which they joined.
 """
 
 import json
-import sys
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 from uuid import UUID
 
 from kgroup.assignors.model import NO_GENERATION, Topic
@@ -31,12 +30,12 @@ _STDIN = "-"
 _INT32_MAX = 2**31 - 1
 
 
-def read_plan(path: str) -> GroupPlan:
-    """Read a group from a file, or standard input for `-`.
+def read_plan(path: str, stdin: BinaryIO) -> GroupPlan:
+    """Read a group from a file, or from `stdin` for `-`.
 
     Raises SourceError if it cannot be read, InputError that names the member and field at fault.
     """
-    document = _parse(path, _read(path))
+    document = _parse(path, _read(path, stdin))
     try:
         return _plan(document)
     except InputError as error:
@@ -47,9 +46,9 @@ def _shown(path: str) -> str:
     return "standard input" if path == _STDIN else path
 
 
-def _read(path: str) -> str:
+def _read(path: str, stdin: BinaryIO) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()
+        data = stdin.read() if path == _STDIN else Path(path).read_bytes()
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
     try:

@@ -1,21 +1,22 @@
-"""Where `kgroup replay` and `what-if` get entries: log files, standard input, or a live cluster's copy."""
+"""The history of groups in opened logs: their timelines, and what could not be read on the way."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
+from typing import TYPE_CHECKING, overload
 from uuid import UUID
 
 from kgroup.api.names import is_pattern, matches_any, nothing_matches, without_match
-from kgroup.api.opened import Given
+from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Timeline
-from kgroup.history.timeline.replay import replay
-from kgroup.lag.measures.log_ends import LogEnds
+from kgroup.history.timeline.replay import replay as timelines_of
 from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.files.entries import read_entries
-from kgroup.log.files.sources import STDIN, Sources, one_replica_each, open_sources
+from kgroup.log.files.sources import STDIN, Sources
+from kgroup.log.files.spool import SpooledStream
 from kgroup.log.format.batch import Damage
 from kgroup.log.topics.log_ends import LogDirEndsReader
 from kgroup.protocol.group_hash import partition_for
@@ -27,6 +28,9 @@ from kgroup.protocol.records.entries import (
     Undecodable,
 )
 from kgroup.protocol.records.keys import group_of
+from kgroup.report.emit import Column, Row
+from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.report.table import counted, printable
 from kgroup.scan.reductions.scan import Slice, split
 from kgroup.scan.reductions.select import select
 
@@ -36,52 +40,180 @@ if TYPE_CHECKING:
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
 _REMEMBERED_NAMES = 10_000  # of other groups, for a misspelt one
+_NAMES_SHOWN = 5
+_DRAWN_MAX = 20  # a page of pictures; who wants more draws them one by one
 
 Item = LoggedEntry | OffsetGap
+Patterns = list[str] | tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Replayed:
-    """Timelines by group id, and what could not be read on the way: where and why.
+@dataclass(slots=True, kw_only=True, repr=False)
+class GroupTimeline(Timeline, Tabular):
+    """A Timeline that a notebook draws; as a table it has a row for each generation."""
 
-    `missing` says what of that which was asked for is not there, if anything is.
+    @classmethod
+    def of(cls, timeline: Timeline) -> "GroupTimeline":
+        """The same with another face."""
+        return cls(**{each.name: getattr(timeline, each.name) for each in fields(Timeline)})
+
+    def __repr__(self) -> str:
+        generations = counted(len(self.generations), "generation")
+        commits = counted(self.commits, "commit")
+        return f"<Timeline of group {printable(self.group_id)}: {generations}, {commits}>"
+
+    def _repr_html_(self) -> str:
+        return _drawn([self])
+
+    def arrow_columns(self) -> Sequence[Column]:
+        """As `kgroup replay -o parquet` has them."""
+        from kgroup.report.timeline.rows import GENERATION_COLUMNS
+
+        return GENERATION_COLUMNS
+
+    def arrow_rows(self) -> Iterator[Row]:
+        """A row for each generation."""
+        from kgroup.report.timeline.rows import generation_rows
+
+        return generation_rows([self], table=False)
+
+
+class Replayed(Mapping[str, GroupTimeline], Tabular):
+    """Timelines by group id, in order; as a table all their generations.
+
+    `patterns` are what was asked for. `problems` are what could not be read on the way: where and why.
+    `missing` says which of the patterns match nothing, if any does; `remarks` say what was not to be read.
     """
 
-    timelines: dict[str, Timeline]
-    problems: list[str] = field(default_factory=list)
-    missing: str | None = None
+    def __init__(
+        self,
+        timelines: Mapping[str, Timeline],
+        patterns: Sequence[str],
+        problems: Sequence[str] = (),
+        missing: str | None = None,
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self._timelines = {name: GroupTimeline.of(timeline) for name, timeline in timelines.items()}
+        self.patterns = tuple(patterns)
+        self.problems = tuple(problems)
+        self.missing = missing
+        self.remarks = tuple(remarks)
+
+    @property
+    def unread(self) -> list[str]:
+        """The problems, and what is missing."""
+        return [*self.problems, *([self.missing] if self.missing else [])]
+
+    def __getitem__(self, group: str) -> GroupTimeline:
+        return self._timelines[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._timelines)
+
+    def __len__(self) -> int:
+        return len(self._timelines)
+
+    def __repr__(self) -> str:
+        names = [printable(name) for name in islice(self, _NAMES_SHOWN)]
+        more = [f"and {len(self) - _NAMES_SHOWN} more"] if len(self) > _NAMES_SHOWN else []
+        return f"<Timelines of {counted(len(self), 'group')}: {', '.join([*names, *more])}>"
+
+    def _repr_html_(self) -> str:
+        return _drawn(list(islice(self.values(), _DRAWN_MAX)))
+
+    def arrow_columns(self) -> Sequence[Column]:
+        """As `kgroup replay -o parquet` has them."""
+        from kgroup.report.timeline.rows import GENERATION_COLUMNS
+
+        return GENERATION_COLUMNS
+
+    def arrow_rows(self) -> Iterator[Row]:
+        """A row for each generation, groups in order."""
+        from kgroup.report.timeline.rows import generation_rows
+
+        return generation_rows(self.values(), table=False)
+
+
+@overload
+def replay(logs: OpenedLogs, groups: str, *, progress: Progress = NO_PROGRESS) -> GroupTimeline: ...
+
+
+@overload
+def replay(logs: OpenedLogs, groups: Patterns, *, progress: Progress = NO_PROGRESS) -> Replayed: ...
+
+
+def replay(
+    logs: OpenedLogs, groups: str | Patterns, *, progress: Progress = NO_PROGRESS
+) -> GroupTimeline | Replayed:
+    """The history of groups from the offsets topic: generations, what changed in each, and why.
+
+    Of one name its timeline; of a list of names and patterns (`["billing-*"]`) all that match, by group id.
+    Raises SourceError if none of them is there, or the logs cannot be read, and InputError for a text that
+    matches several groups, or an empty list.
+    """
+    if not groups:
+        raise InputError("no group given: the group to replay, or a list of patterns such as ['billing-*']")
+    patterns = [groups] if isinstance(groups, str) else groups
+    sources = logs.of_groups(patterns)
+    reader = GroupReader(sources, patterns, logs.topic_names(), logs.cluster, logs.stdin)
+    with progress.counted_bytes("reading", reader.total_bytes) as advance:
+        replayed = reader.read(advance)
+    if not isinstance(groups, str):
+        return replayed
+    if len(replayed) > 1 and groups not in replayed:
+        raise InputError(
+            f"{groups}: matches {len(replayed)} groups; for all of them give a list: [{groups!r}]"
+        )
+    return replayed[groups] if groups in replayed else next(iter(replayed.values()))
+
+
+def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]:
+    """What the coordinator of each classic group says of it now, if there is a live cluster to ask.
+
+    That a rebalance is under way is in no log.
+    """
+    if logs.cluster is None:
+        return
+    for timeline in timelines:
+        kinds = [generation.roster.kind for generation in timeline.generations[-1:]]
+        state = logs.cluster.classic_state(timeline.group_id) if kinds == [GroupKind.CLASSIC] else None
+        if state is not None:
+            members = "1 member" if state.members == 1 else f"{state.members} members"
+            yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
 
 @dataclass(slots=True)
 class GroupReader:
     """Reads groups by name or pattern from sources.
 
-    `cluster` is the live one that the sources are a copy of, and `topic_names` are names of topic ids that
-    it knows, over those of the files.
+    `cluster` is the live one that the sources are a copy of, `topic_names` are names of topic ids that it
+    knows, over those of the files; `stdin` is read where the sources name it.
     """
 
     sources: Sources
     patterns: Sequence[str]
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
     cluster: "Cluster | None" = None
+    stdin: SpooledStream | None = None
     _unwanted: set[str] = field(default_factory=set)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
+        remarks = not_read(self.sources.skipped)
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
         problems: list[str] = []
         timelines: dict[str, Timeline] = {}
         unmatched: list[str] = []
-        for sources in self._places():
+        for sources in self._searched():
             problems = []
             entries = _without_damage(self._entries(sources, advance), problems)
-            timelines = replay(entries, names)
+            timelines = timelines_of(entries, names)
             unmatched = without_match(self.patterns, timelines)
             if not unmatched:
-                return Replayed(timelines, problems)
+                return Replayed(timelines, self.patterns, problems, remarks=remarks)
         known = self._unwanted if self.cluster is None else self.cluster.group_ids()
         if timelines:
-            return Replayed(timelines, problems, nothing_matches("group", unmatched, {*known, *timelines}))
+            missing = nothing_matches("group", unmatched, {*known, *timelines})
+            return Replayed(timelines, self.patterns, problems, missing, remarks)
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             damaged = f", but the log is damaged: {problems[0]}{more}"
@@ -89,29 +221,10 @@ class GroupReader:
         otherwise = "; kgroup lag-report lists the groups of a log"
         raise SourceError(nothing_matches("group", unmatched, known, otherwise))
 
-    def states_now(self, timelines: Iterable[Timeline]) -> Iterator[str]:
-        """What the coordinator of each classic group says of it now, if there is one to ask.
-
-        That a rebalance is under way is in no log.
-        """
-        if self.cluster is None:
-            return
-        for timeline in timelines:
-            kinds = [generation.roster.kind for generation in timeline.generations[-1:]]
-            state = self.cluster.classic_state(timeline.group_id) if kinds == [GroupKind.CLASSIC] else None
-            if state is not None:
-                members = "1 member" if state.members == 1 else f"{state.members} members"
-                yield f"group {timeline.group_id}: now {state.state}, with {members}"
-
-    def told(self, replayed: Replayed, *, quiet: bool) -> list[str]:
-        """What could not be read or is not there, and unless `quiet` what was not to be read."""
-        skipped = [] if quiet else [f"{one.path}: not read: {one.why}" for one in self.sources.skipped]
-        return [*skipped, *replayed.problems, *([replayed.missing] if replayed.missing else [])]
-
     @property
     def total_bytes(self) -> int:
         """What the first pass will read."""
-        first = next(iter(self._places()))
+        first = next(iter(self._searched()))
         return sum(part.end - part.start for part in _slices(first)) if not _has_stdin(first) else 0
 
     def wanted(self, group: str) -> bool:
@@ -122,7 +235,7 @@ class GroupReader:
             self._unwanted.add(group)
         return False
 
-    def _places(self) -> Iterator[Sources]:
+    def _searched(self) -> Iterator[Sources]:
         """First the one partition that keeps a group by Kafka's rule, then everything.
 
         The rule needs the number of partitions, which files do not tell; so a first look that leaves any
@@ -144,7 +257,8 @@ class GroupReader:
     def _plain(self, sources: Sources) -> Iterator[Item | Damage]:
         """The same from a stream, which cannot be scanned in slices."""
         expected: dict[int, int] = {}
-        for item in read_entries(sources):
+        stdin = None if self.stdin is None else self.stdin.open()
+        for item in read_entries(sources, stdin=stdin):
             if isinstance(item, Damage):
                 yield item
                 continue
@@ -155,25 +269,6 @@ class GroupReader:
             is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
             if is_ours or isinstance(item.entry, TransactionMarker):
                 yield item
-
-
-@contextmanager
-def opened_reader(source: Given, groups: Sequence[str]) -> Iterator[GroupReader]:
-    """A reader of these groups from paths, or from a copy of a live cluster's log.
-
-    Raises InputError where no group is asked for.
-    """
-    if not groups:
-        raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
-    if source.connection is None:
-        yield GroupReader(one_replica_each(open_sources(source.paths)), groups)
-        return
-    from kgroup.api.live import live_log
-
-    alone = groups[0] if len(groups) == 1 and not is_pattern(groups[0]) else None
-    with live_log(source.connection, group=alone) as live:
-        names = LogEnds([live.cluster.log_listing()]).topic_names()
-        yield GroupReader(open_sources([live.folder]), groups, names, live.cluster)
 
 
 def _slices(sources: Sources) -> Iterator[Slice]:
@@ -195,3 +290,9 @@ def _without_damage(items: Iterable[Item | Damage], problems: list[str]) -> Iter
             problems.append(undecodable_text(item, item.entry))
         else:
             yield item
+
+
+def _drawn(timelines: Sequence[Timeline]) -> str:
+    from kgroup.report.timeline.still import svg_parts
+
+    return "".join(svg_parts(timelines))

@@ -164,9 +164,14 @@ def print_rounds(rounds: Sequence[Round], *, headers: bool) -> None:
     for played in rounds:
         if played.number > 1:
             print()
-        print(f"round {played.number}, {played.assignor}, {_event(played)}: {_summary(played)}")
+        print(round_title(played))
         if played.assignment is not None:
             emit(member_rows(played), MEMBER_TABLE, OutputOptions(headers=headers))
+
+
+def round_title(played: Round) -> str:
+    """`round 1, range, start: each 2`."""
+    return f"round {played.number}, {played.assignor}, {_event(played)}: {_summary(played)}"
 
 
 def print_comparison(rounds: Sequence[Round], *, headers: bool) -> None:

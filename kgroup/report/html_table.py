@@ -1,26 +1,37 @@
-"""A few rows as a table of HTML, for a notebook."""
+"""Rows as an HTML table, as a notebook shows a result: short, and everything in it escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
+from typing import Final
 
-from kgroup.report.emit import Column, cell
-from kgroup.report.emit_columns import Columns, rows_of
+from kgroup.report.emit import Column, Kind, Row, cell
+
+_SHOWN_MAX: Final = 50
+_NUMBERS: Final = {Kind.INTEGER, Kind.FLOAT, Kind.DURATION_MS}
 
 
-def html_table(title: str, chunks: Iterable[Columns], columns: Sequence[Column], rows_max: int) -> str:
-    """A table of the first rows under its title; one more line says if there are others."""
-    names = [column.name for column in columns]
-    rows = list(islice((row for chunk in chunks for row in rows_of(chunk, names)), rows_max + 1))
+def html_table(rows: Iterable[Row], columns: Sequence[Column], title: str = "") -> str:
+    """The first rows under a line of their own that says `title`; a last line says that there are more."""
+    shown = iter(rows)
+    first = list(islice(shown, _SHOWN_MAX))
+    is_cut = next(shown, None) is not None
+    return "".join(_parts(first, columns, title, is_cut=is_cut))
+
+
+def _parts(rows: Sequence[Row], columns: Sequence[Column], title: str, *, is_cut: bool) -> Iterator[str]:
+    yield "<table>"
+    if title:
+        yield f"<caption>{escape(title)}</caption>"
     headings = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
-    lines = [
-        "".join(f"<td>{escape(cell(row[column.name], column.kind))}</td>" for column in columns)
-        for row in rows[:rows_max]
-    ]
-    if len(rows) > rows_max:
-        lines.append(f'<td colspan="{len(columns)}">and more</td>')
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return (
-        f"<table><caption>{escape(title)}</caption>"
-        f"<thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    yield f"<thead><tr>{headings}</tr></thead><tbody>"
+    for row in rows:
+        yield f"<tr>{''.join(_cell(row, column) for column in columns)}</tr>"
+    if is_cut:
+        yield f'<tr><td colspan="{len(columns)}">and more: the first {len(rows)} rows are shown</td></tr>'
+    yield "</tbody></table>"
+
+
+def _cell(row: Row, column: Column) -> str:
+    style = ' style="text-align:right"' if column.kind in _NUMBERS else ' style="text-align:left"'
+    return f"<td{style}>{escape(cell(row.get(column.name), column.kind))}</td>"

@@ -1,4 +1,7 @@
-"""How far long work is: a progress bar on standard error for whoever watches a terminal, or nothing."""
+"""Progress of work of more than a second: an argument of the library, a bar on standard error for commands.
+
+The library is silent unless it is handed something else than `NO_PROGRESS`.
+"""
 
 import sys
 import threading
@@ -10,73 +13,76 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
+Advance = Callable[[int], None]
+"""Takes how much was done since the last call."""
+
 _PATIENCE_S = 1.0
 _POLL_S = 0.5
 
-Advance = Callable[[int], None]
-"""Is called with how much was done since the last call."""
-Poll = Callable[[], tuple[int, int]]
-"""Says how many steps are done, of how many."""
-
 
 class Progress(Protocol):
-    """Is told how far work is; `what` names the work."""
+    """Hears how far work is. Each method gives a context manager that lasts as long as the work."""
 
-    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        """Of work that is measured in bytes."""
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """Work on so many bytes; yields a function to call with the number done since the last call."""
 
-    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        """Of work that is counted."""
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """The same for things that are counted."""
 
     def activity(self, what: str) -> AbstractContextManager[None]:
-        """Of work that cannot say how far it is."""
+        """Work that cannot say how far it is."""
 
-    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
-        """Of work that is done elsewhere and has to be asked."""
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+        """Work that something else does: `poll` says how many steps are done, of how many."""
 
 
 class _NoProgress:
-    """Nobody watches."""
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_pass_over)
 
-    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        return nullcontext(_ignore)
-
-    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        return nullcontext(_ignore)
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        return nullcontext(_pass_over)
 
     def activity(self, what: str) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
         return nullcontext()
 
 
-class _TerminalProgress:
-    """Bars on standard error, if that is a terminal; each goes when its work is done."""
-
-    def bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        return byte_progress(what, total, quiet=False)
-
-    def steps(self, what: str, total: int) -> AbstractContextManager[Advance]:
-        return count_progress(what, total, quiet=False)
-
-    def activity(self, what: str) -> AbstractContextManager[None]:
-        return activity(what, quiet=False)
-
-    def polled(self, what: str, poll: Poll) -> AbstractContextManager[None]:
-        return polled_progress(what, poll, quiet=False)
+def _pass_over(done: int) -> None:
+    """Nobody listens."""
 
 
 NO_PROGRESS: Final[Progress] = _NoProgress()
-TERMINAL_PROGRESS: Final[Progress] = _TerminalProgress()
+"""Shows nothing and tells nobody."""
 
 
-def _ignore(done: int) -> None:
-    pass
+class TerminalProgress:
+    """Bars on standard error, where that is a terminal and work takes over a second; none if `quiet`."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """See Progress."""
+        return byte_progress(what, total, quiet=self._quiet)
+
+    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+        """See Progress."""
+        return count_progress(what, total, quiet=self._quiet)
+
+    def activity(self, what: str) -> AbstractContextManager[None]:
+        """See Progress."""
+        return activity(what, quiet=self._quiet)
+
+    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+        """See Progress; asked twice a second, from another thread."""
+        return polled_progress(what, poll, quiet=self._quiet)
 
 
 @contextmanager
-def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Advance]:
+def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of bytes done since the last call.
 
     Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
@@ -86,14 +92,14 @@ def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Advan
 
 
 @contextmanager
-def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Advance]:
+def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """The same for things that are counted."""
     with _progress(what, total, in_bytes=False, quiet=quiet) as advance:
         yield advance
 
 
 @contextmanager
-def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Advance]:
+def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -117,7 +123,7 @@ def activity(what: str, *, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def polled_progress(what: str, poll: Poll, *, quiet: bool) -> Iterator[None]:
+def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
     """Show how far `what` is while something else does it: `poll` says how many steps are done, of how many.
 
     It is asked twice a second, from another thread, and only where somebody watches.

@@ -29,6 +29,11 @@ def _escaped(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def display_width(text: str) -> int:
     """Columns that `text` takes on a terminal: wide characters take two, combining marks none."""
     if text.isascii():

@@ -7,8 +7,8 @@ What the log alone cannot give is printed as held, with the reason, and not coun
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgroup.api.opened import Given
-from kgroup.api.replay import opened_reader
+from kgroup.api.opened import open_logs
+from kgroup.api.replay import replay
 from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import CauseKind, Generation, Timeline
 from kgroup.history.what_if.changes import Changes
@@ -21,8 +21,7 @@ Place = tuple[int | None, int | None]
 
 def cases(path: Path) -> Iterator[Case]:
     try:
-        with opened_reader(Given(paths=(str(path),), connection=None), ["*"]) as reader:
-            timelines = reader.read(lambda _: None).timelines
+        timelines = replay(open_logs(path), ["*"])
     except KgroupError as error:
         raise VectorError(str(error)) from error
     for group, timeline in timelines.items():

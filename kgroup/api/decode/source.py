@@ -1,10 +1,9 @@
-"""Where `kgroup decode` takes records from: log files, or a live cluster."""
+"""The records that `kgroup decode` reads: of log files, or of a live cluster."""
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kgroup.errors import KgroupError, SourceError
@@ -18,7 +17,7 @@ from kgroup.log.topics.log_ends_file import read_log_ends_file
 from kgroup.protocol.records.entries import TransactionOutcome
 
 if TYPE_CHECKING:
-    from kgroup.api.live import LiveLog
+    from kgroup.api.live import LiveLogs
 
 _TOPICS_JSON = "topics.json"
 
@@ -34,28 +33,17 @@ class EntrySource(Protocol):
 
 
 class FileSource:
-    """Segment files and standard input. Raises SourceError where one cannot be read.
+    """Segment files, and `stdin` where they name it. Raises SourceError where one cannot be read."""
 
-    A context manager: what came on standard input is kept, to be read again, until it ends.
-    """
-
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, stdin: SpooledStream | None) -> None:
         self._sources = sources
-        has_stdin = any(segment.path == STDIN for segment in sources)
-        self._stdin = SpooledStream(sys.stdin.buffer) if has_stdin else None
-        self._outcomes = TransactionOutcomes(sources, self._stdin)
+        self._stdin = stdin
+        self._outcomes = TransactionOutcomes(sources, stdin)
 
     @property
     def total_bytes(self) -> int:
         """The size of all files; standard input counts as nothing."""
         return sum(Path(segment.path).stat().st_size for segment in self._sources if segment.path != STDIN)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stdin is not None:
-            self._stdin.close()
 
     def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
         """See EntrySource."""
@@ -72,7 +60,7 @@ class FileSource:
 class LiveSource:
     """The copy of a live topic, and with `follow` what comes after it; SourceError if the cluster fails."""
 
-    def __init__(self, copied: EntrySource, live: "LiveLog", *, follow: bool) -> None:
+    def __init__(self, copied: EntrySource, live: "LiveLogs", *, follow: bool) -> None:
         self._copied = copied
         self._live = live
         self._follow = follow
@@ -90,16 +78,6 @@ class LiveSource:
         if read.segment.base_offset is not None:
             return self._copied.outcome(read)
         return TransactionOutcome.PENDING if read.batch.transactional and not read.batch.control else None
-
-
-def only_partitions(sources: Sources, wanted: Sequence[int]) -> Sources:
-    """The segments of these partitions of the offsets topic. Raises SourceError if there are none."""
-    kept = tuple(segment for segment in sources if segment.partition in wanted)
-    if not kept:
-        there = sorted({segment.partition for segment in sources})
-        numbers = ", ".join(map(str, wanted))
-        raise SourceError(f"no segments of partition {numbers} here, only of {', '.join(map(str, there))}")
-    return replace(sources, segments=kept)
 
 
 def only_offsets(sources: Sources, first: int | None, last: int | None) -> Sources:

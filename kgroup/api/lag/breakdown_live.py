@@ -33,7 +33,7 @@ class PartsInCluster:
             for row in rows
             if row.log_end_offset is not None and not self._is_known(place := _place(row))
         }
-        with self.progress.steps("reading what is unread", len(ends)) as advance:
+        with self.progress.counted("reading what is unread", len(ends)) as advance:
             answers = fetch_unread_parts(self.cluster, ends, advance)
         self._answers.update(answers.found)
         self.problems.extend(line for line in answers.problems if line not in self.problems)

@@ -70,5 +70,5 @@ def read_log(logs: OpenedLogs, plan: ScanPlan, progress: Progress, spark: "Spark
     slices = [
         part for segment in logs.sources for part in split(segment.path, segment.partition, _SLICE_BYTES)
     ]
-    with progress.bytes("reading", sum(part.end - part.start for part in slices)) as advance:
+    with progress.counted_bytes("reading", sum(part.end - part.start for part in slices)) as advance:
         return read_slices(slices, plan, advance)

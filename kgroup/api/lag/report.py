@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
@@ -18,6 +18,7 @@ from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, T
 from kgroup.api.lag.windows import Windows
 from kgroup.api.names import nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
+from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding
@@ -28,8 +29,8 @@ from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.files.sources import Sources
 from kgroup.log.topics.topic_logs import DataLogs
-from kgroup.report.emit import Column, arrow_schema, iso_time
-from kgroup.report.emit_columns import column_batches
+from kgroup.report.emit import Column, iso_time
+from kgroup.report.emit_columns import column_batches, rows_of
 from kgroup.report.html_table import html_table
 from kgroup.report.lag.columns import report_columns
 from kgroup.report.progress import NO_PROGRESS, Progress
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ROWS_AT_ONCE: Final = 4096
-_ROWS_SHOWN: Final = 20  # in a notebook
 
 
 def lag_report(
@@ -144,7 +144,7 @@ def report_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagReport:
+class LagReport(Tabular):
     """How far groups were behind at `as_of.now_ms`.
 
     Rows, chunks and findings are made anew at each call, some thousand rows at a time, and a live cluster is
@@ -209,22 +209,13 @@ class LagReport:
             breakdown=self._breakdown is not None,
         )
 
+    def arrow_columns(self) -> tuple[Column, ...]:
+        """See Tabular."""
+        return self.columns
+
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """The rows as Arrow batches, with the types that a Parquet file of them has."""
         return column_batches((chunk.columns for chunk in self.chunks()), self.columns, _ROWS_AT_ONCE)
-
-    def to_arrow(self) -> "pa.Table":
-        """The rows as an Arrow table."""
-        import pyarrow as pa
-
-        return pa.Table.from_batches(self.batches(), arrow_schema(self.columns))
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for whoever takes Arrow: pandas, polars, DuckDB."""
-        import pyarrow as pa
-
-        reader: Any = pa.RecordBatchReader.from_batches(arrow_schema(self.columns), self.batches())
-        return reader.__arrow_c_stream__(requested_schema)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -274,7 +265,9 @@ class LagReport:
             status=self.options.rules is not None,
             breakdown=self._breakdown is not None,
         )
-        return html_table(repr(self), (chunk.columns for chunk in self.chunks()), columns, _ROWS_SHOWN)
+        names = [column.name for column in columns]
+        rows = (row for chunk in self.chunks() for row in rows_of(chunk.columns, names))
+        return html_table(rows, columns, repr(self))
 
     def _chunk(self, rows: Sequence[LagRow], groups: Sequence[GroupRows] | None) -> LagChunk:
         wanted = matcher(self.options.topics)

@@ -134,7 +134,7 @@ def history_here(
         names.add((group, topic))
         return options.is_wanted(group, topic)
 
-    with progress.bytes("reading", sum(part.end - part.start for part in slices)) as advance:
+    with progress.counted_bytes("reading", sum(part.end - part.start for part in slices)) as advance:
         # One by one: putting all into one order takes several times the memory of what is kept.
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
             reader = LastReader(options.keep)

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from kgroup.api.lag.options import WINDOW_COMMITS, matcher
 from kgroup.api.lag_history.history import HistoryHere, HistoryOptions, UnknownEnds, history_here
 from kgroup.api.lag_history.rows import batches_of
 from kgroup.api.opened import OpenedLogs
+from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
-from kgroup.report.emit import arrow_schema
-from kgroup.report.lag.history_columns import COLUMNS
+from kgroup.report.emit import Column, arrow_schema
+from kgroup.report.html_table import html_table
+from kgroup.report.lag.history_columns import COLUMNS, TABLE_COLUMNS
 from kgroup.report.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kgroup.api.lag_history.on_spark import HistoryThere
+
+_ROWS_AT_ONCE: Final = 64  # as rows of Python, of which a notebook shows a few
 
 
 def lag_history(
@@ -68,7 +72,7 @@ def lag_history(
     return LagHistory(logs, here, ExitStack(), missing)
 
 
-class LagHistory:
+class LagHistory(Tabular):
     """Rows of the past, by group, topic, partition, offsets partition and window, made anew at each call.
 
     `missing` are lines that say which of the names given nothing matches; Spark does not look for them.
@@ -113,29 +117,20 @@ class LagHistory:
             return UnknownEnds.of(self._made.ends.unknown)
         return self._made.unknown
 
-    def batches(self) -> "Iterator[pa.RecordBatch]":
-        """The rows as Arrow batches; times are epoch ms, and names and statuses are dictionaries."""
+    def raw_batches(self) -> "Iterator[pa.RecordBatch]":
+        """The rows as they were made: times are epoch ms, and names and statuses are dictionaries."""
         if isinstance(self._made, HistoryHere):
             return batches_of(self._made.rows())
         return self._made.batches()
 
-    def to_arrow(self) -> "pa.Table":
-        """The rows as an Arrow table, with the types that a Parquet file of them has."""
-        import pyarrow as pa
+    def arrow_columns(self) -> Sequence[Column]:
+        """See Tabular."""
+        return COLUMNS
 
+    def batches(self) -> "Iterator[pa.RecordBatch]":
+        """The rows as Arrow batches, with the types that a Parquet file of them has."""
         schema = arrow_schema(COLUMNS)
-        return pa.Table.from_batches(
-            (batch.select(schema.names).cast(schema) for batch in self.batches()), schema
-        )
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for whoever takes Arrow: pandas, polars, DuckDB."""
-        import pyarrow as pa
-
-        schema = arrow_schema(COLUMNS)
-        batches = (batch.select(schema.names).cast(schema) for batch in self.batches())
-        reader: Any = pa.RecordBatchReader.from_batches(schema, batches)  # pyarrow has no type for the call
-        return reader.__arrow_c_stream__(requested_schema)
+        return (batch.select(schema.names).cast(schema) for batch in self.raw_batches())
 
     def save(self, name: str) -> int:
         """Let executors write the rows as a table of Spark's catalog; return how many they are.
@@ -146,6 +141,16 @@ class LagHistory:
             raise InputError("rows that were made here are no table of Spark: give spark")
         return self._made.save(name)
 
+    def _repr_html_(self) -> str:
+        batches = (
+            batch.slice(start, _ROWS_AT_ONCE) for batch in self.raw_batches() for start in _starts(batch)
+        )
+        return html_table((row for some in batches for row in some.to_pylist()), TABLE_COLUMNS, repr(self))
+
     def __repr__(self) -> str:
         windows = self._made.history.windows if isinstance(self._made, HistoryHere) else self._made.windows
         return f"<LagHistory of {len(windows)} window{'' if len(windows) == 1 else 's'}>"
+
+
+def _starts(batch: "pa.RecordBatch") -> range:
+    return range(0, batch.num_rows, _ROWS_AT_ONCE)

@@ -1,20 +1,23 @@
 """`kgroup assign`: who would get which partition, by any of Kafka's assignors."""
 
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.api.opened import Given
 from kgroup.cli.options.assign import RULES, Compare, GroupSource, Rebalances, StrictAboutFlaws
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.cli.shell.say import say
+from kgroup.cli.shell.source import opened
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
+    from kgroup.api.logged_group import LoggedGroup
     from kgroup.assignors.model import Topic
     from kgroup.assignors.planning.plan import GroupPlan
     from kgroup.assignors.planning.rounds import Round
@@ -73,8 +76,8 @@ def assign(
     or {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example:
     {"topics": {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
     """
-    from kgroup.assignors.planning.rounds import run_rounds
-    from kgroup.assignors.registry import ASSIGNORS, find_names, names_of_version
+    from kgroup.api.assign import assign as assign_group
+    from kgroup.assignors.registry import ASSIGNORS, names_of_version
 
     check_options(RULES, source.given)
     known = _read_group(source)
@@ -84,10 +87,8 @@ def assign(
         raise InputError(
             f"group '{source.group}' uses the assignor '{known.assignor}', not one of Kafka's: say --assignor"
         )
-    names = find_names(assignors or default, version)
-    if len(names) > 1:
-        compare = True
-    played = [round_ for name in names for round_ in run_rounds(known.plan, name, rebalances.then or [])]
+    played = assign_group(known, assignors or default, then=rebalances.then or (), kafka_version=version)
+    compare = compare or len({round_.assignor for round_ in played}) > 1
     _show(played, compare, output)
     for line in [*([] if quiet else [*known.notes, *_remarks(played)]), *known.problems]:
         say(line)
@@ -99,41 +100,20 @@ def assign(
         raise FindingsError(f"{flawed} of {len(played)} answers are flawed or missing, as Kafka's would be")
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownGroup:
-    """A group, the assignor that it is known to use, and what there is to say about where it is from.
-
-    `problems` are what could not be read there.
-    """
-
-    plan: "GroupPlan"
-    assignor: str | None = None
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-def _read_group(source: GroupSource) -> _KnownGroup:
+def _read_group(source: GroupSource) -> "LoggedGroup":
+    from kgroup.api.logged_group import LoggedGroup, read_logged_group
     from kgroup.assignors.planning.steps import parse_topic
 
     if source.input_file is not None:
         from kgroup.api.plan_file import read_plan
 
-        return _KnownGroup(read_plan(source.input_file))
+        return LoggedGroup(plan=read_plan(source.input_file, sys.stdin.buffer), assignor=None)
     named = _distinct([parse_topic(text) for text in source.topics or ()])
     if source.members is not None:
-        return _KnownGroup(_plan_of_flags(source.members, named))
-    from kgroup.api.logged_group import read_logged_group
-
+        return LoggedGroup(plan=_plan_of_flags(source.members, named), assignor=None)
     assert source.group is not None
-    if source.connection is None:
-        logged = read_logged_group(source.log_paths, source.group, source.log_ends, named)
-    else:
-        from kgroup.api.live import live_log
-
-        with live_log(source.connection, group=source.group) as live:
-            listing = live.cluster.log_listing()
-            logged = read_logged_group([live.folder], source.group, source.log_ends, named, listing)
-    return _KnownGroup(logged.plan, logged.assignor, logged.notes, logged.problems)
+    with opened(Given(paths=tuple(source.log_paths), connection=source.connection)) as logs:
+        return read_logged_group(logs, source.group, log_ends=source.log_ends, topics=named)
 
 
 def _distinct(topics: "list[Topic]") -> "list[Topic]":
@@ -145,7 +125,7 @@ def _distinct(topics: "list[Topic]") -> "list[Topic]":
 
 
 def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
-    from kgroup.assignors.planning.plan import PlanMember, new_plan
+    from kgroup.api.assign import plan_of
 
     if not topics:
         raise InputError("--members needs topics: --topic orders:6")
@@ -160,8 +140,7 @@ def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
     if len(set(ids)) < len(ids):
         twice = next(member_id for member_id in ids if ids.count(member_id) > 1)
         raise InputError(f"--members: '{twice}' is there twice")
-    names = tuple(topic.name for topic in topics)
-    return new_plan([PlanMember(member_id=member_id, topics=names) for member_id in ids], topics)
+    return plan_of(ids, {topic.name: topic.partitions for topic in topics})
 
 
 def _show(played: "Sequence[Round]", compare: bool, options: OutputOptions) -> None:

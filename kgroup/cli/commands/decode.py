@@ -2,9 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -15,19 +13,15 @@ from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options, given_options
 from kgroup.cli.shell.options import Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import say
-from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit, emit_json
+from kgroup.cli.shell.source import opened
+from kgroup.errors import FindingsError, SourceError
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json
+from kgroup.report.progress import TerminalProgress
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from uuid import UUID
-
-    from kgroup.api.decode.filter import Filter
+    from kgroup.api.decode.decoded import Decoded
     from kgroup.api.decode.problems import Problems
-    from kgroup.api.decode.source import EntrySource, FileSource
-    from kgroup.report.records.entry_json import TopicNames
-
-    Advance = Callable[[int], None]
 
 EXAMPLES: Final = (
     Example(
@@ -46,36 +40,6 @@ EXAMPLES: Final = (
         "What a cluster's groups do, as they do it",
         "kgroup decode -b localhost:9092 --follow",
     ),
-)
-
-_COLUMNS: Final = (
-    Column(name="partition", kind=Kind.INTEGER),
-    Column(name="segment"),
-    Column(name="offset", kind=Kind.INTEGER),
-    Column(name="timestamp", kind=Kind.TIME_MS),
-    Column(name="kind"),
-    Column(name="type"),
-    Column(name="group"),
-    Column(name="keyVersion", kind=Kind.INTEGER),
-    Column(name="valueVersion", kind=Kind.INTEGER),
-    Column(name="key", kind=Kind.NESTED),
-    Column(name="value", kind=Kind.NESTED),
-    Column(name="transaction"),
-    Column(name="note"),
-    Column(name="control"),
-    Column(name="error"),
-    Column(name="keyHex"),
-    Column(name="valueHex"),
-    Column(name="position", kind=Kind.INTEGER),
-    Column(name="bytes", kind=Kind.INTEGER),
-    Column(name="batch", kind=Kind.NESTED),
-)
-_TABLE_COLUMNS: Final = (
-    Column(name="partition", header="P", kind=Kind.INTEGER),
-    Column(name="offset", kind=Kind.INTEGER),
-    Column(name="timestamp", header="TIME", kind=Kind.TIME_MS),
-    Column(name="group"),
-    Column(name="what"),
 )
 
 
@@ -106,79 +70,57 @@ def decode(
     With several conditions a record must meet all of them; of several values for one, any. What cannot meet
     them by its offset, time or key is not decoded, so nothing is said of its value.
     """
+    from kgroup.api.decode.decoded import decode_wanted
+
     check_options(RULES, given_options(context))
-    wanted, latest = selected.conditions(int(time.time() * 1000)), selected.latest
-    options = replace(output, live=follow)
-    is_watched = not quiet and (output.path is not None or not sys.stdout.isatty())
-    if source.connection is None:
-        files, names = _open_files(source.paths, selected.partitions, topics_file, wanted, latest, quiet)
-        with files, _progress(files, latest, is_watched) as advance:
-            problems = _show(files, names, wanted, latest, options, advance)
-    else:
-        from kgroup.api.decode.source import LiveSource
-        from kgroup.api.live import live_log
-
-        with live_log(source.connection, selected.partitions) as live:
-            files, names = _open_files([live.folder], None, topics_file, wanted, latest, quiet)
-            names |= live.topic_names()
-            with _progress(files, latest, is_watched and not follow) as advance:
-                following = LiveSource(files, live, follow=follow)
-                problems = _show(following, names, wanted, latest, options, advance)
-    problems.summarize(strict=strict, quiet=quiet)
-
-
-def _progress(files: "FileSource", latest: bool, is_watched: bool) -> "AbstractContextManager[Advance]":
-    from kgroup.report.progress import byte_progress
-
-    passes = 2 if latest else 1
-    return byte_progress("reading", passes * files.total_bytes, quiet=not is_watched)
+    wanted = selected.conditions(int(time.time() * 1000))
+    is_watched = not quiet and not follow and (output.path is not None or not sys.stdout.isatty())
+    with opened(source) as logs:
+        decoded = decode_wanted(
+            logs,
+            wanted,
+            partitions=selected.partitions,
+            latest=selected.latest,
+            topics_file=topics_file,
+            follow=follow,
+            progress=TerminalProgress(quiet=not is_watched),
+            hear=say,
+        )
+        for line in () if quiet else decoded.remarks:
+            say(line)
+        _show(decoded, replace(output, live=follow))
+    _summarize(decoded.counts, strict=strict, quiet=quiet)
 
 
-def _open_files(
-    paths: Sequence[str],
-    partitions: Sequence[int] | None,
-    topics_file: Path | None,
-    wanted: "Filter",
-    latest: bool,
-    quiet: bool,
-) -> "tuple[FileSource, dict[UUID, str]]":
-    """The records to read, and the names of topic ids."""
-    from kgroup.api.decode.source import FileSource, only_offsets, only_partitions, topic_names
-    from kgroup.log.files.sources import one_replica_each, open_sources
+def _show(decoded: "Decoded", output: OutputOptions) -> None:
+    from kgroup.report.records.columns import TABLE_COLUMNS
 
-    sources = open_sources(paths)
-    names = topic_names(sources.log_dirs, topics_file)
-    if partitions:
-        sources = only_partitions(sources, partitions)
-    if latest:
-        sources = one_replica_each(sources)
-    for skipped in () if quiet else sources.skipped:
-        say(f"{skipped.path}: not read: {skipped.why}")
-    return FileSource(
-        sources if latest else only_offsets(sources, wanted.first_offset, wanted.last_offset)
-    ), names
-
-
-def _show(
-    source: "EntrySource",
-    names: "TopicNames",
-    wanted: "Filter",
-    latest: bool,
-    options: OutputOptions,
-    advance: "Advance",
-) -> "Problems":
-    from kgroup.api.decode.missing import NamesShown
-    from kgroup.api.decode.problems import Problems
-    from kgroup.api.decode.rows import chosen, flat_rows, json_texts, table_rows
-
-    problems, shown = Problems(say), NamesShown(wanted)
-    items = chosen(source, wanted, latest=latest, problems=problems, shown=shown, advance=advance)
-    match options.format:
+    match output.format:
         case OutputFormat.TABLE:
-            emit(table_rows(items, source, names), _TABLE_COLUMNS, options)
+            emit(decoded.table_rows(), TABLE_COLUMNS, output)
         case OutputFormat.JSON | OutputFormat.JSONL:
-            emit_json(json_texts(items, source, names), options)
+            emit_json(decoded.json_texts(), output)
         case OutputFormat.CSV | OutputFormat.PARQUET:
-            emit(flat_rows(items, source, names), _COLUMNS, options)
-    problems.missing += shown.missing(source)
-    return problems
+            emit(decoded.arrow_rows(), decoded.arrow_columns(), output)
+
+
+def _summarize(problems: "Problems", *, strict: bool, quiet: bool) -> None:
+    """Say what the screen does not: how many were not named, that nothing was shown.
+
+    Raises SourceError if nothing was, because there is no such group or topic; FindingsError if something
+    was wrong and `strict` asks for it.
+    """
+    for line in problems.unnamed():
+        say(line)
+    if problems.missing and not problems.shown:
+        raise SourceError("; ".join(problems.missing))
+    for line in problems.missing:
+        say(line)
+    if not problems.shown + problems.damaged + problems.undecodable and not quiet:
+        say("no record here is what was asked for")
+    if strict and problems.damaged + problems.undecodable + problems.odd:
+        raise FindingsError(
+            f"{counted(problems.damaged, 'damaged place')}, "
+            f"{counted(problems.undecodable, 'record')} that cannot be decoded, "
+            f"{counted(problems.odd, 'record')} with something odd"
+        )

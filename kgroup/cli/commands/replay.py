@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import opened
 from kgroup.report.emit import OutputFormat, emit
-from kgroup.report.progress import byte_progress
+from kgroup.report.progress import TerminalProgress
 
 if TYPE_CHECKING:
     from kgroup.history.timeline.model import Timeline
@@ -100,7 +101,8 @@ def replay(
     ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no answer
     of a broker; only its own log file has them.
     """
-    from kgroup.api.replay import opened_reader
+    from kgroup.api.replay import replay as replay_groups
+    from kgroup.api.replay import states_now
     from kgroup.report.timeline.rows import (
         EVENT_COLUMNS,
         GENERATION_COLUMNS,
@@ -110,13 +112,11 @@ def replay(
         generation_table,
     )
 
-    with (
-        opened_reader(source, groups or []) as reader,
-        byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
-    ):
-        replayed = reader.read(advance)
-        timelines = list(replayed.timelines.values())
-        states = [] if quiet else list(reader.states_now(timelines))
+    patterns = required_groups(groups)
+    with opened(source) as logs:
+        replayed = replay_groups(logs, patterns, progress=TerminalProgress(quiet=quiet))
+        timelines = list(replayed.values())
+        states = [] if quiet else list(states_now(logs, timelines))
     pictures.write(timelines)
     table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
@@ -125,9 +125,8 @@ def replay(
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, output)
-    for line in () if quiet else [*_remarks(timelines, events=events), *states]:
-        say(line)
-    for line in reader.told(replayed, quiet=quiet):
+    notes = [] if quiet else [*_remarks(timelines, events=events), *states, *replayed.remarks]
+    for line in [*notes, *replayed.unread]:
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
 

@@ -97,7 +97,8 @@ def simulate(
     check_options(RULES, given_options(context))
     # A world makes small values by the million and hardly any cycle: look for garbage less often.
     gc.set_threshold(50_000, 10, 10)
-    from kgroup.cli.narrate.chosen_scenario import SWARM, chosen_scenario
+    from kgroup.api.simulate import SWARM
+    from kgroup.cli.narrate.chosen_scenario import chosen_scenario
     from kgroup.cli.narrate.play import Playing, play_designs, play_once, play_seeds
     from kgroup.sim.designs import compared_designs
 
@@ -121,9 +122,7 @@ def simulate(
 
 
 def _list(output: OutputOptions) -> None:
-    from kgroup.cli.narrate.chosen_scenario import SWARM, SWARM_ABOUT
-    from kgroup.sim.scenario.file import load_shipped, shipped_names
+    from kgroup.api.simulate import scenario_abouts
 
-    abouts = {SWARM: SWARM_ABOUT, **{name: load_shipped(name).about for name in shipped_names()}}
-    rows = ({"scenario": name, "about": about} for name, about in sorted(abouts.items()))
+    rows = ({"scenario": name, "about": about} for name, about in scenario_abouts().items())
     emit(rows, (Column(name="scenario"), Column(name="about")), output)

@@ -7,16 +7,14 @@ from kgroup.cli.options.what_if import RULES, Settings
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
-from kgroup.errors import InputError
+from kgroup.cli.shell.source import opened
 from kgroup.report.emit import OutputFormat, emit
-from kgroup.report.progress import byte_progress
+from kgroup.report.progress import TerminalProgress
 
 if TYPE_CHECKING:
-    from kgroup.history.timeline.model import Timeline
-    from kgroup.history.what_if.changes import Changes
     from kgroup.history.what_if.what_if import Comparison
 
 EXAMPLES: Final = (
@@ -67,8 +65,8 @@ def what_if(
     What the answer rests on is said on standard error, and in JSON. Share and streams groups, and groups
     whose members get no partitions (Connect), are not played.
     """
-    from kgroup.api.names import is_pattern
-    from kgroup.api.replay import opened_reader
+    from kgroup.api.replay import replay
+    from kgroup.api.what_if import what_if as compare
     from kgroup.report.timeline.what_if_rows import (
         ROUND_COLUMNS,
         SUMMARY_COLUMNS,
@@ -80,42 +78,21 @@ def what_if(
 
     check_options(RULES, settings.given)
     changes = settings.changes()
-    with (
-        opened_reader(source, groups or []) as reader,
-        byte_progress("reading", reader.total_bytes, quiet=quiet) as advance,
-    ):
-        replayed = reader.read(advance)
-    named = [name for name in groups or [] if not is_pattern(name)]
-    compared, passed_over = _compare(list(replayed.timelines.values()), changes, named)
+    patterns = required_groups(groups)
+    with opened(source) as logs:
+        replayed = replay(logs, patterns, progress=TerminalProgress(quiet=quiet))
+    comparisons = compare(replayed, changes)
+    compared = list(comparisons.values())
     table = output.format is OutputFormat.TABLE
     several = len(compared) > 1
     if rounds:
         emit(round_rows(compared), round_table(several) if table else ROUND_COLUMNS, output)
     else:
         emit(summary_rows(compared), summary_table(several) if table else SUMMARY_COLUMNS, output)
-    notes = [*_assumptions(compared), *(f"left out: {why}" for why in passed_over)]
-    for line in [*([] if quiet else notes), *reader.told(replayed, quiet=quiet)]:
+    notes = [*_assumptions(compared), *(f"left out: {why}" for why in comparisons.passed_over)]
+    for line in [*([] if quiet else [*notes, *replayed.remarks]), *replayed.unread]:
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
-
-
-def _compare(
-    timelines: "Sequence[Timeline]", changes: "Changes", named: Sequence[str]
-) -> "tuple[list[Comparison], list[str]]":
-    """The groups compared, and why others that a pattern matched could not be."""
-    from kgroup.history.what_if.what_if import what_if as play
-
-    compared, passed_over = [], []
-    for timeline in timelines:
-        try:
-            compared.append(play(timeline, changes))
-        except InputError as error:
-            if timeline.group_id in named or len(timelines) == 1:
-                raise
-            passed_over.append(str(error))
-    if not compared:
-        raise InputError(f"none of {len(timelines)} groups can be played again: {passed_over[0]}")
-    return compared, passed_over
 
 
 def _assumptions(compared: "Sequence[Comparison]") -> list[str]:

@@ -43,7 +43,7 @@ def report_history(session: "SparkSession | None", logs: OpenedLogs, request: La
     )
     with history:
         if request.save_as is None:
-            emit_batches(history.batches(), columns, request.output)
+            emit_batches(history.raw_batches(), columns, request.output)
         else:
             said_saved(request.save_as, history.save(request.save_as), quiet=request.quiet)
     for line in (*history.problems, *history.missing):

@@ -10,7 +10,7 @@ from kgroup.cli.lag.spark_options import SparkOptions, Streaming
 from kgroup.cli.lag.view_options import Views
 from kgroup.cli.lag.views import RowView
 from kgroup.report.emit import OutputFormat, OutputOptions
-from kgroup.report.progress import NO_PROGRESS, TERMINAL_PROGRESS, Progress
+from kgroup.report.progress import Progress, TerminalProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class LagRequest:
     @property
     def progress(self) -> Progress:
         """Whom to tell how far the work is."""
-        return NO_PROGRESS if self.quiet else TERMINAL_PROGRESS
+        return TerminalProgress(quiet=self.quiet)
 
     @property
     def view(self) -> RowView:

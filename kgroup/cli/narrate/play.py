@@ -5,31 +5,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgroup.broker.storage import FolderStorage, Storage
-from kgroup.cli.narrate.run_view import (
+from kgroup.api.simulate import (
     RUN_COLUMNS,
+    Hear,
+    SimulatedRun,
+    require_empty,
+    run_row,
+    simulate,
+    simulate_seeds,
+)
+from kgroup.cli.narrate.run_view import (
     history,
     print_measures,
     print_run,
     print_seeds,
     print_title,
-    run_row,
     violation_lines,
 )
 from kgroup.cli.narrate.story import Story
 from kgroup.cli.shell.say import say
-from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.errors import FindingsError
 from kgroup.report.destination import naming_the_file, printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, to_json
-from kgroup.report.progress import activity, count_progress
-from kgroup.sim.chronicle import Chronicle
-from kgroup.sim.designs import own_design, play
+from kgroup.report.progress import TerminalProgress
+from kgroup.sim.designs import own_design
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.trace import to_json as event_fields
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
-Hear = Callable[[ZookeeperEvent], None]
 _SHOWN_MAX = 20
 
 
@@ -50,23 +54,22 @@ class Playing:
 
 def play_once(playing: Playing, log_dir: Path | None, trace: Path | None) -> None:
     """Play the scenario as it is. Raises FindingsError if a checker found something."""
-    design = own_design(playing.scenario)
-    storage = _empty_folder(log_dir) if log_dir is not None else None
+    if log_dir is not None:
+        require_empty(log_dir)  # before the first line is printed
     with _events_to(trace) as write:
         match playing.output.format:
             case OutputFormat.TABLE:
                 with printing_to(playing.output.path):
-                    run = _print_one(playing, design, storage, write)
+                    run = _print_one(playing, log_dir, write)
             case OutputFormat.JSONL:
-                run = _write_events(playing, design, storage, write)
+                run = _write_events(playing, log_dir, write)
             case OutputFormat.JSON:
-                chronicle = Chronicle(playing.scenario)
-                run = _play(playing, design, storage, _each_of([chronicle.hear, *_some(write)]))
-                row = {**run_row(run, design), **history(chronicle)}
+                run = _play(playing, None, log_dir, write)
+                row = {**run_row(run, run.design), **history(run.chronicle)}
                 _emit_object(playing, {"runs": [row], **_counts(playing, 1, [run])})
             case _:
-                run = _play(playing, design, storage, write)
-                emit([run_row(run, design)], RUN_COLUMNS, playing.output)
+                run = _play(playing, None, log_dir, write)
+                emit([run_row(run, run.design)], RUN_COLUMNS, playing.output)
     _judge(playing, [run])
 
 
@@ -89,21 +92,26 @@ def play_designs(playing: Playing, designs: Sequence[str]) -> None:
     _judge(playing, [run for _, run in runs])
 
 
-def _play(playing: Playing, design: str, storage: Storage | None, hear: Hear | None) -> Run:
-    what = f"playing {playing.scenario.name}, {design}"
-    with activity(what, quiet=playing.quiet or playing.explain):
-        return play(playing.scenario, design, playing.seed, storage=storage, on_event=hear)
+def _play(playing: Playing, design: str | None, log_dir: Path | None, hear: Hear | None) -> SimulatedRun:
+    return simulate(
+        playing.scenario,
+        playing.seed,
+        design=design,
+        log_dir=log_dir,
+        on_event=hear,
+        warn=say,
+        progress=TerminalProgress(quiet=playing.quiet or playing.explain),
+    )
 
 
-def _print_one(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
-    print_title(playing.scenario, design, playing.seed)
-    chronicle = Chronicle(playing.scenario)
-    hearers = [chronicle.hear, *_some(write)]
+def _print_one(playing: Playing, log_dir: Path | None, write: Hear | None) -> SimulatedRun:
+    print_title(playing.scenario, own_design(playing.scenario), playing.seed)
+    hearers = _some(write)
     if playing.explain:
         print()
         hearers.append(Story(playing.scenario).print)
-    run = _play(playing, design, storage, _each_of(hearers))
-    print_run(run, chronicle, headers=playing.output.headers)
+    run = _play(playing, None, log_dir, _each_of(hearers) if hearers else None)
+    print_run(run, run.chronicle, headers=playing.output.headers)
     print()
     print_measures([("TOTAL", run)], headers=playing.output.headers)
     return run
@@ -121,12 +129,12 @@ def _each_of(hearers: Sequence[Hear]) -> Hear:
     return hear
 
 
-def _write_events(playing: Playing, design: str, storage: Storage | None, write: Hear | None) -> Run:
+def _write_events(playing: Playing, log_dir: Path | None, write: Hear | None) -> SimulatedRun:
     """JSON lines: every event as it happens, then the run with its counts."""
     with printing_to(playing.output.path):
         hear = _each_of([lambda event: print(_event_line(event)), *_some(write)])
-        run = _play(playing, design, storage, hear)
-        print(to_json({"type": "RunEnded", **run_row(run, design), **_counts(playing, 1, [run])}))
+        run = _play(playing, None, log_dir, hear)
+        print(to_json({"type": "RunEnded", **run_row(run, run.design), **_counts(playing, 1, [run])}))
     return run
 
 
@@ -142,16 +150,6 @@ def _events_to(path: Path | None) -> Iterator[Hear | None]:
         return
     with naming_the_file(path), path.open("w", encoding="utf-8") as stream:
         yield lambda event: print(_event_line(event), file=stream)
-
-
-def _empty_folder(path: Path) -> Storage:
-    """A place for logs. Raises InputError where something is already."""
-    try:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InputError(f"--log-dir {path}: there is something already; name a new or an empty folder")
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
-    return FolderStorage(path, say)
 
 
 def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
@@ -174,11 +172,9 @@ def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenar
     failed: list[Run] = []
 
     def played() -> Iterator[Row]:
-        with count_progress(f"playing {playing.name}", seeds, quiet=playing.quiet) as advance:
-            for seed in range(playing.seed, playing.seed + seeds):
-                scenario = scenario_of(seed)
-                design = own_design(scenario)
-                run = play(scenario, design, seed, until_settled=True)
+        progress = TerminalProgress(quiet=playing.quiet)
+        with progress.counted(f"playing {playing.name}", seeds) as advance:
+            for design, run in simulate_seeds(scenario_of, range(playing.seed, playing.seed + seeds)):
                 if run.violations:
                     failed.append(run)
                 yield run_row(run, design)

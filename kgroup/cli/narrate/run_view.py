@@ -1,10 +1,10 @@
 """What `kgroup simulate` shows of runs: generations, states, shares, and measures side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from textwrap import fill
 from typing import Final
 
+from kgroup.api.simulate import measure_rows
 from kgroup.group.member.identity import MemberState
 from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 from kgroup.report.assignments import runs_by_topic
@@ -23,47 +23,8 @@ GENERATION_TABLE: Final = (
     Column(name="protocol"),
     Column(name="why"),
 )
-MEASURES: Final[Mapping[str, str]] = {
-    "notifications": "notifications sent",
-    "rebalances": "rebalances",
-    "generations": "generations",
-    "moved_partitions": "partitions moved",
-    "unavailable_partition_s": "partition-seconds without a reader",
-    "two_owner_partition_s": "partition-seconds with two readers",
-    "stopped_member_s": "member-seconds stopped by rebalances",
-    "processed": "records processed",
-    "duplicates": "records processed again",
-    "requests": "requests sent",
-}
-"""Field of Tally -> what it is called in tables."""
-RUN_COLUMNS: Final = (
-    Column(name="scenario"),
-    Column(name="design"),
-    Column(name="seed", kind=Kind.INTEGER),
-    Column(name="end_ms", kind=Kind.INTEGER),
-    Column(name="settled_ms", kind=Kind.INTEGER),
-    *(Column(name=name, kind=Kind.FLOAT if name.endswith("_s") else Kind.INTEGER) for name in MEASURES),
-    Column(name="violations", kind=Kind.NESTED),
-)
 _LEGEND: Final = {LETTERS[state]: state.value for state in MemberState}
 _GENERATIONS_SHOWN_MAX: Final = 40
-
-
-def run_row(run: Run, design: str) -> Row:
-    """A run in the fields of RUN_COLUMNS; times are ms since the start of the scenario."""
-    start_ms = run.scenario.epoch_ms
-    return {
-        "scenario": run.scenario.name,
-        "design": design,
-        "seed": run.seed,
-        "end_ms": run.end_ms - start_ms,
-        "settled_ms": run.settled_ms,
-        **_measures(run),
-        "violations": [
-            {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what}
-            for each in run.violations
-        ],
-    }
 
 
 def history(chronicle: Chronicle) -> Row:
@@ -176,30 +137,7 @@ def print_measures(runs: Sequence[tuple[str, Run]], *, headers: bool) -> None:
         Column(name="measure"),
         *(Column(name=design, kind=Kind.INTEGER) for design, _ in runs),
     ]
-    rows = [
-        {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
-        for name, text in MEASURES.items()
-    ]
-    settled = {design: _settled(run) for design, run in runs}
-    emit(
-        [*rows, {"measure": "settled after the faults", **settled}],
-        columns,
-        OutputOptions(headers=headers),
-    )
-
-
-def _measures(run: Run) -> dict[str, float | None]:
-    """The tally; a run without any generation has none to count, as the old design."""
-    measures = asdict(run.tally)
-    return {**measures, "generations": measures["generations"] or None}
-
-
-def _number(value: float | None) -> str | None:
-    return f"{value:.1f}" if isinstance(value, float) else None if value is None else str(value)
-
-
-def _settled(run: Run) -> str:
-    return "never" if run.settled_ms is None else f"{run.settled_ms / 1000:.1f}s"
+    emit(measure_rows(runs), columns, OutputOptions(headers=headers))
 
 
 def violation_lines(run: Run) -> Iterator[str]:

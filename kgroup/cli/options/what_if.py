@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from kgroup.cli.shell.option_checks import GivenOptions, OneOf, Rule
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
-from kgroup.errors import InputError, did_you_mean
+from kgroup.errors import InputError
 
 if TYPE_CHECKING:
-    from kgroup.assignors.registry import Protocol
     from kgroup.history.what_if.changes import Changes
 
 _MORE_MAX: Final = 10_000
-_PROTOCOLS: Final = {"eager": "eager", "cooperative": "cooperative", "consumer": "server"}
 
 RULES: Final[tuple[Rule, ...]] = (
     OneOf(
@@ -109,46 +107,17 @@ class Settings:
 
     def changes(self) -> "Changes":
         """The changes as the rules take them. Raises InputError for an option that makes no sense."""
-        from kgroup.history.what_if.changes import Changes
+        from kgroup.api.what_if import named_changes
 
-        protocol = None if self.protocol is None else _protocol(self.protocol)
-        return Changes(
-            assignor=None if self.assignor is None else _assignor(self.assignor, protocol),
-            protocol=protocol,
+        return named_changes(
+            assignor=self.assignor,
+            protocol=self.protocol,
             static=self.static,
             session_timeout_ms=_duration(self.session_timeout, "--session-timeout"),
             more_members=_more(self.members),
             partitions=dict(_counts(self.partitions or ())),
             pause_ms=_duration(self.pause, "--pause"),
         )
-
-
-def _protocol(name: str) -> "Protocol":
-    from kgroup.assignors.registry import Protocol
-
-    if name not in _PROTOCOLS:
-        hint = did_you_mean(name, _PROTOCOLS)
-        raise InputError(f"--protocol {name!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
-    return Protocol(_PROTOCOLS[name])
-
-
-def _assignor(name: str, protocol: "Protocol | None") -> str:
-    from kgroup.assignors.registry import ASSIGNORS, CURRENT, Protocol, find_names
-
-    if name == "range" and protocol is Protocol.SERVER:
-        return "server-range"
-    (found,) = find_names([name])
-    entry = ASSIGNORS[found]
-    if entry.shares:
-        raise InputError(f"--assignor {name} is for share groups, which what-if does not play")
-    if protocol not in (None, entry.protocol):
-        fitting = [n for n in CURRENT if ASSIGNORS[n].protocol is protocol and not ASSIGNORS[n].shares]
-        given = next(text for text, value in _PROTOCOLS.items() if value == protocol)
-        raise InputError(
-            f"--assignor {name} is not of --protocol {given}: there {'is' if len(fitting) == 1 else 'are'}"
-            f" {', '.join(fitting)}"
-        )
-    return found
 
 
 def _duration(text: str | None, option: str) -> int | None:

@@ -15,6 +15,7 @@ from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.complete_names import complete_groups, complete_topics
 from kgroup.cli.shell.option_checks import OneOf, check_options
 from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ Groups = Annotated[
         section=Section.SELECTION,
     ),
 ]
+
+
+def required_groups(groups: list[str] | None) -> list[str]:
+    """What --group was given. Raises InputError if it was not."""
+    if not groups:
+        raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
+    return groups
+
+
 Topics = Annotated[
     list[str] | None,
     option(

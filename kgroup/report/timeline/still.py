@@ -40,7 +40,7 @@ _CAUSES: Final = {
 
 def write_svg(timelines: Sequence[Timeline], path: Path) -> None:
     """Write the still: groups one below another. Raises SourceError if the file cannot be written."""
-    page.write_text(_svg(timelines), path)
+    page.write_text(svg_parts(timelines), path)
 
 
 def write_png(timelines: Sequence[Timeline], path: Path) -> None:
@@ -56,10 +56,11 @@ def write_png(timelines: Sequence[Timeline], path: Path) -> None:
     width, height = _size([picture_of(timeline) for timeline in timelines])
     if width * height > _PNG_PIXELS_MAX:
         raise InputError(f"--png: {len(timelines)} groups are too many for one picture; --svg has no limit")
-    page.write_bytes([svg_to_bytes(svg_string="".join(_svg(timelines)), zoom=2)], path)
+    page.write_bytes([svg_to_bytes(svg_string="".join(svg_parts(timelines)), zoom=2)], path)
 
 
-def _svg(timelines: Sequence[Timeline]) -> Iterator[str]:
+def svg_parts(timelines: Sequence[Timeline]) -> Iterator[str]:
+    """The SVG in pieces, groups one below another; names in it are escaped."""
     pictures = [picture_of(timeline) for timeline in timelines]
     width, height = _size(pictures)
     yield (

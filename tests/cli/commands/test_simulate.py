@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kgroup.cli.narrate import play as simulate_play
+from kgroup.api import simulate as simulate_play
 from kgroup.sim.watch.result import ONE_OWNER, SETTLES, Violation
 
 QUICK = ("--members", "2", "--partitions", "4", "--rate", "2", "--for", "15s")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.api.opened import Given
-from kgroup.api.replay import opened_reader
+from kgroup.api.opened import open_logs
+from kgroup.api.replay import Replayed, replay
 from kgroup.assignors.registry import Protocol
 from kgroup.errors import InputError
 from kgroup.history.groups.model import GroupKind
@@ -19,9 +19,8 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 LIVES = sorted(FIXTURES.glob("*/lives"))
 
 
-def recorded_groups(folder: Path, pattern: str) -> dict[str, Timeline]:
-    with opened_reader(Given(paths=(str(folder),), connection=None), [pattern]) as reader:
-        return reader.read(lambda _: None).timelines
+def recorded_groups(folder: Path, pattern: str) -> Replayed:
+    return replay(open_logs(folder), [pattern])
 
 
 def costs(outcome: Outcome) -> dict[str, object]:

@@ -1,0 +1,199 @@
+"""Every record of the offsets topic: as entries, as rows, as columns."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from kgroup.api.decode.chosen import chosen
+from kgroup.api.decode.filter import Filter, parse_topics, parse_types
+from kgroup.api.decode.missing import NamesShown
+from kgroup.api.decode.problems import Problems
+from kgroup.api.decode.rows import flat_rows, json_texts, table_rows
+from kgroup.api.decode.source import EntrySource, FileSource, LiveSource, only_offsets, topic_names
+from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.tabular import Tabular
+from kgroup.log.files.entries import ReadRecord, to_logged_entry
+from kgroup.log.files.sources import one_replica_each
+from kgroup.log.format.batch import Damage
+from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.report.emit import Column, Row
+from kgroup.report.html_table import html_table
+from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
+from kgroup.report.records.entry_json import TopicNames
+
+if TYPE_CHECKING:
+    from kgroup.api.live import LiveLogs
+
+Hear = Callable[[str], None]
+
+
+class Decoded(Tabular):
+    """Records to iterate over, as often as one likes: each pass reads the log anew.
+
+    `remarks` say which files are not read, and why. `problems` and `missing` are those of the newest pass,
+    complete at its end: damaged places, records that cannot be decoded and odd ones; names that were asked
+    for and are nowhere in the log.
+    """
+
+    def __init__(
+        self,
+        source: EntrySource,
+        wanted: Filter,
+        *,
+        latest: bool,
+        names: TopicNames,
+        total_bytes: int,
+        remarks: Sequence[str],
+        progress: Progress,
+        hear: Hear | None,
+    ) -> None:
+        self._source = source
+        self._wanted = wanted
+        self._latest = latest
+        self._names = names
+        self._total_bytes = total_bytes
+        self._progress = progress
+        self._hear_also = hear
+        self._lines: list[str] = []
+        self.counts = Problems(self._hear)
+        self.remarks = tuple(remarks)
+
+    def __iter__(self) -> Iterator[LoggedEntry | Damage]:
+        for item in self.records():
+            if isinstance(item, Damage):
+                yield item
+            elif item.record is not None and item.entry is not None:
+                yield to_logged_entry(item.segment.partition, item.batch, item.record, item.entry)
+
+    def __repr__(self) -> str:
+        return f"<Decoded records of a log of {self._total_bytes} bytes>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table_rows(), TABLE_COLUMNS)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A line for each place that is wrong; of many records that are alike the first."""
+        return tuple(self._lines)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What was asked for by name and is nowhere."""
+        return tuple(self.counts.missing)
+
+    def records(self) -> Iterator[ReadRecord | Damage]:
+        """The records with their files, batches and bytes; also batches that the cleaner has emptied."""
+        self._lines = []
+        problems = self.counts = Problems(self._hear)
+        shown = NamesShown(self._wanted)
+        passes = 2 if self._latest else 1
+        with self._progress.counted_bytes("reading", passes * self._total_bytes) as advance:
+            yield from chosen(
+                self._source,
+                self._wanted,
+                latest=self._latest,
+                problems=problems,
+                shown=shown,
+                advance=advance,
+            )
+            problems.missing += shown.missing(self._source)
+
+    def table_rows(self) -> Iterator[Row]:
+        """A few words for each record, in TABLE_COLUMNS; damage is among the problems."""
+        return table_rows(self.records(), self._source, self._names)
+
+    def json_texts(self) -> Iterator[str]:
+        """A JSON object for each record and damaged place."""
+        return json_texts(self.records(), self._source, self._names)
+
+    def arrow_columns(self) -> Sequence[Column]:
+        """As `kgroup decode -o parquet` has them."""
+        return COLUMNS
+
+    def arrow_rows(self) -> Iterator[Row]:
+        """A row for each record and damaged place."""
+        return flat_rows(self.records(), self._source, self._names)
+
+    def _hear(self, line: str) -> None:
+        self._lines.append(line)
+        if self._hear_also is not None:
+            self._hear_also(line)
+
+
+def decode(
+    logs: OpenedLogs,
+    *,
+    groups: Sequence[str] | None = None,
+    topics: Sequence[str] | None = None,
+    partitions: Collection[int] | None = None,
+    types: Sequence[str] | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    first_offset: int | None = None,
+    last_offset: int | None = None,
+    tombstones: bool = False,
+    latest: bool = False,
+    topics_file: str | Path | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Decoded:
+    """The records of the offsets topic that meet every condition, or all.
+
+    `groups` are names or patterns, `topics` as well, or `orders:0,3`; `partitions` are the offsets topic's;
+    `types` are names as `offset-commit` or `consumer-group-*`. Times are epoch ms, offsets those of the log,
+    the last one included. `latest`: only the newest record of each key, as a coordinator holds them.
+    `topics_file` names topic ids, in the form of a capture's topics.json. Raises InputError for a condition
+    that makes no sense, SourceError if there is nothing of the partitions.
+    """
+    wanted = Filter(
+        groups=tuple(groups) if groups else None,
+        topics=parse_topics(topics) if topics else None,
+        types=parse_types(types) if types else None,
+        since_ms=since_ms,
+        until_ms=until_ms,
+        first_offset=first_offset,
+        last_offset=last_offset,
+        tombstones=tombstones,
+    )
+    file = None if topics_file is None else Path(topics_file)
+    return decode_wanted(
+        logs, wanted, partitions=partitions, latest=latest, topics_file=file, progress=progress
+    )
+
+
+def decode_wanted(
+    logs: OpenedLogs,
+    wanted: Filter,
+    *,
+    partitions: Collection[int] | None = None,
+    latest: bool = False,
+    topics_file: Path | None = None,
+    follow: bool = False,
+    progress: Progress = NO_PROGRESS,
+    hear: Hear | None = None,
+) -> Decoded:
+    """The same for a Filter. `hear` is told each problem when it is met.
+
+    With `follow` the new records of a live cluster come after the others, without end.
+    """
+    sources = logs.of_partitions(partitions) if partitions else logs.every_replica
+    names = topic_names(sources.log_dirs, topics_file) | logs.topic_names()
+    if latest:
+        sources = one_replica_each(sources)
+    remarks = not_read(sources.skipped)
+    if not latest:
+        sources = only_offsets(sources, wanted.first_offset, wanted.last_offset)
+    files = FileSource(sources, logs.stdin)
+    source: EntrySource = files
+    if logs.cluster is not None:
+        source = LiveSource(files, cast("LiveLogs", logs), follow=follow)
+    return Decoded(
+        source,
+        wanted,
+        latest=latest,
+        names=names,
+        total_bytes=files.total_bytes,
+        remarks=remarks,
+        progress=progress,
+        hear=hear,
+    )

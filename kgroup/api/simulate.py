@@ -1,0 +1,238 @@
+"""Brokers and members played on a virtual clock: the scenario that is asked for, and what comes of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Final
+
+from kgroup.api.tabular import Tabular
+from kgroup.assignors.registry import CLIENT_ASSIGNORS
+from kgroup.broker.storage import FolderStorage
+from kgroup.errors import InputError, SourceError, nearest_or_all
+from kgroup.report.emit import Column, Kind, Row
+from kgroup.report.html_table import html_table
+from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.report.table import printable
+from kgroup.sim.chronicle import Chronicle
+from kgroup.sim.designs import compared_designs, own_design, play, with_assignors
+from kgroup.sim.scenario.file import load_scenario, load_shipped, shipped_names
+from kgroup.sim.scenario.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
+from kgroup.sim.swarm import draw_scenario
+from kgroup.sim.watch.result import Run
+from kgroup.sim.zookeeper.trace import ZookeeperEvent
+
+SWARM: Final = "swarm"
+SWARM_ABOUT: Final = "A small world full of trouble, another one for each seed."
+QUICK_MEMBERS: Final = 3
+QUICK_PARTITIONS: Final = 12
+QUICK_RATE: Final = 10.0
+QUICK_NODES: Final = 3
+_QUICK_TOPIC: Final = "t"
+_AFTER_LAST_FAULT_MS: Final = 60_000
+
+MEASURES: Final[Mapping[str, str]] = {
+    "notifications": "notifications sent",
+    "rebalances": "rebalances",
+    "generations": "generations",
+    "moved_partitions": "partitions moved",
+    "unavailable_partition_s": "partition-seconds without a reader",
+    "two_owner_partition_s": "partition-seconds with two readers",
+    "stopped_member_s": "member-seconds stopped by rebalances",
+    "processed": "records processed",
+    "duplicates": "records processed again",
+    "requests": "requests sent",
+}
+"""Field of Tally -> the words for it in tables."""
+RUN_COLUMNS: Final = (
+    Column(name="scenario"),
+    Column(name="design"),
+    Column(name="seed", kind=Kind.INTEGER),
+    Column(name="end_ms", kind=Kind.INTEGER),
+    Column(name="settled_ms", kind=Kind.INTEGER),
+    *(Column(name=name, kind=Kind.FLOAT if name.endswith("_s") else Kind.INTEGER) for name in MEASURES),
+    Column(name="violations", kind=Kind.NESTED),
+)
+_MEASURE_TABLE: Final = (Column(name="measure"), Column(name="total", kind=Kind.INTEGER))
+
+Hear = Callable[[ZookeeperEvent], None]
+
+
+# ---- runs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SimulatedRun(Run, Tabular):
+    """A Run that a notebook shows; as a table one row. `chronicle` has generations, shares and states."""
+
+    design: str
+    chronicle: Chronicle
+
+    def __repr__(self) -> str:
+        return f"<Run of {printable(self.scenario.name)}, {self.design}, seed {self.seed}: {self._outcome}>"
+
+    def _repr_html_(self) -> str:
+        rows = [*measure_rows([("total", self)]), *({"measure": each.what} for each in self.violations)]
+        title = f"{self.scenario.name}, {self.design}, seed {self.seed}: {self._outcome}"
+        return html_table(rows, _MEASURE_TABLE, title)
+
+    @property
+    def _outcome(self) -> str:
+        return f"{len(self.violations)} promises broken" if self.violations else "every promise kept"
+
+    def arrow_columns(self) -> Sequence[Column]:
+        """As `kgroup simulate -o parquet` has them."""
+        return RUN_COLUMNS
+
+    def arrow_rows(self) -> Iterator[Row]:
+        """One row."""
+        return iter([run_row(self, self.design)])
+
+
+def simulate(
+    scenario: Scenario | str,
+    seed: int = 0,
+    *,
+    design: str | None = None,
+    log_dir: str | Path | None = None,
+    on_event: Hear | None = None,
+    warn: Callable[[str], None] | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> SimulatedRun:
+    """Play brokers and members on a virtual clock: the same seed gives the same run.
+
+    `scenario` is one that comes with kgroup, a file as kgroup-scenario(5) describes it, or a Scenario.
+    `design` is eager, cooperative, zookeeper or an assignor, by default the members' own. The brokers' logs
+    are kept as segment files in `log_dir`, a new or empty folder. Each event goes to `on_event` when it
+    happens, trouble with the folder to `warn`. Raises InputError or SourceError for what makes no sense;
+    promises that are broken are in the run.
+    """
+    chosen = named_scenario(scenario, seed) if isinstance(scenario, str) else scenario
+    own = own_design(chosen)
+    played_as = own if design is None else design
+    if played_as != own and len(compared_designs(played_as)) > 1:
+        raise InputError(f"{played_as}: one design at a time")
+    storage = None
+    if log_dir is not None:
+        require_empty(Path(log_dir))
+        storage = FolderStorage(Path(log_dir), warn or _pass_over)
+    chronicle = Chronicle(chosen)
+
+    def hear(event: ZookeeperEvent) -> None:
+        chronicle.hear(event)
+        if on_event is not None:
+            on_event(event)
+
+    with progress.activity(f"playing {chosen.name}, {played_as}"):
+        run = play(chosen, played_as, seed, storage=storage, on_event=hear)
+    own_fields = {each.name: getattr(run, each.name) for each in fields(Run)}
+    return SimulatedRun(**own_fields, design=played_as, chronicle=chronicle)
+
+
+def simulate_seeds(scenario_of: Callable[[int], Scenario], seeds: Sequence[int]) -> Iterator[tuple[str, Run]]:
+    """Play one seed after the other for the checkers alone; yields the design of each run with it."""
+    for seed in seeds:
+        scenario = scenario_of(seed)
+        design = own_design(scenario)
+        yield design, play(scenario, design, seed, until_settled=True)
+
+
+def run_row(run: Run, design: str) -> Row:
+    """A run in the fields of RUN_COLUMNS; times are ms since the start of the scenario."""
+    start_ms = run.scenario.epoch_ms
+    return {
+        "scenario": run.scenario.name,
+        "design": design,
+        "seed": run.seed,
+        "end_ms": run.end_ms - start_ms,
+        "settled_ms": run.settled_ms,
+        **_measures(run),
+        "violations": [
+            {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what}
+            for each in run.violations
+        ],
+    }
+
+
+def measure_rows(runs: Sequence[tuple[str, Run]]) -> list[Row]:
+    """A row for each measure, with the number of each run under the name that stands beside it."""
+    rows: list[Row] = [
+        {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
+        for name, text in MEASURES.items()
+    ]
+    settled = {design: _settled(run) for design, run in runs}
+    return [*rows, {"measure": "settled after the faults", **settled}]
+
+
+def _measures(run: Run) -> dict[str, float | None]:
+    """The tally; a run without any generation has none to count, as the old design."""
+    measures = asdict(run.tally)
+    return {**measures, "generations": measures["generations"] or None}
+
+
+def _number(value: float | None) -> str | None:
+    return f"{value:.1f}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _settled(run: Run) -> str:
+    return "never" if run.settled_ms is None else f"{run.settled_ms / 1000:.1f}s"
+
+
+def require_empty(folder: Path) -> None:
+    """Raises InputError where something is already, SourceError where nobody can tell."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"--log-dir {folder}: there is something already; name a new or an empty folder")
+    except OSError as error:
+        raise SourceError(f"{folder}: {error.strerror or error}") from error
+
+
+def _pass_over(line: str) -> None:
+    """Nobody listens."""
+
+
+# ---- scenarios ------------------------------------------------------------------------------------
+
+
+def scenario_abouts() -> dict[str, str]:
+    """The scenarios that come with kgroup, by name: a sentence about each."""
+    abouts = {name: load_shipped(name).about for name in shipped_names()}
+    return dict(sorted({SWARM: SWARM_ABOUT, **abouts}.items()))
+
+
+def named_scenario(name: str, seed: int) -> Scenario:
+    """A scenario by name or file; only SWARM has another one for each seed."""
+    return draw_scenario(seed) if name == SWARM else load_scenario(name)
+
+
+def quick_scenario(
+    members: Sequence[str],
+    faults: Sequence[Fault] = (),
+    *,
+    partitions: int = QUICK_PARTITIONS,
+    records_per_s: float = QUICK_RATE,
+    nodes: int = QUICK_NODES,
+) -> Scenario:
+    """A group on one topic, until a minute after the last fault. Whom a fault starts comes only then."""
+    started = [fault.target for fault in faults if fault.kind is FaultKind.START]
+    late = [name for name in dict.fromkeys(started) if name not in members and not name.startswith("node-")]
+    topics = (_QUICK_TOPIC,)
+    simulated = [SimMember(name=name, topics=topics) for name in members]
+    simulated += [SimMember(name=name, topics=topics, start_ms=None) for name in late]
+    last_ms = max((fault.at_ms + (fault.duration_ms or 0) for fault in faults), default=0)
+    return Scenario(
+        name="quick",
+        duration_ms=last_ms + _AFTER_LAST_FAULT_MS,
+        settle_ms=_AFTER_LAST_FAULT_MS,
+        nodes=nodes,
+        topics=(SimTopic(name=_QUICK_TOPIC, partitions=partitions, records_per_s=records_per_s),),
+        members=tuple(simulated),
+        faults=tuple(faults),
+    )
+
+
+def with_known_assignors(scenario: Scenario, assignors: Sequence[str]) -> Scenario:
+    """The same with these assignors at every member. Raises InputError for an unknown one."""
+    for name in assignors:
+        if name not in CLIENT_ASSIGNORS:
+            raise InputError(f"unknown assignor '{name}': {nearest_or_all(name, CLIENT_ASSIGNORS)}")
+    return with_assignors(scenario, tuple(assignors))
