@@ -12,10 +12,10 @@ from kgroup.scan.reductions.scanned import Scanned
 
 
 class GrowingScan:
-    """What counts of segments whose files only get longer, by whole batches; new segments come last.
+    """The records that count in segments that only get longer, by whole batches; new segments come last.
 
-    `slots` is how many last commits of each key are kept, None for the newest records alone; with `history`
-    what was before is kept, too. Memory is that of `newest`, `last_commits` and `read_history`, and no more
+    `slots` is the number of last commits kept of each key, None for the newest records alone; with `history`
+    the time before is kept, too. Memory is that of `newest`, `last_commits` and `read_history`, and no more
     for a longer log.
     """
 
@@ -33,8 +33,8 @@ class GrowingScan:
         Raises SourceError if a file cannot be read, or is shorter than before.
         """
         slices = [part for segment in segments if (part := self._new_part(segment)) is not None]
-        found = newest(slices)
-        self._newest = found if self._newest is None else merge([self._newest, found])
+        added = newest(slices)
+        self._newest = added if self._newest is None else merge([self._newest, added])
         if self._keep is None:
             return Scanned(self._newest)
         last = last_part(slices, self._keep)

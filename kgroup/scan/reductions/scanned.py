@@ -1,4 +1,4 @@
-"""What is read of a log of the offsets topic for one report, by whichever way it is read."""
+"""The records of an offsets topic that one report reads, by whichever way."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """The newest record of each key; where they were wanted, last commits, and what was before."""
+    """The newest record of each key; if asked for, its last commits and history."""
 
     newest: Newest
     last: LastCommits | None = None
@@ -29,13 +29,13 @@ def read_all(
     history: bool = True,
     advance: Callable[[int], None] = lambda size: None,
 ) -> Scanned:
-    """What `newest`, `last_commits` and, if asked for, `read_history` say of slices, from reading them once.
+    """The `newest`, `last_commits` and, if asked for, `read_history` of slices, from reading them once.
 
     Slices of one offsets partition must be in log order. `advance` is told the size of each slice once it is
     read. Raises SourceError if a file cannot be read.
     """
     keep, past = Keep(slots=slots), HistoryReader() if history else None
-    found, last = [], LastReader(keep)
+    newest_parts, last = [], LastReader(keep)
     ordered = sorted(slices, key=lambda part: part.offsets_partition)
     for partition, of_partition in groupby(ordered, key=lambda part: part.offsets_partition):
         parts, rows, dictionaries = tuple(of_partition), RowReader(), Dictionaries()
@@ -50,5 +50,7 @@ def read_all(
                 if past is not None:
                     past.add(partition, block)
             advance(part.end - part.start)
-        found.append(newest.newest(parts))
-    return Scanned(merge(found), counting(last.part(), keep), past.history() if past is not None else None)
+        newest_parts.append(newest.newest(parts))
+    return Scanned(
+        merge(newest_parts), counting(last.part(), keep), past.history() if past is not None else None
+    )
