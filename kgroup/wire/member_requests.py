@@ -117,7 +117,10 @@ def _fields(body: MemberRequest, version: int) -> dict[str, Any]:
                 "group_instance_id": body.group_instance_id,
                 "protocol_type": body.protocol_type,
                 "protocol_name": body.protocol_name,
-                "assignments": [share(member_id=who, assignment=what) for who, what in body.assignments],
+                "assignments": [
+                    share(member_id=member_id, assignment=assignment)
+                    for member_id, assignment in body.assignments
+                ],
             }
         case Heartbeat():
             return {
