@@ -48,4 +48,4 @@ def _place(row: LagRow) -> UnreadPlace:
 
 
 def _found(answers: PartsAnswers, row: LagRow) -> UnreadParts | None:
-    return answers.found.get(_place(row))
+    return answers.parts.get(_place(row))

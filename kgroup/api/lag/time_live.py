@@ -69,9 +69,9 @@ def _place(row: LagRow) -> UnreadPlace:
 
 def _exact(fetched: UnreadAnswers, now_ms: int, row: LagRow) -> TimeLag:
     assert row.current_offset is not None and row.log_end_offset is not None
-    if _place(row) not in fetched.found:
+    if _place(row) not in fetched.records:
         return _unreadable(TimeLagMethod.EXACT)
-    first = fetched.found[_place(row)]
+    first = fetched.records[_place(row)]
     return exact_time_lag(row.current_offset, row.log_start_offset or 0, row.log_end_offset, first, now_ms)
 
 

@@ -218,14 +218,14 @@ class Cluster:
             for partition, leader in topic.leaders.items():
                 if leader is not None:
                     by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
-        found = {}
+        offsets = {}
         for leader, partitions in sorted(by_leader.items()):
             request = _list_offsets_request(partitions, timestamp, read_committed=read_committed)
             for topic in self._ask(request, leader).topics:
                 for answer in topic.partitions:
                     if answer.error_code == 0:
-                        found[topic.name, answer.partition_index] = answer.offset
-        return found
+                        offsets[topic.name, answer.partition_index] = answer.offset
+        return offsets
 
     def _ask(self, request: Any, node_id: int | None = None) -> Any:
         # kafka-python's public admin methods hide what kgroup needs (raw batches, member bytes, an error for

@@ -65,9 +65,9 @@ def grow_copy(
             raise SourceError(
                 f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} ends at {end}, before {begin}"
             )
-        place = folder / f"{OFFSETS_TOPIC}-{partition}"
-        place.mkdir(parents=True, exist_ok=True)
-        segment = next(place.glob("*.log"), place / f"{begin:020}.log")
+        partition_folder = folder / f"{OFFSETS_TOPIC}-{partition}"
+        partition_folder.mkdir(parents=True, exist_ok=True)
+        segment = next(partition_folder.glob("*.log"), partition_folder / f"{begin:020}.log")
         with segment.open("ab") as file:
             grown[partition] = _copy(cluster, (OFFSETS_TOPIC, partition), (begin, end), file)
         segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
@@ -110,12 +110,12 @@ def batch_boundary(cluster: Cluster, partition: int, offset: int, end: int) -> i
 
 def _copy(
     cluster: Cluster,
-    place: tuple[str, int],
+    topic_partition: tuple[str, int],
     span: tuple[int, int],
     file: BinaryIO,
     bytes_max: int | None = None,
 ) -> int:
-    (topic, partition), (position, end) = place, span
+    (topic, partition), (position, end) = topic_partition, span
     tries = _TRIES
     while position < end:
         sent = _fetch(cluster, topic, {partition: position}).get(partition)
@@ -131,14 +131,16 @@ def _copy(
         if sent is not None and (_first_boundary(sent) or 0) > end:
             return end  # the cleaner took all between
         if tries == 0:
-            raise _silent_leader(cluster, place)
+            raise _silent_leader(cluster, topic_partition)
         tries -= 1
         time.sleep(_PAUSE_S)
     return position
 
 
-def _silent_leader(cluster: Cluster, place: tuple[str, int]) -> SourceError:
-    return SourceError(f"{cluster.name}: {place[0]} partition {place[1]}: its leader sends nothing")
+def _silent_leader(cluster: Cluster, topic_partition: tuple[str, int]) -> SourceError:
+    return SourceError(
+        f"{cluster.name}: {topic_partition[0]} partition {topic_partition[1]}: its leader sends nothing"
+    )
 
 
 def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
@@ -187,8 +189,8 @@ def _fetch(
                 by_leader.setdefault(leader, []).append(partition)
     fetched = {}
     for leader, partitions in sorted(by_leader.items()):
-        asked = {partition: positions[partition] for partition in sorted(partitions)}
-        request = _fetch_request(topic, asked, max_bytes)
+        fetch_offsets = {partition: positions[partition] for partition in sorted(partitions)}
+        request = _fetch_request(topic, fetch_offsets, max_bytes)
         for answers in cluster.ask(request, leader).responses:
             for answer in answers.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None

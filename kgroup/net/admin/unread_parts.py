@@ -24,7 +24,7 @@ class PartsAnswers:
     What could not be fetched is in neither, and a line in `problems` says why.
     """
 
-    found: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
+    parts: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
     too_long: set[UnreadPlace] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -40,8 +40,8 @@ def fetch_unread_parts(
     Each batch lies on the disk only for as long as it is counted. `advance` hears how many places are done.
     """
     answers = PartsAnswers()
-    places = sorted(ends, key=lambda place: (place.topic, place.partition, -place.offset))
-    for _, of_partition in groupby(places, key=lambda place: (place.topic, place.partition)):
+    starts = sorted(ends, key=lambda start: (start.topic, start.partition, -start.offset))
+    for _, of_partition in groupby(starts, key=lambda start: (start.topic, start.partition)):
         nearest_first = list(of_partition)
         _ask(cluster, nearest_first, ends, bytes_max, answers)
         advance(len(nearest_first))
@@ -56,31 +56,31 @@ def _ask(
     answers: PartsAnswers,
 ) -> None:
     """The places of one partition: more follows the later ones."""
-    for number, place in enumerate(nearest_first):
+    for number, start in enumerate(nearest_first):
         try:
-            parts = _parts(cluster, place, ends[place], bytes_max)
+            parts = _parts(cluster, start, ends[start], bytes_max)
         except SourceError as error:
             answers.problems.append(str(error))
             return
         if parts is None:
             answers.too_long.update(nearest_first[number:])
             return
-        answers.found[place] = parts
+        answers.parts[start] = parts
 
 
-def _parts(cluster: Cluster, place: UnreadPlace, end: int, bytes_max: int) -> UnreadParts | None:
-    if place.offset >= end:
-        return UnreadParts(last_stable_offset=place.offset)
-    span = place.offset, end
+def _parts(cluster: Cluster, start: UnreadPlace, end: int, bytes_max: int) -> UnreadParts | None:
+    if start.offset >= end:
+        return UnreadParts(last_stable_offset=start.offset)
+    span = start.offset, end
     with TemporaryDirectory(prefix="kgroup-unread-") as folder:
         segment, copied = copy_span(
-            cluster, place.partition, span, Path(folder), topic=place.topic, bytes_max=bytes_max
+            cluster, start.partition, span, Path(folder), topic=start.topic, bytes_max=bytes_max
         )
         if copied < end:
             return None
         copy = read_partition_folder(segment.parent)
         assert copy is not None, "it has a segment"
         try:
-            return unread_parts(copy, place.offset, end)
+            return unread_parts(copy, start.offset, end)
         except SourceError as error:
             raise SourceError(str(error).replace(folder, cluster.name)) from error

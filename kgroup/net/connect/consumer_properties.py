@@ -92,7 +92,7 @@ def _positive(key: str, text: str) -> int:
     return int(text)
 
 
-def _one_of(key: str, text: str, known: tuple[str, ...]) -> str:
-    if text.lower() not in known:
-        raise InputError(f"{key}={text}: {', '.join(known[:-1])} or {known[-1]}")
+def _one_of(key: str, text: str, allowed: tuple[str, ...]) -> str:
+    if text.lower() not in allowed:
+        raise InputError(f"{key}={text}: {', '.join(allowed[:-1])} or {allowed[-1]}")
     return text.lower()

@@ -89,15 +89,15 @@ class _Contact:
     def _ask(self, connection: socket.socket, is_tls: bool) -> None:
         versions = self._exchange(connection, ApiVersionsRequest(version=0), is_tls)
         # No topics; in version 0 it would mean all of them.
-        asked = MetadataRequest(version=_METADATA_VERSION, topics=[])
+        request = MetadataRequest(version=_METADATA_VERSION, topics=[])
         spoken = [] if versions is None else versions.api_keys
         is_spoken = any(
-            each.api_key == asked.API_KEY and each.min_version <= _METADATA_VERSION <= each.max_version
+            each.api_key == request.API_KEY and each.min_version <= _METADATA_VERSION <= each.max_version
             for each in spoken
         )
         # Whoever wants SASL closes the connection on any other question before it.
         if "SASL" not in self._protocol and is_spoken:
-            answer = self._exchange(connection, asked, is_tls)
+            answer = self._exchange(connection, request, is_tls)
             brokers = [] if answer is None else answer.brokers
             self._require_one_reachable([(broker.host, broker.port) for broker in brokers])
 

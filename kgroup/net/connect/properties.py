@@ -241,14 +241,14 @@ def _load_own_certificate(context: ssl.SSLContext, properties: Properties) -> No
 
 
 @contextmanager
-def _naming(what: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Errors inside become a SourceError that begins with the property."""
     try:
         yield
     except ssl.SSLError as error:
-        raise SourceError(f"{what}: not what it should be, in PEM: {error_reason(error)}") from error
+        raise SourceError(f"{name}: not what it should be, in PEM: {error_reason(error)}") from error
     except OSError as error:
-        raise SourceError(f"{what}: {error.strerror or error}") from error
+        raise SourceError(f"{name}: {error.strerror or error}") from error
 
 
 def _refuse_java_store(name: str, properties: Properties) -> None:

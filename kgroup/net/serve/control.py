@@ -81,8 +81,8 @@ class ControlServer:
     def _check(self, node: int, *, alive: bool) -> None:
         spec = self._server.cluster.nodes.get(node)
         if spec is None:
-            known = ", ".join(map(str, self._server.cluster.nodes))
-            raise InputError(f"there is no node {node}; the nodes are {known}")
+            nodes = ", ".join(map(str, self._server.cluster.nodes))
+            raise InputError(f"there is no node {node}; the nodes are {nodes}")
         if spec.alive is not alive:
             raise InputError(f"node {node} is {'dead' if alive else 'alive'} already")
 

@@ -28,7 +28,7 @@ def cluster() -> Iterator[Cluster]:
 def asked(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[UnreadPlace, UnreadParts]:
     answers = fetch_unread_parts(cluster, ends, **bound)
     assert (answers.problems, answers.too_long) == ([], set())
-    return answers.found
+    return answers.parts
 
 
 def test_of_plain_records_all_are_records_up_to_the_end_that_is_given(cluster: Cluster) -> None:
@@ -68,7 +68,7 @@ def test_beyond_the_bound_nothing_is_said_and_nearer_places_are_answered(cluster
     places = [UnreadPlace("large", 0, offset) for offset in range(3)]
     done: list[int] = []
     answers = fetch_unread_parts(cluster, dict.fromkeys(places, 3), done.append, bytes_max=500_000)
-    assert answers.found == {
+    assert answers.parts == {
         places[2]: UnreadParts(records=1, last_stable_offset=3),
         places[1]: UnreadParts(records=2, last_stable_offset=3),
     }
@@ -80,7 +80,7 @@ def test_beyond_the_bound_nothing_is_said_and_nearer_places_are_answered(cluster
 def test_what_a_broker_refuses_is_named_once_and_the_rest_answered(cluster: Cluster) -> None:
     gone, there = UnreadPlace("plain", 0, 77), UnreadPlace("plain", 0, 4)
     answers = fetch_unread_parts(cluster, {gone: 78, UnreadPlace("plain", 0, 76): 78, there: 5})
-    assert answers.found == {}
+    assert answers.parts == {}
     assert answers.problems == [f"{cluster.name}: plain partition 0: OFFSET_OUT_OF_RANGE"]
 
 
