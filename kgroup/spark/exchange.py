@@ -26,11 +26,9 @@ class Note:
     value: Any
 
 
-def sent(
-    values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], places: int
-) -> "DataFrame":
+def sent(values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], tasks: int) -> "DataFrame":
     """What `send` makes of each task's values, and for which task of the next step, numbered from 0."""
-    return values.mapInArrow(partial(_send, send=send), _SENT).repartitionById(places, "to")
+    return values.mapInArrow(partial(_send, send=send), _SENT).repartitionById(tasks, "to")
 
 
 def kept_batches(
@@ -45,11 +43,11 @@ def kept_batches(
     frame = values.mapInArrow(partial(_keep, make=make), _KEPT).persist(StorageLevel.DISK_ONLY)
     kept = KeptBatches(frame, schema)
     try:
-        told = frame.filter("rows < 0").toArrow()
+        notes = frame.filter("rows < 0").toArrow()
     except BaseException:
         kept.forget()
         raise
-    kept.notes.extend(_unpacked(part.as_py()) for part in told["part"])
+    kept.notes.extend(_unpacked(part.as_py()) for part in notes["part"])
     return kept
 
 
@@ -85,8 +83,8 @@ def _send(
 
     columns: list[tuple[str, pa.DataType]] = [("to", pa.int32()), ("part", pa.binary())]
     schema = pa.schema(columns)
-    for place, value in send(_values(batches)):
-        yield pa.RecordBatch.from_pylist([{"to": place, "part": pickle.dumps(value)}], schema)
+    for task, value in send(_values(batches)):
+        yield pa.RecordBatch.from_pylist([{"to": task, "part": pickle.dumps(value)}], schema)
 
 
 def _keep(

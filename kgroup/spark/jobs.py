@@ -92,8 +92,8 @@ def tasks_done(session: "SparkSession") -> tuple[int, int]:
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
     stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-    known = [stage for stage in stages if stage is not None]
-    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+    planned = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in planned), sum(stage.numTasks for stage in planned)
 
 
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":

@@ -45,8 +45,8 @@ class RangeAssignor24:
 def _cut(topic: Topic, takers: Sequence[GroupMember], assignment: Assignment) -> None:
     quota, extra = divmod(topic.partitions, len(takers))
     start = 0
-    for place, member in enumerate(takers):
-        stop = start + quota + (place < extra)
+    for index, member in enumerate(takers):
+        stop = start + quota + (index < extra)
         assignment[member.member_id].extend((topic.name, number) for number in range(start, stop))
         start = stop
 

@@ -80,10 +80,10 @@ class _TopicState:
         name = self.topic.name
         partitions = [(name, number) for number in self.topic.ids()]
         start = 0
-        for place, member in enumerate(self.subscribers):
+        for index, member in enumerate(self.subscribers):
             if start == len(partitions):
                 return
-            stop = start + self.quota + (place < self._extra)
+            stop = start + self.quota + (index < self._extra)
             assignment[member.member_id].extend(partitions[start:stop])
             start = stop
 
