@@ -1,4 +1,4 @@
-"""Every assignor: by its name on the wire, and all of them by the names that kgroup tells them apart by."""
+"""Every assignor: by its name on the wire, and all of them by the names that kgroup gives them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ SERVER_ASSIGNORS: Final[dict[str, ServerAssignor]] = {
 
 
 class Protocol(StrEnum):
-    """How partitions change hands.
+    """The way partitions change hands.
 
     `EAGER`: everybody gives up everything first. `COOPERATIVE`: what moves is given up in one
     rebalance and handed out in the next (KIP-429). `SERVER`: the coordinator moves each partition by

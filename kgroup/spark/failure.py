@@ -27,7 +27,7 @@ _NOT_STARTED: Final = (
 
 @contextmanager
 def raised_as_kgroup_error(failure: str) -> Iterator[None]:
-    """Raise whatever Spark raises inside as a KgroupError "`what`: the cause"."""
+    """Raise any error of Spark inside as a KgroupError "`failure`: the cause"."""
     try:
         yield
     except (ConnectionRefusedError, ConnectionResetError, EOFError, Py4JNetworkError) as error:

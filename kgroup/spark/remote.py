@@ -2,9 +2,9 @@
 
 The driver makes a likeness of each tree in a temporary folder: the same folders, the small files that say
 what a log directory holds, and segments of the offsets topic as files of the right size with nothing in them.
-So what finds segments on a disk finds them here. Executors fetch a segment when they scan it, and one task's
-segments at a time lie on their disks. Segments of other topics are not fetched: how long those logs are, the
-checkpoints say.
+So code that finds segments on a disk finds them here. Executors fetch a segment when they scan it, and one
+task's segments at a time lie on their disks. Segments of other topics are not fetched: the checkpoints give
+the lengths of those logs.
 """
 
 import re
@@ -214,7 +214,7 @@ def _add_file(system: "FileSystem", info: "FileInfo", folder: Path, name: str) -
 
 
 def _fetch_last_segments_of_replicas(sources: Sources, likenesses: Sequence[Likeness]) -> None:
-    """Where a partition is there more than once, the ends of its last segments tell which goes on longest."""
+    """Of a partition that is there more than once, the ends of the last segments show the longest."""
     last = {(segment.partition, segment.folder): segment for segment in sources.segments}
     partitions = [partition for partition, _ in last]
     for (partition, _), segment in last.items():

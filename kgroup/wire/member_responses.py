@@ -1,4 +1,4 @@
-"""What a member reads: kafka-python's decoded responses as kgroup's values, by the version asked in."""
+"""A member's responses: kafka-python's decoded ones as kgroup's values, by the version asked in."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -63,7 +63,7 @@ def _subscribers(view: LeaderView) -> list[tuple[Topic, list[GroupMember]]]:
 
 
 class _TopicState:
-    """What is left of one topic, and how many partitions each subscriber may still take."""
+    """The rest of one topic, and the number of partitions each subscriber may still take."""
 
     def __init__(self, topic: Topic, subscribers: list[GroupMember]) -> None:
         self.topic = topic
@@ -88,7 +88,7 @@ class _TopicState:
             start = stop
 
     def room(self, member_id: str) -> int:
-        """How many partitions the member may still take."""
+        """The number of partitions the member may still take."""
         return max(0, self.quota + (self._extra > 0) - self._taken.get(member_id, 0))
 
     def matches(self, rack: str | None, number: int) -> bool:

@@ -42,7 +42,7 @@ def assign_equal(view: LeaderView, ownership: Ownership, racks: StickyRacks) -> 
 
 
 class _Table:
-    """Who has what while the assignment is made.
+    """The owners of partitions while the assignment is made.
 
     `below` are members under the quota, `at_quota` members at it that may get one more. As many
     members as there are partitions left over by the division get one more: `more_left` of them are
@@ -105,7 +105,7 @@ class _Table:
             self._at_quota.clear()
 
     def unassigned(self) -> list[TopicPartition]:
-        """What nobody keeps, by topic and partition, then those with fewest members near first.
+        """The partitions nobody keeps, by topic and partition, then those with fewest members near first.
 
         Where anything is kept, Kafka counts the partitions 0..n-1 even if the ids have gaps.
         """

@@ -1,7 +1,7 @@
 """The sticky assignment of a group whose members subscribe to different topics.
 
 Source: the general assignment of Kafka 4.3.1's AbstractStickyAssignor. What members own and still may
-own stays; the rest goes to whoever has least; then partitions move from members with more to members
+own stays; the rest goes to the member that has least; then partitions move from members with more to members
 with less until no move helps.
 """
 

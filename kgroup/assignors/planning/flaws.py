@@ -1,4 +1,4 @@
-"""What is wrong with an assignment by any standard. Kafka's assignors give such answers on odd input."""
+"""The flaws of an assignment by any standard. Kafka's assignors give such answers on odd input."""
 
 from collections import Counter
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Several rebalances in a row, with what happens to the group in between."""
+"""Several rebalances in a row, with the steps that change the group in between."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""How good an assignment is: balance, what moves, what is left out, and what the rebalance costs."""
+"""The quality of an assignment: balance, moves, partitions left out, and the cost of the rebalance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def spread(assignment: Assignment) -> tuple[int, int]:
 
 
 def kept(assignor: str, members: Sequence[GroupMember], assignment: Assignment) -> int:
-    """How many partitions stay with a member that claimed them, by a client-side assignor's claims."""
+    """The number of partitions that stay with a member that claimed them under a client-side assignor."""
     claim_of = sticky_claim if assignor == "sticky" else cooperative_claim
     claimed = {member.member_id: set(claim_of(member).partitions) for member in members}
     return sum(

@@ -1,4 +1,4 @@
-"""What happens to a group between two rebalances: `leave c1`, `join c4 topics=orders`, `grow orders:8`."""
+"""Steps that change a group between two rebalances: `leave c1`, `join c4 topics=orders`, `grow orders:8`."""
 
 from dataclasses import replace
 

@@ -56,7 +56,7 @@ class _Group:
                     owners[partition] = number
 
     def hand_out(self) -> None:
-        """Give what nobody has to the subscribers with least."""
+        """Give the partitions that nobody has to the subscribers with least."""
         for name in self._by_density():
             level = None
             for partition, owner in enumerate(self._owners[name]):

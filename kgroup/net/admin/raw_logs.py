@@ -1,4 +1,4 @@
-"""Logs of a live cluster, above all the offsets topic's: batch by batch as they lie there, for logs' readers.
+"""Logs of a live cluster, above all the offsets topic's: the broker's own batches, for readers of logs.
 
 A consumer of kafka-python's hands out records without their batch, and never a transaction's marker; raw
 fetches keep both.
@@ -144,7 +144,7 @@ def _silent_leader(cluster: Cluster, topic_partition: tuple[str, int]) -> Source
 
 
 def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
-    """What is written to the partitions from these offsets on, for ever, in the order in which it comes.
+    """The records written to the partitions from these offsets on, for ever, in the order in which they come.
 
     The `segment` of a record names cluster and partition; the `position` of a batch is where it began in what
     the broker sent. Raises SourceError like `copy_offsets_topic`.
@@ -178,9 +178,9 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
 def _fetch(
     cluster: Cluster, topic: str, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES
 ) -> dict[int, bytes]:
-    """What the leaders have from `positions` on; a partition whose leader is moving is left out.
+    """The bytes that the leaders have from `positions` on; a partition whose leader is moving is left out.
 
-    Who leads is asked anew each time, so that following survives a move.
+    The leaders are looked up anew each time, so that following survives a move.
     """
     by_leader: dict[int, list[int]] = {}
     for there in cluster.topics([topic]).values():
@@ -219,7 +219,7 @@ def _fetch_request(topic: str, positions: Mapping[int, int], max_bytes: int) -> 
 
 
 def _records(cluster: Cluster, partition: int, batches: bytes, first: int) -> Iterator[ReadRecord | Damage]:
-    """Decode what was fetched from offset `first` on, whose batch is sent whole, with what is before it."""
+    """Decode bytes fetched from offset `first` on, whose batch is sent whole, with the records before it."""
     segment = SegmentFile(
         path=f"{cluster.name}/{OFFSETS_TOPIC}-{partition}",
         topic=OFFSETS_TOPIC,

@@ -1,4 +1,4 @@
-"""When the first unread records of a live cluster were written, by `ListOffsets` alone (KIP-79)."""
+"""The times of the first unread records of a live cluster, by `ListOffsets` alone (KIP-79)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _Question = TypeVar("_Question", UnreadPlace, "TimeInLog")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswers:
-    """The finished search of each place; one that a broker refused is left out, and `problems` says why."""
+    """The finished search of each start; one that a broker refused is left out, and `problems` says why."""
 
     searches: Mapping[UnreadPlace, TimestampSearch]
     problems: tuple[str, ...]
 
 
 def search_timestamps(cluster: Cluster, starts: Collection[UnreadPlace]) -> SearchAnswers:
-    """Halve the time of every place, all partitions at once: some 41 requests to each broker.
+    """Halve the time of every start, all partitions at once: some 41 requests to each broker.
 
-    Many places of one partition take turns. Raises SourceError if the cluster does not answer.
+    Many starts in one partition take turns. Raises SourceError if the cluster does not answer.
     """
     leaders = cluster.leaders({start.topic for start in starts})
     searches = {start: TimestampSearch(start.offset, until_ms=_LATEST_MS) for start in sorted(set(starts))}

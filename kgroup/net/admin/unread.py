@@ -1,4 +1,4 @@
-"""What groups have not read of a live cluster's topics, by a fetch at each committed offset."""
+"""The first unread records in a live cluster's topics, by a fetch at each committed offset."""
 
 import io
 import time
@@ -28,7 +28,7 @@ _PAUSE_S: Final = 0.25
 
 
 class UnreadPlace(NamedTuple):
-    """Up to where somebody has read a partition: a committed offset, not before the log's start."""
+    """The start of the unread part of a partition: a committed offset, not before the log's start."""
 
     topic: str
     partition: int
@@ -37,9 +37,9 @@ class UnreadPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadAnswers:
-    """The first data record at or after each place, None if there is none up to the high watermark.
+    """The first data record at or after each start, None if there is none up to the high watermark.
 
-    A place whose record could not be fetched has no answer, and a line in `problems` says why.
+    A start whose record could not be fetched has no answer, and a line in `problems` says why.
     """
 
     records: Mapping[UnreadPlace, FirstUnread | None]
@@ -49,7 +49,7 @@ class UnreadAnswers:
 def fetch_first_unread(
     cluster: Cluster, starts: Collection[UnreadPlace], sleep: Callable[[float], None] = time.sleep
 ) -> UnreadAnswers:
-    """Fetch at every place, many partitions at once. Raises SourceError if the cluster does not answer."""
+    """Fetch at every start, many partitions at once. Raises SourceError if the cluster does not answer."""
     records: dict[UnreadPlace, FirstUnread | None] = {}
     problems: list[str] = []
     queues: dict[tuple[str, int], list[UnreadPlace]] = {}
@@ -66,7 +66,7 @@ def fetch_first_unread(
 
 @dataclass(slots=True)
 class _Search:
-    """For one place: where it has got to, and how it asks next."""
+    """The search from one start: its position, and how its next request goes out."""
 
     start: UnreadPlace
     position: int
@@ -77,7 +77,7 @@ class _Search:
 
 @dataclass(slots=True)
 class _Chunk:
-    """The places of some partitions, each partition's in a queue whose next is its last."""
+    """The starts in some partitions, each partition's in a queue whose next is its last."""
 
     cluster: Cluster
     queues: dict[tuple[str, int], list[UnreadPlace]]
@@ -188,7 +188,7 @@ class _Chunk:
         self._begin_next((topic, partition))
 
     def _settle(self, search: _Search, record: FirstUnread | None) -> None:
-        """The answer is that of all places between the one asked for and the record."""
+        """The answer is that of all starts between the one asked for and the record."""
         topic, partition, _ = search.start
         self.records[search.start] = record
         queue = self.queues[topic, partition]
@@ -200,7 +200,7 @@ class _Chunk:
 def _outcome(
     batch: Batch, sent: Sequence[PlacedBatch | Damage], aborted: Collection[Any], read_committed: bool
 ) -> TransactionOutcome | None:
-    """How the batch's transaction ended (KIP-98): an answer names the aborted and ends before open ones."""
+    """The outcome of the batch's transaction (KIP-98): answers name the aborted, and end before open ones."""
     if not batch.transactional:
         return None
     if not read_committed:

@@ -1,4 +1,4 @@
-"""What a live cluster's unread offsets are made of: their batches are fetched and counted, up to a bound."""
+"""The make-up of a live cluster's unread offsets: their batches are fetched and counted, up to a bound."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 
 @dataclass(slots=True)
 class PartsAnswers:
-    """What follows each place; `too_long` are those that more than the bound follows.
+    """The parts that follow each start; `too_long` are the starts that more than the bound follows.
 
-    What could not be fetched is in neither, and a line in `problems` says why.
+    A start that could not be fetched is in neither, and a line in `problems` says why.
     """
 
     parts: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
@@ -35,9 +35,9 @@ def fetch_unread_parts(
     advance: Callable[[int], None] = lambda done: None,
     bytes_max: int = BYTES_MAX,
 ) -> PartsAnswers:
-    """Fetch what follows every place, up to the log end offset given with it and to `bytes_max`.
+    """Fetch what follows every start, up to the log end offset given with it and to `bytes_max`.
 
-    Each batch lies on the disk only for as long as it is counted. `advance` hears how many places are done.
+    Each batch lies on the disk only for as long as it is counted. `advance` hears how many starts are done.
     """
     answers = PartsAnswers()
     starts = sorted(ends, key=lambda start: (start.topic, start.partition, -start.offset))
@@ -55,7 +55,7 @@ def _ask(
     bytes_max: int,
     answers: PartsAnswers,
 ) -> None:
-    """The places of one partition: more follows the later ones."""
+    """Fetch for the starts of one partition, nearest to the end first: each later one has more to fetch."""
     for number, start in enumerate(nearest_first):
         try:
             parts = _parts(cluster, start, ends[start], bytes_max)

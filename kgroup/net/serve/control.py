@@ -18,7 +18,7 @@ _LINE_MAX: Final = 1 << 24
 
 
 def control_path(port: int) -> Path:
-    """Where the `serve` whose first node listens on `port` takes commands."""
+    """The path at which the `serve` whose first node listens on `port` takes commands."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"kgroup-{os.getuid()}" / f"serve-{port}.sock"
 
