@@ -119,11 +119,11 @@ def test_nothing_asked_is_nothing_answered(cluster: Cluster) -> None:
 
 def test_bisection_finds_the_same_times_by_list_offsets_alone(cluster: Cluster) -> None:
     places = [UnreadPlace("plain", 0, offset) for offset in range(5)] + [UnreadPlace("plain", 1, 0)]
-    found = search_timestamps(cluster, places)
-    assert found.problems == ()
-    lags = {place: search.time_lag(BEGIN_MS + 60_000) for place, search in found.searches.items()}
+    answers = search_timestamps(cluster, places)
+    assert answers.problems == ()
+    lags = {start: search.time_lag(BEGIN_MS + 60_000) for start, search in answers.searches.items()}
     assert lags == {
-        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECT) for place in places
+        start: TimeLag(lag_ms=60_000 - 1000 * start.offset, method=TimeLagMethod.BISECT) for start in places
     }
 
 
@@ -144,6 +144,6 @@ def test_where_a_log_ended_at_a_time_is_where_its_first_newer_record_is(cluster:
 
 
 def test_bisection_names_what_has_no_leader(cluster: Cluster) -> None:
-    found = search_timestamps(cluster, [UnreadPlace("nosuch", 3, 0)])
-    assert found.searches == {}
-    assert found.problems == (f"{cluster.name}: nosuch partition 3: no leader, or it may not be seen",)
+    answers = search_timestamps(cluster, [UnreadPlace("nosuch", 3, 0)])
+    assert answers.searches == {}
+    assert answers.problems == (f"{cluster.name}: nosuch partition 3: no leader, or it may not be seen",)

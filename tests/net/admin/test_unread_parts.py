@@ -25,7 +25,7 @@ def cluster() -> Iterator[Cluster]:
         OPEN.clear()
 
 
-def asked(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[UnreadPlace, UnreadParts]:
+def fetched(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[UnreadPlace, UnreadParts]:
     answers = fetch_unread_parts(cluster, ends, **bound)
     assert (answers.problems, answers.too_long) == ([], set())
     return answers.parts
@@ -34,11 +34,11 @@ def asked(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[
 def test_of_plain_records_all_are_records_up_to_the_end_that_is_given(cluster: Cluster) -> None:
     """What was written after somebody asked where the log ends does not count."""
     first, third = UnreadPlace("plain", 0, 0), UnreadPlace("plain", 0, 3)
-    assert asked(cluster, {first: 5, third: 5}) == {
+    assert fetched(cluster, {first: 5, third: 5}) == {
         first: UnreadParts(records=5, last_stable_offset=5),
         third: UnreadParts(records=2, last_stable_offset=5),
     }
-    assert asked(cluster, {first: 4}) == {first: UnreadParts(records=4, last_stable_offset=4)}
+    assert fetched(cluster, {first: 4}) == {first: UnreadParts(records=4, last_stable_offset=4)}
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_of_plain_records_all_are_records_up_to_the_end_that_is_given(cluster: C
 )
 def test_transactions_are_told_apart(cluster: Cluster, offset: int, parts: UnreadParts) -> None:
     """0 is aborted, 2 committed, 4 undecided; 1 and 3 are markers."""
-    place = UnreadPlace("deals", 0, offset)
-    assert asked(cluster, {place: 5}) == {place: parts}
+    start = UnreadPlace("deals", 0, offset)
+    assert fetched(cluster, {start: 5}) == {start: parts}
 
 
 def test_where_nothing_is_unread_nothing_is_asked(cluster: Cluster) -> None:
     empty, beyond = UnreadPlace("empty", 0, 0), UnreadPlace("nosuch", 0, 9)
-    assert asked(cluster, {empty: 0, beyond: 5}) == {
+    assert fetched(cluster, {empty: 0, beyond: 5}) == {
         empty: UnreadParts(last_stable_offset=0),
         beyond: UnreadParts(last_stable_offset=9),
     }
