@@ -1,4 +1,4 @@
-"""What an assignor is asked and what it answers, as plain values.
+"""The questions put to assignors and their answers, as plain values.
 
 Two families ask different questions. *Client-side* assignors (`range`, `roundrobin`, `sticky`,
 `cooperative-sticky`) run in the group's leader: they see subscriptions and what members claim to

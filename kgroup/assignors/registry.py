@@ -1,4 +1,4 @@
-"""Every assignor: by its name on the wire, and all of them by the names that kgroup tells them apart by."""
+"""Every assignor: by its name on the wire, and all of them by the names that kgroup gives them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ SERVER_ASSIGNORS: Final[dict[str, ServerAssignor]] = {
 
 
 class Protocol(StrEnum):
-    """How partitions change hands.
+    """The way partitions change hands.
 
     `EAGER`: everybody gives up everything first. `COOPERATIVE`: what moves is given up in one
     rebalance and handed out in the next (KIP-429). `SERVER`: the coordinator moves each partition by
@@ -87,15 +87,15 @@ def find_names(names: Iterable[str], kafka_version: str | None = None) -> list[s
     if version not in ("2.4", "3.9", "4.3"):
         raise InputError(f"Kafka {kafka_version}: the answers of 2.4, 3.9 and 4.3 are known")
     suffix = "@2.4" if version == "2.4" else ""
-    found = []
+    versioned_names = []
     for name in dict.fromkeys(names):
         if name not in ASSIGNORS:
             raise InputError(f"unknown assignor '{name}': {nearest_or_all(name, CURRENT)}")
         versioned = name if "@" in name else name + suffix
         if versioned not in ASSIGNORS:
             raise InputError(f"assignor '{name}': Kafka {version} has none of that name")
-        found.append(versioned)
-    return found
+        versioned_names.append(versioned)
+    return versioned_names
 
 
 def names_of_version(kafka_version: str | None) -> list[str]:

@@ -25,8 +25,8 @@ from kgroup.protocol.requests.coordinator import (
     SyncGroup,
 )
 from kgroup.protocol.topic_partition import group_by_topic
-from kgroup.wire.fetched import read_batches
 from kgroup.wire.frames import Call
+from kgroup.wire.member_responses import read_batches
 
 DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
 DirectAnswer = ReplyBody | FetchResponse

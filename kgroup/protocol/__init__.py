@@ -1,5 +1,4 @@
-"""What bytes mean: ids, hashes, subscriptions; `records` and `requests` have what logs hold and
-coordinators are asked.
+"""The meaning of bytes: ids, hashes, subscriptions; `records` of logs and `requests` to coordinators.
 
 No files, no clock, no sockets. May import `kgroup.errors`, and kafka-python's codec. Read
 `records/entries.py` first.

@@ -1,4 +1,4 @@
-"""What Kafka Connect workers say of themselves and are told, in groups of protocol type `connect`.
+"""Subscriptions and assignments of Kafka Connect workers, in groups of protocol type `connect`.
 
 Version 0 is the eager protocol; 1 (KIP-415) and 2 (KIP-507) also carry the worker's present assignment,
 what it must give up and a delay. The texts are those of Connect's own `toString`, as its logs show them.
@@ -27,7 +27,7 @@ class ConnectorAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """What a worker shall run, up to the offset `config_offset` of the config topic; `delay` is ms.
+    """The work a worker shall run, as of offset `config_offset` of the config topic; `delay` is ms.
 
     Version 0 has no `revoked` and no `delay`. `assignment` is None only since version 1.
     """
@@ -96,12 +96,12 @@ def connect_version(data: bytes) -> int:
 
 
 def _decode(payload: Payload[V], data: bytes, version: int) -> V:
-    known = min(version, _LATEST_VERSION)
+    readable_version = min(version, _LATEST_VERSION)
     while True:  # each turn adds a field that was missing, or ends
         try:
-            return payload.decode(data, known).value
+            return payload.decode(data, readable_version).value
         except DecodeError as error:
-            if known == 0 or error.at != len(data) or error.field not in _DEFAULTS:
+            if readable_version == 0 or error.at != len(data) or error.field not in _DEFAULTS:
                 raise
             data += _DEFAULTS[error.field]
 

@@ -1,4 +1,4 @@
-"""Which partition of the offsets topic keeps a group.
+"""The partition of the offsets topic that keeps a group.
 
 Kafka, in every version: `Utils.abs(groupId.hashCode()) % partitions` (`GroupCoordinator.partitionFor`).
 Redpanda: a jump consistent hash of the xxHash64 of the id's UTF-8 (`coordinator_ntp_mapper`).
@@ -15,7 +15,7 @@ _INT_MIN = -(2**31)
 
 
 class HashRule(Enum):
-    """Whose rule places groups on partitions."""
+    """The system whose rule places groups on partitions."""
 
     KAFKA = "kafka"
     REDPANDA = "redpanda"

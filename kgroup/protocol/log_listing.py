@@ -1,4 +1,4 @@
-"""Where a partition's log begins and ends, and what a group has not read of it, as some source said.
+"""The start and end of a partition's log, and the part a group has not read, as some source reported them.
 
 The values that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
 neither imports the other.
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_id import TopicId
 
 
 class LogEndSource(StrEnum):
-    """Who said it.
+    """The source of a log end.
 
     `SEGMENTS`: the log end offset of a replica, from its files. `CHECKPOINT`: the high watermark that the
     broker wrote down last, every 5 s by default and when it stops.
@@ -51,7 +51,7 @@ class FirstUnread:
 
 
 class LogEndAt(NamedTuple):
-    """Where a log ended, and when that was, in epoch ms."""
+    """A log end offset and the time at which the log ended there, in epoch ms."""
 
     offset: int
     timestamp_ms: int

@@ -65,7 +65,7 @@ class Payload(Generic[V]):
             raise InputError(f"{self.name} version {version} cannot hold {value!r}: {error}") from error
 
     def json_fields(self, version: int) -> "tuple[JsonField, ...]":
-        """The fields of `version` in wire order, tagged ones last, for who prints them by name."""
+        """The fields of `version` in wire order, tagged ones last, for printing by name."""
         return self._codec(version).shape.json_fields
 
     def _codec(self, version: int) -> "_VersionCodec[V]":
@@ -147,7 +147,7 @@ class _VersionCodec(Generic[V]):
 
 
 class _Shape(Generic[V]):
-    """How the fields of a struct in one version map to those of a dataclass, both ways."""
+    """The mapping between the fields of a struct in one version and those of a dataclass, both ways."""
 
     def __init__(self, value_class: type[V], struct: Any, version: int) -> None:
         self._value_class = value_class
@@ -227,8 +227,8 @@ def _dataclass_in(hint: Any) -> type | None:
     if isinstance(hint, type) and is_dataclass(hint):
         return hint
     for part in get_args(hint):
-        if (found := _dataclass_in(part)) is not None:
-            return found
+        if (nested := _dataclass_in(part)) is not None:
+            return nested
     return None
 
 

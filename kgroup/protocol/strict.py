@@ -53,14 +53,14 @@ class StrictReader:
         return new_message(struct, self._version, values)
 
     def _tagged_fields(self, struct: Any, path: str) -> dict[str, Any]:
-        known = {field.tag: field for field in struct.fields.values() if field.tag is not None}
+        tagged = {field.tag: field for field in struct.fields.values() if field.tag is not None}
         values: dict[str, Any] = {}
         for _ in range(self._unsigned_varint(f"{path} tagged fields")):
             tag = self._unsigned_varint(f"{path} tag")
             size = self._unsigned_varint(f"{path} size of tag {tag}")
-            if tag in known:
+            if tag in tagged:
                 # Kafka does not look whether the field fills the size it was given.
-                field = known[tag]
+                field = tagged[tag]
                 values[field.name] = self._field(field, f"{path}.{field.name}", tagged=True)
             else:
                 self._take(size, f"{path} tag {tag}")

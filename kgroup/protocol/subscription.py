@@ -1,4 +1,4 @@
-"""What members of a consumer group say of themselves and are told: the bytes in JoinGroup and SyncGroup.
+"""Subscriptions and assignments of consumer group members: the bytes in JoinGroup and SyncGroup.
 
 They begin with an int16 version. A newer version is read as version 3, which is all that Kafka 4.3
 knows, since fields are only ever added at the end. Source: `ConsumerProtocol` of Kafka 4.3.1.
@@ -28,7 +28,7 @@ class NamedTopicPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a member sends to the leader.
+    """A member's message to the leader.
 
     `owned_partitions` are since version 1, `generation_id` (of those partitions) since 2, `rack_id`
     since 3; what the last two mean to an assignor say `generation` and `rack`. `version` is the one in
@@ -56,7 +56,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What the leader gives to a member. `version` and `trailing` are as in Subscription."""
+    """The leader's assignment for a member. `version` and `trailing` are as in Subscription."""
 
     assigned_partitions: tuple[NamedTopicPartitions, ...]
     user_data: bytes | None = None
@@ -163,8 +163,8 @@ def encode_assignment(assignment: Assignment, version: int = LATEST_VERSION) -> 
 
 
 def _with_version(payload: Payload[V], value: V, version: int) -> bytes:
-    known = min(version, LATEST_VERSION)
-    return known.to_bytes(PREFIX_BYTES, signed=True) + payload.encode(value, known)
+    written_version = min(version, LATEST_VERSION)
+    return written_version.to_bytes(PREFIX_BYTES, signed=True) + payload.encode(value, written_version)
 
 
 def _version(data: bytes, field: str) -> int:

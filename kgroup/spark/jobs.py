@@ -1,4 +1,4 @@
-"""What kgroup asks of Spark. Importing this module does not import PySpark."""
+"""The jobs that kgroup runs on Spark. Importing this module does not import PySpark."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _REMOTE_CORES: Final = 16
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
-    """What `kgroup.scan.reductions.scan.newest` says of these segments, in log order; executors scan them.
+    """As `kgroup.scan.reductions.scan.newest`, for these segments in log order; executors scan them.
 
     The driver holds what is newest per key, never more. Raises KgroupError, with the cause, if a segment
     cannot be read or the job fails.
@@ -34,7 +34,7 @@ def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newes
 
 
 def reduced(session: "SparkSession", segments: "Iterable[SegmentFile]", reduction: Reduction[Part]) -> Part:
-    """What the reduction leaves of these segments, given in log order, merged here in the driver."""
+    """The part to which these segments, given in log order, reduce, merged here in the driver."""
     slices, task_bytes = _planned(session, segments)
     return reduced_slices(session, slices, task_bytes, reduction)
 
@@ -58,10 +58,10 @@ def kept_pieces(
     reduction: Reduction[Part],
     cut: Callable[[Part, int], Sequence[Part]],
 ) -> "Iterator[DataFrame]":
-    """What the reduction leaves of each offsets partition, kept on the executors' disks to be read again.
+    """The part to which each offsets partition reduces, kept on the executors' disks to be read again.
 
-    What is left of a large one is not put together as a whole, but in as many pieces, made by `cut`, as tasks
-    have read it. Inside, every failure of Spark is raised as KgroupError.
+    A large one is not put together as a whole, but in as many pieces, made by `cut`, as tasks have read it.
+    Inside, every failure of Spark is raised as KgroupError.
     """
     from pyspark import StorageLevel
 
@@ -80,7 +80,7 @@ def kept_pieces(
 
 
 def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
-    """What a function says of each part, by offsets partition; executors ask it."""
+    """The result of a function for each part, by offsets partition; executors call it."""
     from kgroup.spark.reduced_source import SCHEMA, unpack
 
     answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
@@ -88,12 +88,12 @@ def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[V
 
 
 def tasks_done(session: "SparkSession") -> tuple[int, int]:
-    """How many tasks of the jobs that run now are done, and how many there are; not for Spark Connect."""
+    """The numbers of finished and of all tasks of the jobs that run now; not for Spark Connect."""
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
     stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-    known = [stage for stage in stages if stage is not None]
-    return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
+    planned = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in planned), sum(stage.numTasks for stage in planned)
 
 
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
@@ -113,7 +113,7 @@ def _planned(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "tup
 
 
 def cores_of(session: "SparkSession") -> int:
-    """How many tasks run at a time; a Spark Connect server does not say."""
+    """The number of tasks that run at a time; a Spark Connect server does not say."""
     from kgroup.spark.shipping import is_connected
 
     return _REMOTE_CORES if is_connected(session) else session.sparkContext.defaultParallelism
@@ -218,5 +218,5 @@ def merge_sorted(
 
 
 def _runs(tasks: "Iterable[Task]") -> dict[int, int]:
-    """How many runs each offsets partition is read in."""
+    """The number of runs in which each offsets partition is read."""
     return Counter(run.offsets_partition for task in tasks for run in task.runs())

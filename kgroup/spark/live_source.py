@@ -38,7 +38,7 @@ class OffsetsTopic(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The name in messages."""
         ...
 
     def spans(self) -> Spans:
@@ -73,7 +73,7 @@ class LiveDataSource(DataSource):
 
 
 def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
-    """What to read, what to make of it, and how many offsets a micro-batch may have, about."""
+    """The topic to read, its reduction, and about how many offsets a micro-batch may have, as options."""
     return {_SECRET: base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
 
 
@@ -87,7 +87,7 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: Mapping[int, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where each partition begins."""
+        """The offset at which each partition begins."""
         return _as_offsets({partition: start for partition, (start, _) in self._topic.spans().items()})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
@@ -133,7 +133,7 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def admitted(backlog: Spans, offsets_max: int | None, topic: OffsetsTopic) -> dict[int, int]:
-    """How far to read each partition, if all of them together should be about `offsets_max` offsets.
+    """The offset up to which to read each partition, so that all together are about `offsets_max` offsets.
 
     Each gets the same share, and what small ones leave of theirs goes to the larger ones. A share ends where
     a batch does, so that a span can be larger by one batch.

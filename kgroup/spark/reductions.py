@@ -1,4 +1,4 @@
-"""What executors reduce slices of the log to, and how such parts are put together.
+"""Reductions of slices of the log by executors, and the merging of the parts that result.
 
 Everything here is pickled on its way to executors and back. Importing this module imports neither PySpark nor
 the scan.
@@ -68,7 +68,7 @@ class LastCommitsOfEach:
 
 @dataclass(frozen=True, slots=True)
 class ReachAndRounds:
-    """How far anybody had got when, and rebalances in a row."""
+    """The furthest commits by time, of any group, and rebalances in a row."""
 
     def reduce(self, slices: "Iterable[Slice]") -> "History":
         """See `kgroup.scan.reductions.history.read_history`."""

@@ -2,9 +2,9 @@
 
 The driver makes a likeness of each tree in a temporary folder: the same folders, the small files that say
 what a log directory holds, and segments of the offsets topic as files of the right size with nothing in them.
-So what finds segments on a disk finds them here. Executors fetch a segment when they scan it, and one task's
-segments at a time lie on their disks. Segments of other topics are not fetched: how long those logs are, the
-checkpoints say.
+So code that finds segments on a disk finds them here. Executors fetch a segment when they scan it, and one
+task's segments at a time lie on their disks. Segments of other topics are not fetched: the checkpoints give
+the lengths of those logs.
 """
 
 import re
@@ -159,19 +159,19 @@ def open_remote(paths: Sequence[str]) -> Iterator[RemoteLogs]:
             local.append(likeness.folder)
         logs = RemoteLogs(sources=Sources(segments=()), likenesses=tuple(likenesses))
         try:
-            found = open_sources(local)
-            _fetch_last_segments_of_replicas(found, logs.likenesses)
-            found = one_replica_each(found)
+            sources = open_sources(local)
+            _fetch_last_segments_of_replicas(sources, logs.likenesses)
+            sources = one_replica_each(sources)
         except SourceError as error:
             raise SourceError(logs.named_in(str(error))) from error
-        yield replace(logs, sources=found)
+        yield replace(logs, sources=sources)
 
 
 def _apart(uris: Iterable[str]) -> Iterator[str]:
     """Each once, and none that is below another one."""
-    known = dict.fromkeys(uris)
-    for uri in known:
-        if not any(uri.startswith(f"{other}/") for other in known):
+    distinct = dict.fromkeys(uris)
+    for uri in distinct:
+        if not any(uri.startswith(f"{other}/") for other in distinct):
             yield uri
 
 
@@ -214,7 +214,7 @@ def _add_file(system: "FileSystem", info: "FileInfo", folder: Path, name: str) -
 
 
 def _fetch_last_segments_of_replicas(sources: Sources, likenesses: Sequence[Likeness]) -> None:
-    """Where a partition is there more than once, the ends of its last segments tell which goes on longest."""
+    """Of a partition that is there more than once, the ends of the last segments show the longest."""
     last = {(segment.partition, segment.folder): segment for segment in sources.segments}
     partitions = [partition for partition, _ in last]
     for (partition, _), segment in last.items():
@@ -234,8 +234,8 @@ def _file_system(uri: str) -> "tuple[FileSystem, str]":
 
     if uri.startswith("gs://") and "retry_limit_seconds" not in uri:
         uri += ("&" if "?" in uri else "?") + _GCS_PATIENCE
-    found: Any = FileSystem.from_uri(uri)
-    return found[0], found[1]
+    file_system: Any = FileSystem.from_uri(uri)
+    return file_system[0], file_system[1]
 
 
 def _fetch(system: "FileSystem", remote: str, path: Path) -> None:
@@ -255,5 +255,5 @@ def _raised_as_source_error(uri: str) -> Iterator[None]:
         with suppress(ValueError):
             why = why[: why.index("; Details")]
         hint = _HINTS.get(uri.partition("://")[0].lower().replace("s3a", "s3"))
-        told = f"; {hint}" if hint and not isinstance(error, FileNotFoundError) else ""
-        raise SourceError(f"{uri}: {why}{told}") from error
+        advice = f"; {hint}" if hint and not isinstance(error, FileNotFoundError) else ""
+        raise SourceError(f"{uri}: {why}{advice}") from error

@@ -55,8 +55,8 @@ def open_session(
     Java is found or Spark does not start.
     """
     if not _is_local(master) and not master.startswith((*_CLUSTERS, CONNECT)):
-        known = ", ".join(_CLUSTERS)
-        raise InputError(f"--master {master!r}: not local, local[N] or an address in {known}")
+        prefixes = ", ".join(_CLUSTERS)
+        raise InputError(f"--master {master!r}: not local, local[N] or an address in {prefixes}")
     opened = _connected(master, conf) if master.startswith(CONNECT) else _started(master, conf)
     with opened as session, TemporaryDirectory(prefix="kgroup-ship-") as folder:
         if ship:

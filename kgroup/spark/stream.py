@@ -27,7 +27,7 @@ _STATE: Final = f"{_STATES}3"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions(Generic[Part]):
-    """What to read and where to remember how far. `checkpoint` is a folder on any file system of Spark's.
+    """A stream's source and limits. `checkpoint`, a folder on any file system of Spark's, keeps the progress.
 
     `offsets_max` is for one micro-batch, about. `every_ms` is from one micro-batch to the next; None stops
     when all is read that was there at the beginning.

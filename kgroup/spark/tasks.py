@@ -1,4 +1,4 @@
-"""What each Spark task reads: slices of segments, cut and packed so that tasks are about the same size.
+"""The input of each Spark task: slices of segments, cut and packed so that tasks are about the same size.
 
 Spark imports this module in several processes that only plan; the scan, and numba with it, is imported where
 there is something to scan.
@@ -81,7 +81,7 @@ def split_segments(segments: "Iterable[SegmentFile]", task_bytes: int) -> "list[
 
 
 def bytes_of(segments: "Iterable[SegmentFile]") -> int:
-    """How large they are together. Raises SourceError if one is not there."""
+    """Their size together. Raises SourceError if one is not there."""
     try:
         return sum(Path(segment.path).stat().st_size for segment in segments)
     except OSError as error:
@@ -105,7 +105,7 @@ def pack(slices: "Iterable[Slice]", task_bytes: int) -> list[Task]:
 
 
 def task_bytes_for(total_bytes: int, cores: int) -> int:
-    """How large tasks should be to keep all cores busy on `total_bytes`."""
+    """The size of tasks that keeps all cores busy on `total_bytes`."""
     return min(TASK_BYTES_MAX, max(TASK_BYTES_MIN, -(-total_bytes // cores)))
 
 

@@ -1,4 +1,4 @@
-"""Which apis a node speaks, and in which versions: Kafka 4.3's, as far as kafka-python's codec goes."""
+"""The apis that a node speaks, and their versions: Kafka 4.3's, as far as kafka-python's codec goes."""
 
 from typing import Final
 

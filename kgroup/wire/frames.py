@@ -17,7 +17,7 @@ _REQUEST_HEADER: Final = struct.Struct(">hhih")
 _RESPONSE_HEADER: Final = struct.Struct(">ii")
 _API_VERSIONS: Final = 18
 CODEC_ERRORS: Final = (struct.error, ValueError, IndexError, AssertionError, OverflowError, TypeError)
-"""What kafka-python's codec raises for bytes that are not what they should be."""
+"""The exceptions of kafka-python's codec for bytes that are not what they should be."""
 Encode = Callable[[Any, Any], None]
 Decode = Callable[[memoryview, int], tuple[Any, int]]
 

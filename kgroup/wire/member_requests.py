@@ -1,4 +1,4 @@
-"""What a member writes: its requests as kafka-python's objects of a version, and which versions those are.
+"""A member's requests as kafka-python's objects of a version, and the choice of the version.
 
 With `member_responses.py` the mirror of `frames.py`, on the same codec. Versions end where topic ids would be
 needed (Fetch 12, OffsetCommit and OffsetFetch 9); every broker from 0.11 to 4.x speaks what lies below.
@@ -117,7 +117,10 @@ def _fields(body: MemberRequest, version: int) -> dict[str, Any]:
                 "group_instance_id": body.group_instance_id,
                 "protocol_type": body.protocol_type,
                 "protocol_name": body.protocol_name,
-                "assignments": [share(member_id=who, assignment=what) for who, what in body.assignments],
+                "assignments": [
+                    share(member_id=member_id, assignment=assignment)
+                    for member_id, assignment in body.assignments
+                ],
             }
         case Heartbeat():
             return {

@@ -1,17 +1,18 @@
-"""What a member reads: kafka-python's decoded responses as kgroup's values, by the version asked in."""
+"""A member's responses: kafka-python's decoded ones as kgroup's values, by the version asked in."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from kgroup.errors import DecodeError
 from kgroup.log.files.segment import read_records, read_stream
-from kgroup.log.format.batch import Damage
+from kgroup.log.format.batch import Batch, Damage, LogRecord
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import (
     CommittedOffset,
     Fetch,
     FetchedPartition,
+    FetchedRecord,
     FetchResponse,
     FindCoordinator,
     FindCoordinatorResponse,
@@ -45,16 +46,18 @@ from kgroup.protocol.requests.coordinator import (
 )
 from kgroup.protocol.requests.coordinator import MemberResponse as LeftMember
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.wire.fetched import read_batches
+
+AbortedStart = tuple[int, int]
+"""A producer id, and the first offset of a transaction of it that was aborted."""
 
 
-def read_response(asked: MemberRequest, version: int, body: Any) -> MemberResponse:
+def read_response(request: MemberRequest, version: int, body: Any) -> MemberResponse:
     """kgroup's values of kafka-python's decoded response. Raises DecodeError for damaged records."""
-    match asked:
+    match request:
         case FindCoordinator():
-            found = body.coordinators[0] if version >= 4 and body.coordinators else body
-            error = _error(found.error_code)
-            node = Node(node_id=found.node_id, host=found.host, port=found.port)
+            coordinator = body.coordinators[0] if version >= 4 and body.coordinators else body
+            error = _error(coordinator.error_code)
+            node = Node(node_id=coordinator.node_id, host=coordinator.host, port=coordinator.port)
             return FindCoordinatorResponse(error_code=error, node=None if error else node)
         case Metadata():
             return _read_metadata(body)
@@ -113,8 +116,8 @@ def read_response(asked: MemberRequest, version: int, body: Any) -> MemberRespon
                 )
             )
         case Fetch():
-            return _read_fetched(asked, body)
-    assert_never(asked)
+            return _read_fetched(request, body)
+    assert_never(request)
 
 
 def _read_metadata(body: Any) -> MetadataResponse:
@@ -169,8 +172,8 @@ def _read_committed(version: int, body: Any) -> OffsetFetchResponse:
     )
 
 
-def _read_fetched(asked: Fetch, body: Any) -> FetchResponse:
-    offsets = dict(asked.offsets)
+def _read_fetched(request: Fetch, body: Any) -> FetchResponse:
+    offsets = dict(request.offsets)
     return FetchResponse(
         error_code=_error(body.error_code),
         session_id=body.session_id or 0,
@@ -198,6 +201,34 @@ def _read_partition(
         records=records,
         next_offset=next_offset,
     )
+
+
+def read_batches(
+    batches: Iterable[tuple[Batch, Sequence[LogRecord]]], aborted: Iterable[AbortedStart]
+) -> tuple[tuple[FetchedRecord, ...], int | None]:
+    """Records for the user, and the offset behind the last batch; None: there was no batch.
+
+    Markers are not for users. `aborted` is what the answer names (with read_committed, KIP-98): a producer's
+    transactional batches from such an offset on, up to its next marker, are not either.
+    """
+    begun = sorted(aborted, key=lambda each: each[1], reverse=True)
+    aborting: set[int] = set()
+    records: list[FetchedRecord] = []
+    next_offset: int | None = None
+    for batch, decoded in batches:
+        next_offset = batch.last_offset + 1
+        while begun and begun[-1][1] <= batch.last_offset:
+            aborting.add(begun.pop()[0])
+        if batch.control:
+            aborting.discard(batch.producer_id)
+        elif not (batch.transactional and batch.producer_id in aborting):
+            records.extend(
+                FetchedRecord(
+                    offset=each.offset, timestamp_ms=each.timestamp_ms, key=each.key, value=each.value
+                )
+                for each in decoded
+            )
+    return tuple(records), next_offset
 
 
 def _whole_batches(data: bytes, name: str) -> Iterable[tuple[Any, Any]]:

@@ -38,47 +38,47 @@ class LiteralHashMap:
     """`java.util.HashMap` with chains, step by step; trees left out."""
 
     def __init__(self, table=16):
-        self.places = [[] for _ in range(table)]
+        self.buckets = [[] for _ in range(table)]
         self.size = 0
 
     def put(self, key):
-        place = self._place(key)
-        place.append(key)
-        if len(place) > 8 and len(self.places) < 64:
+        bucket = self._bucket(key)
+        bucket.append(key)
+        if len(bucket) > 8 and len(self.buckets) < 64:
             self._resize()
         self.size += 1
-        if self.size > len(self.places) * 3 // 4:
+        if self.size > len(self.buckets) * 3 // 4:
             self._resize()
 
     def compute_if_absent(self, key):
-        if self.size > len(self.places) * 3 // 4:
+        if self.size > len(self.buckets) * 3 // 4:
             self._resize()
-        place = self._place(key)
-        if key in place:
+        bucket = self._bucket(key)
+        if key in bucket:
             return
-        chain = len(place)
-        place.insert(0, key)
-        if chain >= 7 and len(self.places) < 64:
+        chain = len(bucket)
+        bucket.insert(0, key)
+        if chain >= 7 and len(self.buckets) < 64:
             self._resize()
         self.size += 1
 
     def remove(self, key):
-        place = self._place(key)
-        if key in place:
-            place.remove(key)
+        bucket = self._bucket(key)
+        if key in bucket:
+            bucket.remove(key)
             self.size -= 1
 
-    def _place(self, key):
-        return self.places[spread(key) & (len(self.places) - 1)]
+    def _bucket(self, key):
+        return self.buckets[spread(key) & (len(self.buckets) - 1)]
 
     def _resize(self):
-        old = [key for place in self.places for key in place]
-        self.places = [[] for _ in range(2 * len(self.places))]
+        old = [key for bucket in self.buckets for key in bucket]
+        self.buckets = [[] for _ in range(2 * len(self.buckets))]
         for key in old:
-            self._place(key).append(key)
+            self._bucket(key).append(key)
 
     def order(self):
-        return [key for place in self.places for key in place]
+        return [key for bucket in self.buckets for key in bucket]
 
 
 @given(keys=keys, table=tables)
@@ -92,15 +92,15 @@ def test_keys_come_as_from_a_hash_map_that_was_filled_by_put(keys, table):
 @given(keys=keys, repeated_after=st.sets(st.integers(0, 120)), table=tables)
 def test_keys_come_as_from_a_hash_map_that_was_filled_by_compute_if_absent(keys, repeated_after, table):
     puts = []
-    for place, key in enumerate(keys):
-        puts += [key, keys[place // 2]] if place in repeated_after else [key]
+    for index, key in enumerate(keys):
+        puts += [key, keys[index // 2]] if index in repeated_after else [key]
     literal = LiteralHashMap(table)
     for key in puts:
         literal.compute_if_absent(key)
     assert computed_order(puts, int, table) == literal.order()
-    assert computed_table(puts, spread_all, table) == len(literal.places)
+    assert computed_table(puts, spread_all, table) == len(literal.buckets)
     some = keys[::2]
-    of_some = computed_order_in(some, spread_all(some), len(literal.places))
+    of_some = computed_order_in(some, spread_all(some), len(literal.buckets))
     assert of_some == [key for key in literal.order() if key in set(some)]
 
 

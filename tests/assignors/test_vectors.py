@@ -21,6 +21,6 @@ FILES = [
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_answer_is_the_one_that_kafka_gave(file):
-    asked = list(cases(VECTORS / file))
-    assert asked
-    assert [case for case in asked if case.failure is not None] == []
+    answered = list(cases(VECTORS / file))
+    assert answered
+    assert [case for case in answered if case.failure is not None] == []

@@ -51,11 +51,11 @@ def not_covered(items: Sequence[Read | Damage], size: int) -> list[tuple[int, in
     """Gaps and overlaps between what was read; an overlap that is reported as such is none."""
     wrong, end = [], 0
     for item in items:
-        place = item if isinstance(item, Damage) else item[0]
-        lost_bytes = isinstance(place, Damage) and "bytes are missing" in place.why
-        if place.position != end and not (lost_bytes and 0 < end - place.position <= 16):
-            wrong.append((end, place.position))
-        end = place.position + place.size
+        located = item if isinstance(item, Damage) else item[0]
+        lost_bytes = isinstance(located, Damage) and "bytes are missing" in located.why
+        if located.position != end and not (lost_bytes and 0 < end - located.position <= 16):
+            wrong.append((end, located.position))
+        end = located.position + located.size
     return wrong if end == size else [*wrong, (end, size)]
 
 
@@ -144,8 +144,8 @@ def test_damage_never_raises_and_what_is_intact_comes_out(
         raw, intact = damaged_segment(random.Random(seed), originals)
         items = read(raw)
         healthy = [item for item in items if not isinstance(item, Damage)]
-        found = iter([raw[batch.position : batch.position + batch.size] for batch, _ in healthy])
-        assert all(batch in found for batch in intact), f"seed={seed}"
+        healthy_bytes = iter([raw[batch.position : batch.position + batch.size] for batch, _ in healthy])
+        assert all(batch in healthy_bytes for batch in intact), f"seed={seed}"
         for batch, records in healthy:
             for record in records:
                 entry = decode_record(batch, record)

@@ -46,16 +46,16 @@ def read_as_truth(capture: Path) -> Iterator[dict[str, Any] | Damage]:
 
 
 def _lines(segment: Path, partition: int) -> Iterator[dict[str, Any] | Damage]:
-    place = {"partition": partition, "segment": segment.name}
+    location = {"partition": partition, "segment": segment.name}
     for item in read_records(read_segment(segment), str(segment)):
         if isinstance(item, Damage):
             yield item
             continue
         batch, records = item
         if not records:
-            yield {**place, "batch": _batch(batch)}
+            yield {**location, "batch": _batch(batch)}
         for record in records:
-            yield {**place, **_record(record), "batch": _batch(batch)}
+            yield {**location, **_record(record), "batch": _batch(batch)}
 
 
 def _record(record: LogRecord) -> dict[str, Any]:

@@ -50,13 +50,13 @@ class BrokerWithFiles:
         if self.coordinator is None:
             nobody = {"node_id": None, "host": None, "port": None, "error": "COORDINATOR_NOT_AVAILABLE"}
             return [Coordinator(group=group, **nobody) for group in groups]
-        place = {
+        broker = {
             "node_id": self.coordinator,
             "host": f"broker-{self.coordinator}",
             "port": 9092,
             "error": None,
         }
-        return [Coordinator(group=group, **place) for group in groups]
+        return [Coordinator(group=group, **broker) for group in groups]
 
     def classic_state(self, group):
         return self.states.get(group)
@@ -85,20 +85,20 @@ class BrokerWithFiles:
 
     def ask(self, request, node_id):
         (topic,) = request.topics
-        answers = [self._answer(asked) for asked in topic.partitions]
+        answers = [self._answer(requested) for requested in topic.partitions]
         return SimpleNamespace(responses=[SimpleNamespace(partitions=answers)])
 
     def _listed(self):
         return read_log_ends_file(LIVES / "topics.json")
 
-    def _answer(self, asked):
+    def _answer(self, requested):
         error = self.errors.pop(0) if self.errors else 0
         sent = b""
         if not error:
-            path = self.segments[asked.partition]
-            batches = [batch for batch in read_segment(path) if batch.last_offset >= asked.fetch_offset]
+            path = self.segments[requested.partition]
+            batches = [batch for batch in read_segment(path) if batch.last_offset >= requested.fetch_offset]
             if batches:
                 first = batches[0]
                 # KIP-74: the first batch is sent whole, however large.
                 sent = path.read_bytes()[first.position :][: max(first.size, self.at_most)]
-        return SimpleNamespace(partition_index=asked.partition, error_code=error, records=sent)
+        return SimpleNamespace(partition_index=requested.partition, error_code=error, records=sent)

@@ -23,11 +23,11 @@ class Stop:
     """Set by SIGTERM."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         signal.signal(signal.SIGTERM, self._on_signal)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        self.asked = True
+        self.requested = True
 
 
 class Owned:
@@ -61,7 +61,7 @@ def kafka_python(bootstrap: str, group: str, topic: str) -> None:
         heartbeat_interval_ms=HEARTBEAT_MS,
         metadata_max_age_ms=1000,
     )
-    while not stop.asked:
+    while not stop.requested:
         # Long: kafka-python 3.0.12 loses an assignment whose SyncGroup is answered after its poll has ended.
         batches = consumer.poll(timeout_ms=1000)
         owned.are(consumer.assignment())
@@ -95,7 +95,7 @@ def confluent(bootstrap: str, group: str, topic: str) -> None:
         }
     )
     consumer.subscribe([topic])
-    while not stop.asked:
+    while not stop.requested:
         messages = [each for each in consumer.consume(100, timeout=0.2) if each.error() is None]
         owned.are(consumer.assignment())
         if messages:
@@ -132,7 +132,7 @@ async def _aiokafka(bootstrap: str, group: str, topic: str) -> None:
         partition_assignment_strategy=(RangePartitionAssignor,),
     )
     await consumer.start()
-    while not stop.asked:
+    while not stop.requested:
         batches = await consumer.getmany(timeout_ms=200)
         owned.are(consumer.assignment())
         values = [record.value.decode() for records in batches.values() for record in records]

@@ -76,8 +76,8 @@ class Gate:
                         )
                     )
             elif api == SASL_HANDSHAKE:
-                asked = SaslHandshakeRequest.decode(frame, version=version, header=True)
-                known = asked.mechanism == self.mechanism
+                handshake = SaslHandshakeRequest.decode(frame, version=version, header=True)
+                known = handshake.mechanism == self.mechanism
                 answer = SaslHandshakeResponse(
                     version=version,
                     error_code=0 if known else UNSUPPORTED_MECHANISM,

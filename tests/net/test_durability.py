@@ -105,8 +105,11 @@ def test_no_acknowledged_commit_is_lost_in_fifty_five_kills(tmp_path: Path) -> N
     offset = 0
     for _ in range(KILLS):
         with broker(tmp_path / "data") as address, WireClient(address) as client:
-            found = committed(client)
-            assert all(found[index] >= acknowledged[index] for index in acknowledged), (found, acknowledged)
+            offsets = committed(client)
+            assert all(offsets[index] >= acknowledged[index] for index in acknowledged), (
+                offsets,
+                acknowledged,
+            )
             in_flight: list[int] = []
             for _ in range(moments.randrange(1, 120)):
                 client.send(commit(offset))

@@ -39,9 +39,9 @@ def read_all(
 
 def committed(kafka: kgroup.testing.Cluster) -> int:
     reader = consumer(kafka)
-    [place] = reader.committed([TopicPartition("in", 0)], timeout=PATIENCE_S)
+    [position] = reader.committed([TopicPartition("in", 0)], timeout=PATIENCE_S)
     reader.close()
-    return int(place.offset)
+    return int(position.offset)
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_kafka_pythons_transactions(kafka: kgroup.testing.Cluster) -> None:
     ):
         producer.begin_transaction()
         producer.send("out", value, partition=0)
-        place = KafkaPythonPartition("in", 0)
-        producer.send_offsets_to_transaction({place: OffsetAndMetadata(offset, "", -1)}, "copy")
+        topic_partition = KafkaPythonPartition("in", 0)
+        producer.send_offsets_to_transaction({topic_partition: OffsetAndMetadata(offset, "", -1)}, "copy")
         ends()
     producer.close()
     assert committed(kafka) == 5

@@ -13,18 +13,18 @@ class WireClient:
         self._socket = socket.create_connection(address, TIMEOUT_S)
         self._answers = self._socket.makefile("rb")
         self._client_id = client_id
-        self._asked: list[Any] = []
+        self._requests: list[Any] = []
         self._correlation_id = 0
 
     def send(self, request: Any) -> None:
         self._correlation_id += 1
         request.with_header(self._correlation_id, self._client_id)
-        self._asked.append(request)
+        self._requests.append(request)
         self._socket.sendall(bytes(request.encode(header=True, framed=True)))
 
     def receive(self) -> Any:
         """The next answer, decoded. Raises ConnectionError when the other side hangs up."""
-        request = self._asked.pop(0)
+        request = self._requests.pop(0)
         length = self._answers.read(4)
         frame = self._answers.read(int.from_bytes(length, "big")) if len(length) == 4 else b""
         if len(length) < 4 or len(frame) < int.from_bytes(length, "big"):

@@ -12,26 +12,26 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 def one_record_of_each_kind() -> list[tuple[bytes, bytes]]:
     """Key and value of the first record of each type and value version in two captures."""
-    found = {}
+    first = {}
     for read in read_decoded(
         open_sources([FIXTURES / "4.3.1" / "lives", FIXTURES / "3.9.1" / "new-coordinator"])
     ):
         if isinstance(read, ReadRecord) and isinstance(read.entry, OffsetsEntry) and read.record.value:
-            found.setdefault(
+            first.setdefault(
                 (read.entry.type, read.entry.value_version), (read.record.key, read.record.value)
             )
-    return list(found.values())
+    return list(first.values())
 
 
 def mutate(target: bytearray, rng: Random) -> None:
     """Change, cut off, insert or delete a few bytes."""
-    place = rng.randrange(len(target) + 1)
+    position = rng.randrange(len(target) + 1)
     match rng.randrange(4):
-        case 0 if place < len(target):
-            target[place] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
+        case 0 if position < len(target):
+            target[position] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
         case 1:
-            del target[place:]
+            del target[position:]
         case 2:
-            target[place:place] = rng.randbytes(rng.randrange(1, 6))
+            target[position:position] = rng.randbytes(rng.randrange(1, 6))
         case _:
-            del target[place : place + rng.randrange(1, 4)]
+            del target[position : position + rng.randrange(1, 4)]

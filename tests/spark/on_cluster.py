@@ -47,11 +47,11 @@ class LosesItsExecutorOnce:
     marker: str
 
     def reduce(self, slices: Iterable[Slice]) -> Newest:
-        found = newest(slices)
+        records = newest(slices)
         if not Path(self.marker).exists():
             Path(self.marker).touch()
             os.kill(executor(), signal.SIGKILL)
-        return found
+        return records
 
     def merge(self, parts: Iterable[Newest]) -> Newest:
         return merge(parts)

@@ -82,18 +82,18 @@ def write_site(folder: Path) -> Path:
     return site
 
 
-def wait_for(log: Path, told: str, times: int) -> None:
+def wait_for(log: Path, text: str, times: int) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while log.read_text(errors="replace").count(told) < times:
+    while log.read_text(errors="replace").count(text) < times:
         assert time.monotonic() < deadline, log.read_text(errors="replace")
         time.sleep(0.1)
 
 
 def _scala_version(spark_home: Path) -> str:
     (core,) = (spark_home / "jars").glob("spark-core_*.jar")
-    found = re.match(r"spark-core_([\d.]+)-", core.name)
-    assert found is not None
-    return found[1]
+    version = re.match(r"spark-core_([\d.]+)-", core.name)
+    assert version is not None
+    return version[1]
 
 
 def free_port() -> int:

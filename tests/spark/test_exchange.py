@@ -24,12 +24,12 @@ def values(spark: "SparkSession", *numbers: int) -> "DataFrame":
     return spark.createDataFrame(rows, SCHEMA).repartition(3)
 
 
-def by_tens(found: Iterator[int]) -> Iterator[tuple[int, int]]:
-    return ((number // 10, number) for number in found)
+def by_tens(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
+    return ((number // 10, number) for number in numbers)
 
 
-def sorted_in_batches(found: Iterator[int]) -> Iterator[pa.RecordBatch | Note]:
-    numbers = sorted(found)
+def sorted_in_batches(values: Iterator[int]) -> Iterator[pa.RecordBatch | Note]:
+    numbers = sorted(values)
     for number in numbers:
         names = pa.array([f"n{number}", None]).dictionary_encode()
         yield pa.record_batch([names, pa.array([number, None], pa.int64())], schema=None, names=NUMBERS.names)
@@ -56,8 +56,8 @@ def test_what_each_place_was_sent_is_kept_in_the_order_of_the_places(spark: "Spa
 
 
 def test_what_fails_in_an_executor_is_one_line_and_nothing_is_kept(spark: "SparkSession") -> None:
-    def failing(found: Iterator[int]) -> Iterator[Note]:
-        raise KgroupError(f"cannot do {max(found)}")
+    def failing(numbers: Iterator[int]) -> Iterator[Note]:
+        raise KgroupError(f"cannot do {max(numbers)}")
         yield
 
     frame = values(spark, 5)

@@ -42,7 +42,7 @@ def commit(cluster: kgroup.testing.Cluster, group: str, offset: int) -> None:
                 topics=[topic(version=7, name="orders", partitions=partitions)],
             )
         )
-    assert {found.error_code for found in answer.topics[0].partitions} == {0}
+    assert {partition.error_code for partition in answer.topics[0].partitions} == {0}
 
 
 def report(capsys: pytest.CaptureFixture[str], cluster: kgroup.testing.Cluster, *arguments: str) -> list[str]:

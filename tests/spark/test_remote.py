@@ -89,8 +89,8 @@ def test_of_replicas_the_longest_counts_once_and_the_others_are_named(tmp_path: 
 
 def test_damage_is_named_by_its_uri(tmp_path: Path) -> None:
     segment = next((FIXTURES / "damaged" / "bit-flip-in-records").rglob("*.log"))
-    found = reduced(segment.as_uri())
-    assert {damage.segment for damage in found.damage} == {segment.as_uri()}  # type: ignore[attr-defined]
+    newest = reduced(segment.as_uri())
+    assert {damage.segment for damage in newest.damage} == {segment.as_uri()}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,10 @@ def path_without_java(tmp_path: Path) -> Path:
     folder = tmp_path / "commands"
     folder.mkdir()
     for command in SHELL_COMMANDS:
-        found = next(Path(place, command) for place in ("/bin", "/usr/bin") if Path(place, command).exists())
-        (folder / command).symlink_to(found)
+        program = next(
+            Path(programs, command) for programs in ("/bin", "/usr/bin") if Path(programs, command).exists()
+        )
+        (folder / command).symlink_to(program)
     return folder
 
 

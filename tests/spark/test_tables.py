@@ -45,7 +45,7 @@ def test_rows_come_back_as_they_were_and_a_second_time_takes_the_place_of_the_fi
     row = {"group": "orders-app", "lag": None, "at": 1_763_642_552_345, "notes": ["no-owner"]}
     assert save(spark, name, [row]) == 1
     sql = f"SELECT `group`, lag, unix_millis(at) AS at, notes FROM {name}"
-    assert [found.asDict() for found in spark.sql(sql).collect()] == [{**row, "notes": '["no-owner"]'}]
+    assert [row.asDict() for row in spark.sql(sql).collect()] == [{**row, "notes": '["no-owner"]'}]
 
 
 @pytest.mark.spark

@@ -75,5 +75,5 @@ def test_a_segment_that_is_gone_is_an_error_with_its_path() -> None:
 
 def test_executors_get_absolute_paths_and_name_them_as_the_user_did() -> None:
     given = Slice(path=Path("logs/__consumer_offsets-1/0.log"), offsets_partition=1, start=0, end=10)
-    (((found,),),) = [[run.slices for run in task] for task in packed([given], 80)]
-    assert (found.path, found.name) == (given.path.absolute(), "logs/__consumer_offsets-1/0.log")
+    (((cut,),),) = [[run.slices for run in task] for task in packed([given], 80)]
+    assert (cut.path, cut.name) == (given.path.absolute(), "logs/__consumer_offsets-1/0.log")

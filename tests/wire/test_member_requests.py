@@ -66,9 +66,9 @@ def world() -> BrokerWorld:
 
 
 def partition(world: BrokerWorld) -> Partition:
-    found = world.cluster.partition("orders", 0)
-    assert found is not None
-    return found
+    partition = world.cluster.partition("orders", 0)
+    assert partition is not None
+    return partition
 
 
 def batch(*values: bytes, **more: Any) -> bytes:
@@ -111,23 +111,23 @@ def test_every_request_of_a_member_has_versions_and_a_key() -> None:
 
 @pytest.mark.parametrize("version", versions("FindCoordinator"))
 def test_the_coordinator(world: BrokerWorld, version: int) -> None:
-    found = ask(world, FindCoordinator(key="g"), version)
-    assert found == FindCoordinatorResponse(node=NODE)
+    answer = ask(world, FindCoordinator(key="g"), version)
+    assert answer == FindCoordinatorResponse(node=NODE)
 
 
 @pytest.mark.parametrize("version", versions("FindCoordinator", lowest=1))
 def test_a_key_of_no_known_kind_has_no_coordinator(world: BrokerWorld, version: int) -> None:
-    found = ask(world, FindCoordinator(key="g", key_type=7), version)
-    assert found == FindCoordinatorResponse(error_code=E.INVALID_REQUEST, node=None)
+    answer = ask(world, FindCoordinator(key="g", key_type=7), version)
+    assert answer == FindCoordinatorResponse(error_code=E.INVALID_REQUEST, node=None)
 
 
 @pytest.mark.parametrize("version", versions("Metadata"))
 def test_topics_and_brokers(world: BrokerWorld, version: int) -> None:
-    asked = Metadata(topics=("orders", "not/a/name"))
-    found = ask(world, asked, version)
-    assert isinstance(found, MetadataResponse)
-    assert found.nodes == (NODE,)
-    orders, refused = found.topics
+    request = Metadata(topics=("orders", "not/a/name"))
+    answer = ask(world, request, version)
+    assert isinstance(answer, MetadataResponse)
+    assert answer.nodes == (NODE,)
+    orders, refused = answer.topics
     assert (orders.name, orders.error_code, orders.is_internal) == ("orders", E.NONE, False)
     assert [(each.partition, each.leader, each.replicas) for each in orders.partitions] == [
         (0, 1, (1,)),
@@ -275,8 +275,8 @@ def test_committing(world: BrokerWorld, version: int) -> None:
 @pytest.mark.parametrize("version", versions("OffsetFetch"))
 def test_committed_offsets(world: BrokerWorld, version: int) -> None:
     ask(world, commit(0), 8)
-    found = ask(world, OffsetFetch(group_id="g", topics=(("orders", (0, 1)),)), version)
-    assert found == OffsetFetchResponse(
+    answer = ask(world, OffsetFetch(group_id="g", topics=(("orders", (0, 1)),)), version)
+    assert answer == OffsetFetchResponse(
         offsets=(
             CommittedOffset(partition=("orders", 0), offset=5),
             CommittedOffset(partition=("orders", 1), offset=-1),
@@ -290,12 +290,12 @@ def test_committed_offsets(world: BrokerWorld, version: int) -> None:
 @pytest.mark.parametrize("version", versions("ListOffsets"))
 def test_the_ends_of_a_log(world: BrokerWorld, version: int) -> None:
     partition(world).append(batch(b"a", b"b"))
-    found = []
+    offsets = []
     for timestamp in (-2, -1):
         answer = ask(world, ListOffsets(partitions=(("orders", 0),), timestamp=timestamp), version)
         assert isinstance(answer, ListOffsetsResponse)
-        found.append(answer.offsets)
-    assert found == [
+        offsets.append(answer.offsets)
+    assert offsets == [
         (ListedOffset(partition=("orders", 0), offset=0),),
         (ListedOffset(partition=("orders", 0), offset=2),),
     ]
@@ -391,7 +391,7 @@ def test_the_end_for_a_reader_of_committed_records_is_the_last_stable_offset(
     world: BrokerWorld, version: int, read_committed: bool, end: int
 ) -> None:
     a_log_with_transactions(world)
-    asked = ListOffsets(partitions=(("orders", 0),), timestamp=-1, read_committed=read_committed)
-    found = ask(world, asked, version)
-    assert isinstance(found, ListOffsetsResponse)
-    assert [each.offset for each in found.offsets] == [end]
+    request = ListOffsets(partitions=(("orders", 0),), timestamp=-1, read_committed=read_committed)
+    answer = ask(world, request, version)
+    assert isinstance(answer, ListOffsetsResponse)
+    assert [each.offset for each in answer.offsets] == [end]

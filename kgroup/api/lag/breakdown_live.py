@@ -35,7 +35,7 @@ class PartsInCluster:
         }
         with self.progress.counted("reading what is unread", len(ends)) as advance:
             answers = fetch_unread_parts(self.cluster, ends, advance)
-        self._answers.update(answers.found)
+        self._answers.update(answers.parts)
         self.problems.extend(line for line in answers.problems if line not in self.problems)
         for topic, partition, offset in answers.too_long:
             known = self._too_long.get((topic, partition), offset)

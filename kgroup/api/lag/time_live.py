@@ -57,7 +57,7 @@ class TimesInCluster:
                 fetched = fetch_first_unread(
                     self.cluster, [place for place in places if place not in self._fetched]
                 )
-                self._fetched.update(fetched.found)
+                self._fetched.update(fetched.records)
                 problems = fetched.problems
             case TimeLagMethod.BISECT:
                 searched = search_timestamps(

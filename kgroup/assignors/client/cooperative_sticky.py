@@ -44,7 +44,7 @@ class CooperativeStickyAssignor:
 
 
 def cooperative_claim(member: GroupMember) -> Claim:
-    """What a member owns by its subscription, in the generation of the field or of the user data."""
+    """The partitions a member owns by its subscription; generation as in the field or the user data."""
     if member.generation > NO_GENERATION:
         return Claim(partitions=member.owned_partitions, generation=member.generation)
     if member.user_data is None:

@@ -45,8 +45,8 @@ class RangeAssignor24:
 def _cut(topic: Topic, takers: Sequence[GroupMember], assignment: Assignment) -> None:
     quota, extra = divmod(topic.partitions, len(takers))
     start = 0
-    for place, member in enumerate(takers):
-        stop = start + quota + (place < extra)
+    for index, member in enumerate(takers):
+        stop = start + quota + (index < extra)
         assignment[member.member_id].extend((topic.name, number) for number in range(start, stop))
         start = stop
 
@@ -129,7 +129,7 @@ def _settle(view: LeaderView, claims: dict[str, Claim]) -> Ownership:
 
 
 def _in_turn(view: LeaderView, group: GeneralGroup) -> list[TopicPartition]:
-    """Partitions in the order in which they may move: one at a time from whoever has most left.
+    """Partitions in the order in which they may move: one at a time from the member that has most left.
 
     First what had another owner before, then the rest of what it has; last what nobody has. Ends: each
     turn takes a partition from a member's list, or drops the member.

@@ -33,9 +33,9 @@ def leader_view(members: Sequence[GroupMember], topics: Iterable[Topic]) -> Lead
     in_order = [by_id[member_id] for member_id in string_order(by_id)]
     metadata = {topic.name: topic for topic in topics if topic.partitions > 0 and not topic.deleted}
     # A list of topics seen before adds nothing to the set.
-    wanted = string_order(chain.from_iterable(dict.fromkeys(member.topics for member in in_order)))
-    known = string_order(topic for topic in wanted if topic in metadata)
-    return LeaderView(members=in_order, topics={topic: metadata[topic] for topic in known})
+    subscribed = string_order(chain.from_iterable(dict.fromkeys(member.topics for member in in_order)))
+    existing = string_order(topic for topic in subscribed if topic in metadata)
+    return LeaderView(members=in_order, topics={topic: metadata[topic] for topic in existing})
 
 
 def by_instance_then_id(members: Iterable[GroupMember]) -> list[GroupMember]:

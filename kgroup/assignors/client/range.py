@@ -63,7 +63,7 @@ def _subscribers(view: LeaderView) -> list[tuple[Topic, list[GroupMember]]]:
 
 
 class _TopicState:
-    """What is left of one topic, and how many partitions each subscriber may still take."""
+    """The rest of one topic, and the number of partitions each subscriber may still take."""
 
     def __init__(self, topic: Topic, subscribers: list[GroupMember]) -> None:
         self.topic = topic
@@ -80,15 +80,15 @@ class _TopicState:
         name = self.topic.name
         partitions = [(name, number) for number in self.topic.ids()]
         start = 0
-        for place, member in enumerate(self.subscribers):
+        for index, member in enumerate(self.subscribers):
             if start == len(partitions):
                 return
-            stop = start + self.quota + (place < self._extra)
+            stop = start + self.quota + (index < self._extra)
             assignment[member.member_id].extend(partitions[start:stop])
             start = stop
 
     def room(self, member_id: str) -> int:
-        """How many partitions the member may still take."""
+        """The number of partitions the member may still take."""
         return max(0, self.quota + (self._extra > 0) - self._taken.get(member_id, 0))
 
     def matches(self, rack: str | None, number: int) -> bool:

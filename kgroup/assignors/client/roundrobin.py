@@ -43,8 +43,8 @@ class RoundRobinAssignor:
             start = bisect_left(takers, turn) % len(takers)
             count = view.topics[name].partitions
             partitions = [(name, number) for number in range(count)]
-            for place in range(min(count, len(takers))):
-                hands[takers[(start + place) % len(takers)]].extend(partitions[place :: len(takers)])
+            for index in range(min(count, len(takers))):
+                hands[takers[(start + index) % len(takers)]].extend(partitions[index :: len(takers)])
             turn = (takers[(start + count - 1) % len(takers)] + 1) % len(ordered)
         return assignment
 

@@ -49,7 +49,7 @@ def map_by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
 
 
 def sticky_claim(member: GroupMember) -> Claim:
-    """What a member's user data claims; nothing, in generation -1, if it cannot be read."""
+    """The claim in a member's user data; nothing, in generation -1, if it cannot be read."""
     if not member.user_data:
         return Claim(partitions=(), generation=None)
     try:

@@ -1,4 +1,4 @@
-"""Which member owned which partition: the claims of a sticky group, and what becomes of conflicts.
+"""The claims of a sticky group, which member owned which partition, and how conflicts are settled.
 
 Source: AbstractStickyAssignor.allSubscriptionsEqual of Kafka 4.3.1 (KAFKA-12984 and its follow-ups).
 """
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What a member says it owned, and in which generation; None where it does not say."""
+    """The partitions a member says it owned, and the generation; None where it does not say."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None

@@ -42,7 +42,7 @@ def assign_equal(view: LeaderView, ownership: Ownership, racks: StickyRacks) -> 
 
 
 class _Table:
-    """Who has what while the assignment is made.
+    """The owners of partitions while the assignment is made.
 
     `below` are members under the quota, `at_quota` members at it that may get one more. As many
     members as there are partitions left over by the division get one more: `more_left` of them are
@@ -105,7 +105,7 @@ class _Table:
             self._at_quota.clear()
 
     def unassigned(self) -> list[TopicPartition]:
-        """What nobody keeps, by topic and partition, then those with fewest members near first.
+        """The partitions nobody keeps, by topic and partition, then those with fewest members near first.
 
         Where anything is kept, Kafka counts the partitions 0..n-1 even if the ids have gaps.
         """
@@ -131,27 +131,27 @@ class _Table:
         rest: list[TopicPartition] = []
         turn = 0
         for partition in waiting:
-            place = self._next_near(partition, self._below, turn)
-            if place is not None:
-                member_id = self._below[place]
+            index = self._next_near(partition, self._below, turn)
+            if index is not None:
+                member_id = self._below[index]
                 mine = self.assignment[member_id]
                 mine.append(partition)
                 if len(mine) < self._quota:
-                    place += 1
+                    index += 1
                 else:
-                    del self._below[place]
+                    del self._below[index]
                     if len(mine) < self._most and self._more_left > 0:
                         self._at_quota.append(member_id)
-                turn = place % len(self._below) if self._below else 0
+                turn = index % len(self._below) if self._below else 0
                 continue
-            place = self._next_near(partition, self._at_quota, 0)
-            if place is None:
+            index = self._next_near(partition, self._at_quota, 0)
+            if index is None:
                 rest.append(partition)
                 continue
-            member_id = self._at_quota[place]
+            member_id = self._at_quota[index]
             self.assignment[member_id].append(partition)
             if len(self.assignment[member_id]) == self._most:
-                del self._at_quota[place]
+                del self._at_quota[index]
                 self._count_one_more()
         return rest
 
@@ -160,10 +160,10 @@ class _Table:
         if not racks:
             return None
         of_member = self._racks.of_member
-        for places in (range(start, len(member_ids)), range(start)):
-            for place in places:
-                if of_member.get(member_ids[place]) in racks:
-                    return place
+        for indexes in (range(start, len(member_ids)), range(start)):
+            for index in indexes:
+                if of_member.get(member_ids[index]) in racks:
+                    return index
         return None
 
     def deal(self, waiting: list[TopicPartition]) -> None:
@@ -174,8 +174,8 @@ class _Table:
             rounds = min(self._quota - len(self.assignment[member_id]) for member_id in self._below)
             width = len(self._below)
             hand = waiting[start : start + rounds * width]
-            for place, member_id in enumerate(self._below):
-                self.assignment[member_id].extend(hand[place::width])
+            for index, member_id in enumerate(self._below):
+                self.assignment[member_id].extend(hand[index::width])
             start += len(hand)
             full = [m for m in self._below if len(self.assignment[m]) == self._quota]
             self._at_quota.extend(full)

@@ -1,7 +1,7 @@
 """The sticky assignment of a group whose members subscribe to different topics.
 
 Source: the general assignment of Kafka 4.3.1's AbstractStickyAssignor. What members own and still may
-own stays; the rest goes to whoever has least; then partitions move from members with more to members
+own stays; the rest goes to the member that has least; then partitions move from members with more to members
 with less until no move helps.
 """
 
@@ -48,7 +48,7 @@ def balance_general(group: "GeneralGroup", *, tolerance: int) -> Assignment:
 def _unevenness(held: dict[str, list[TopicPartition]]) -> int:
     """Sum of the differences in size over all pairs of members: 0 is perfect balance."""
     sizes = sorted(map(len, held.values()))
-    return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))
+    return sum(size * (2 * rank - len(sizes) + 1) for rank, size in enumerate(sizes))
 
 
 class GeneralGroup:
@@ -72,7 +72,7 @@ class GeneralGroup:
         self._fixed: dict[str, list[TopicPartition]] = {}
         places = string_ranks(view.topics)
         topics = sorted(view.topics, key=lambda name: (len(self.takers[name]), places[name]))
-        self._topic_places = {name: place for place, name in enumerate(topics)}
+        self._topic_places = {name: rank for rank, name in enumerate(topics)}
         self.everything = [(name, number) for name in topics for number in view.topics[name].ids()]
         total = sum(topic.partitions for topic in view.topics.values())
         self.most = {
@@ -86,8 +86,8 @@ class GeneralGroup:
         """Take from members what they no longer want or is too far; return what is to be handed out."""
         kept: list[TopicPartition] = []
         for member_id, partitions in self.held.items():
-            wanted = set(self.wanted[member_id])
-            mine = [p for p in partitions if p[0] in wanted and not self.racks.mismatch(member_id, p)]
+            wanted_topics = set(self.wanted[member_id])
+            mine = [p for p in partitions if p[0] in wanted_topics and not self.racks.mismatch(member_id, p)]
             self.had_unwanted |= len(mine) < len(partitions)
             self.held[member_id] = mine
             kept += mine

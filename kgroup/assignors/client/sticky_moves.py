@@ -1,4 +1,4 @@
-"""Which partitions a balancing sticky assignor has moved, so that a later move can undo an earlier one.
+"""The partitions that a balancing sticky assignor has moved, so that a later move can undo an earlier one.
 
 Source: PartitionMovements of Kafka 4.3.1's AbstractStickyAssignor.
 """

@@ -1,4 +1,4 @@
-"""What a sticky assignor knows of racks (KIP-881)."""
+"""The racks that a sticky assignor knows of (KIP-881)."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is wrong with an assignment by any standard. Kafka's assignors give such answers on odd input."""
+"""The flaws of an assignment by any standard. Kafka's assignors give such answers on odd input."""
 
 from collections import Counter
 from enum import StrEnum
@@ -31,16 +31,16 @@ def plan_flaws(assignor: str, plan: GroupPlan, assignment: Assignment) -> list[F
     if entry.protocol is Protocol.COOPERATIVE:
         excused = {partition for member in plan.members for partition in member.owned}
     times = Counter(partition for partitions in assignment.values() for partition in partitions)
-    wanted = {name for names in subscriptions.values() for name in names}
+    subscribed = {name for names in subscriptions.values() for name in names}
     not_subscribed = any(
         not {topic for topic, _ in partitions}.issubset(subscriptions[member_id])
         for member_id, partitions in assignment.items()
     )
-    left_out = any(p[0] in wanted for p in existing if p not in times and p not in excused)
-    found = {
+    left_out = any(p[0] in subscribed for p in existing if p not in times and p not in excused)
+    broken = {
         Flaw.NOT_SUBSCRIBED: not_subscribed,
         Flaw.TWICE: not entry.shares and any(count > 1 for count in times.values()),
         Flaw.NO_SUCH_PARTITION: not existing.issuperset(times),
         Flaw.LEFT_OUT: left_out,
     }
-    return [flaw for flaw, is_there in found.items() if is_there]
+    return [flaw for flaw, is_there in broken.items() if is_there]

@@ -114,8 +114,8 @@ def _with_ids(plan: GroupPlan) -> list[Topic]:
 
     Among topics that are alike, `uniform` goes by their ids. Topics that are owned but gone are deleted.
     """
-    known = {topic.name for topic in plan.topics}
-    gone = dict.fromkeys(name for member in plan.members for name, _ in member.owned if name not in known)
+    existing = {topic.name for topic in plan.topics}
+    gone = dict.fromkeys(name for member in plan.members for name, _ in member.owned if name not in existing)
     return [
         topic if topic.topic_id else replace(topic, topic_id=uuid5(NAMESPACE_OID, topic.name))
         for topic in (*plan.topics, *(Topic(name=name, partitions=0, deleted=True) for name in gone))

@@ -1,4 +1,4 @@
-"""Several rebalances in a row, with what happens to the group in between."""
+"""Several rebalances in a row, with the steps that change the group in between."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -64,14 +64,14 @@ def run_rounds(plan: GroupPlan, assignor: str, steps: Sequence[str]) -> Iterator
                 break
 
 
-def _play(asked: Round) -> Round:
+def _play(unplayed: Round) -> Round:
     try:
-        assignment = assign_plan(asked.assignor, asked.plan)
+        assignment = assign_plan(unplayed.assignor, unplayed.plan)
     except AssignorError as error:
-        return replace(asked, error=error)
+        return replace(unplayed, error=error)
     return replace(
-        asked,
+        unplayed,
         assignment=assignment,
-        score=score(asked.plan, assignment, ASSIGNORS[asked.assignor].protocol),
-        flaws=tuple(plan_flaws(asked.assignor, asked.plan, assignment)),
+        score=score(unplayed.plan, assignment, ASSIGNORS[unplayed.assignor].protocol),
+        flaws=tuple(plan_flaws(unplayed.assignor, unplayed.plan, assignment)),
     )

@@ -1,4 +1,4 @@
-"""How good an assignment is: balance, what moves, what is left out, and what the rebalance costs."""
+"""The quality of an assignment: balance, moves, partitions left out, and the cost of the rebalance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,15 +45,15 @@ def score(plan: GroupPlan, assignment: Assignment, protocol: Protocol) -> Score:
     least, most = spread(assignment)
     pairs = [(member_id, p) for member_id, partitions in assignment.items() for p in partitions]
     assigned = {partition for _, partition in pairs}
-    wanted = {name for member in plan.members for name in member.topics}
-    existing = {(t.name, n) for t in plan.topics if t.name in wanted and not t.deleted for n in t.ids()}
+    subscribed = {name for member in plan.members for name in member.topics}
+    existing = {(t.name, n) for t in plan.topics if t.name in subscribed and not t.deleted for n in t.ids()}
     owned = {(member.member_id, partition) for member in plan.members for partition in member.owned}
     kept_pairs = owned.intersection(pairs)
     given_up = owned - kept_pairs
     kept_partitions = {partition for _, partition in kept_pairs}
     missing = existing - assigned
     withheld = {partition for _, partition in owned} & missing if protocol is Protocol.COOPERATIVE else set()
-    matches, known = _rack_matches(plan, pairs)
+    matches, rack_known = _rack_matches(plan, pairs)
     return Score(
         partitions_min=least,
         partitions_max=most,
@@ -65,7 +65,7 @@ def score(plan: GroupPlan, assignment: Assignment, protocol: Protocol) -> Score:
         revoked=len(given_up),
         paused=len(owned) if protocol is Protocol.EAGER else len(given_up),
         rack_matches=matches,
-        rack_known=known,
+        rack_known=rack_known,
         rebalances=0 if protocol is Protocol.SERVER else 2 if withheld else 1,
     )
 
@@ -80,10 +80,10 @@ def _rack_matches(plan: GroupPlan, pairs: Sequence[tuple[str, TopicPartition]]) 
         if topic.replica_racks
         for number, near in zip(topic.ids(), racks_of_partitions(topic), strict=True)
     }
-    known = [
+    with_racks = [
         (rack_of[m], racks[partition]) for m, partition in pairs if m in rack_of and racks.get(partition)
     ]
-    return sum(rack in near for rack, near in known), len(known)
+    return sum(rack in near for rack, near in with_racks), len(with_racks)
 
 
 def spread(assignment: Assignment) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def spread(assignment: Assignment) -> tuple[int, int]:
 
 
 def kept(assignor: str, members: Sequence[GroupMember], assignment: Assignment) -> int:
-    """How many partitions stay with a member that claimed them, by a client-side assignor's claims."""
+    """The number of partitions that stay with a member that claimed them under a client-side assignor."""
     claim_of = sticky_claim if assignor == "sticky" else cooperative_claim
     claimed = {member.member_id: set(claim_of(member).partitions) for member in members}
     return sum(

@@ -1,4 +1,4 @@
-"""What happens to a group between two rebalances: `leave c1`, `join c4 topics=orders`, `grow orders:8`."""
+"""Steps that change a group between two rebalances: `leave c1`, `join c4 topics=orders`, `grow orders:8`."""
 
 from dataclasses import replace
 
@@ -46,9 +46,9 @@ def _join(plan: GroupPlan, arguments: list[str]) -> GroupPlan:
         if "topics" in said
         else _shared_topics(plan, member_id)
     )
-    known = {topic.name for topic in plan.topics}
+    existing = {topic.name for topic in plan.topics}
     for name in topics:
-        if name not in known:
+        if name not in existing:
             raise InputError(f"member '{member_id}', topics: there is no topic '{name}'")
     member = PlanMember(
         member_id=member_id, topics=topics, group_instance_id=said.get("instance"), rack_id=said.get("rack")

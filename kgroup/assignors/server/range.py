@@ -46,8 +46,8 @@ def _cut(name: str, partitions: int, member_ids: list[str], assignment: TargetAs
         return
     quota, extra = divmod(partitions, len(member_ids))
     start = 0
-    for place, member_id in enumerate(member_ids):
-        stop = start + quota + (place < extra)
+    for index, member_id in enumerate(member_ids):
+        stop = start + quota + (index < extra)
         if start == stop:
             return
         assignment[member_id][name] = list(range(start, stop))

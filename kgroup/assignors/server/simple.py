@@ -43,15 +43,15 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
     Places are by name, so that numbers in ascending order stand for topics and partitions in theirs.
     """
     names = sorted_strings(view.topic_hashes)
-    bases = {name: place << _ID_BITS for place, name in enumerate(names)}
+    bases = {name: index << _ID_BITS for index, name in enumerate(names)}
     hashes = [31 * view.topic_hashes[name] for name in names]
     subscribed = view.subscribed(view.members[0])
-    wanted = set(subscribed)
+    wanted_topics = set(subscribed)
     held: dict[int, list[int]] = {}
     for number, member in enumerate(view.members):
         held[number] = mine = []
         for name in view.in_map_order(member.assigned):
-            if name in wanted:
+            if name in wanted_topics:
                 base, partitions = bases[name], member.assigned[name]
                 # Mostly it is one, and a function call takes longer than what it has to do.
                 for partition in partitions if len(partitions) == 1 else int_set_order(partitions):
@@ -73,7 +73,7 @@ def _share_equal(view: CoordinatorView, assignable: Assignable) -> TargetAssignm
             else:
                 topics[name] = [key & _ID_MASK]
         if not member.assigned.keys() <= topics.keys():
-            shown = wanted.intersection(member.assigned).union(topics)
+            shown = wanted_topics.intersection(member.assigned).union(topics)
             topics = {name: topics.get(name, []) for name in sorted_strings(shown)}
         assignment[member.member_id] = topics
     return assignment

@@ -1,4 +1,4 @@
-"""Sharing partitions between the members of a share group: who gives up and who gets what.
+"""Sharing partitions between the members of a share group: who gives up partitions and who gets them.
 
 Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
 """
@@ -37,8 +37,8 @@ class Sharing:
         self._spreads = spreads
         self._per_target = -(-len(takers) // len(targets)) if targets else 0
         share = self._per_target * len(targets) / len(takers)
-        bounds = [ceil(share * place) for place in range(len(takers) + 1)]
-        self._desired = {m: bounds[place + 1] - bounds[place] for place, m in enumerate(takers)}
+        bounds = [ceil(share * index) for index in range(len(takers) + 1)]
+        self._desired = {m: bounds[index + 1] - bounds[index] for index, m in enumerate(takers)}
         self._counts = {number: len(partitions) for number, partitions in held.items()}
         self._sharers: dict[int, tuple[int, ...]] = {}
         for number, partitions in held.items():

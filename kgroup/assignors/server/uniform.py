@@ -47,10 +47,12 @@ def _assign_equal(view: CoordinatorView) -> TargetAssignment:
     quota, extra = divmod(sum(view.topics[name].partitions for name in subscribed), len(view.members))
     assignment: TargetAssignment = {}
     unfilled: list[tuple[str, int]] = []
-    wanted = set(subscribed)
+    wanted_topics = set(subscribed)
     for member in view.members:
         keep = {
-            name: list(dict.fromkeys(numbers)) for name, numbers in member.assigned.items() if name in wanted
+            name: list(dict.fromkeys(numbers))
+            for name, numbers in member.assigned.items()
+            if name in wanted_topics
         }
         assignment[member.member_id] = keep
         size = sum(map(len, keep.values()))
@@ -61,8 +63,8 @@ def _assign_equal(view: CoordinatorView) -> TargetAssignment:
         extra -= takes_extra
         free += _give_up(view, member, keep, quota + takes_extra)
     start = 0
-    for place, (member_id, room) in enumerate(unfilled):
-        stop = start + room + (place >= len(unfilled) - extra)
+    for index, (member_id, room) in enumerate(unfilled):
+        stop = start + room + (index >= len(unfilled) - extra)
         for name, number in free[start:stop]:
             assignment[member_id].setdefault(name, []).append(number)
         start = stop

@@ -28,9 +28,9 @@ class _Group:
     def __init__(self, view: CoordinatorView) -> None:
         self._view = view
         self.subscribers: dict[str, list[int]] = {}
-        wanted = [view.subscribed(member) for member in view.members]
-        self._wanted = list(map(set, wanted))
-        for number, names in enumerate(wanted):
+        subscriptions = [view.subscribed(member) for member in view.members]
+        self._subscribed = list(map(set, subscriptions))
+        for number, names in enumerate(subscriptions):
             for name in names:
                 self.subscribers.setdefault(name, []).append(number)
         self._owners: dict[str, list[int | None]] = {
@@ -44,7 +44,7 @@ class _Group:
         """Let members keep what they still subscribe to."""
         for number, member in enumerate(self._view.members):
             for name, partitions in member.assigned.items():
-                if name not in self._wanted[number]:
+                if name not in self._subscribed[number]:
                     continue
                 kept = list(dict.fromkeys(partitions))
                 self.assignment[member.member_id][name] = kept
@@ -56,7 +56,7 @@ class _Group:
                     owners[partition] = number
 
     def hand_out(self) -> None:
-        """Give what nobody has to the subscribers with least."""
+        """Give the partitions that nobody has to the subscribers with least."""
         for name in self._by_density():
             level = None
             for partition, owner in enumerate(self._owners[name]):
@@ -72,11 +72,11 @@ class _Group:
         topics = [name for name in self._by_density() if len(self.subscribers[name]) >= 2]
         last_changed = -1
         for _ in range(_PASSES_MAX if topics else 0):
-            for place, name in enumerate(topics):
-                if place == last_changed:
+            for index, name in enumerate(topics):
+                if index == last_changed:
                     return
                 if self._level_out(name) or last_changed == -1:
-                    last_changed = place
+                    last_changed = index
 
     def _by_density(self) -> list[str]:
         """Most partitions per subscriber first, then fewest subscribers, then by topic id (signed)."""
@@ -196,9 +196,9 @@ class _Level:
 
     def exclude_most(self) -> None:
         """Leave the member last answered by `next_most` out: it has nothing to give."""
-        place, last = self._high_next + 1, self._high_end - 1
-        self._members[place], self._members[last] = self._members[last], self._members[place]
+        index, last = self._high_next + 1, self._high_end - 1
+        self._members[index], self._members[last] = self._members[last], self._members[index]
         self._high_end -= 1
 
-    def _size_at(self, place: int) -> int:
-        return self._sizes[self._members[place]]
+    def _size_at(self, index: int) -> int:
+        return self._sizes[self._members[index]]

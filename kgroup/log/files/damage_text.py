@@ -11,12 +11,12 @@ def named(path: str) -> str:
 
 
 def damage_text(damage: Damage) -> str:
-    """Which file, at which byte, how much is left out, and why."""
+    """The file, the byte, how much is left out, and why."""
     unit = "byte" if damage.size == 1 else "bytes"
     left_out = f"{damage.size} {unit} left out: " if damage.size else ""
     return f"{named(damage.segment)}: byte {damage.position}: {left_out}{damage.why}"
 
 
 def undecodable_text(logged: LoggedEntry, entry: Undecodable) -> str:
-    """Which record of which offsets partition, and why it says nothing."""
+    """The record, its offsets partition, and why it says nothing."""
     return f"offsets partition {logged.partition}: offset {logged.offset}: {entry.why}"

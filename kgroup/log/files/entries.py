@@ -1,4 +1,4 @@
-"""Segments of the offsets topic -> what their records say: the plain path's last step."""
+"""From segments of the offsets topic to the entries of their records: the plain path's last step."""
 
 import struct
 import sys
@@ -20,7 +20,7 @@ _COMMIT: Final = 1
 
 
 class ReadRecord(NamedTuple):
-    """A record with all that is known of it: its file, its batch, its bytes, what they say.
+    """A record with all that is known of it: its file, its batch, its bytes and their meaning.
 
     `record` and `entry` are None for a batch without records: the cleaner keeps it for its producer's state.
     """
@@ -85,7 +85,7 @@ def _wanted_batches(items: Iterator[Batch | Damage], selection: Selection) -> It
 
 
 def decode_record(batch: Batch, record: LogRecord) -> OffsetsEntry | Undecodable | TransactionMarker:
-    """What a record of the offsets topic says: a transaction's end in a control batch, else an entry."""
+    """The meaning of a record of the offsets topic: a transaction's end in a control batch, else an entry."""
     if batch.control:
         return decode_marker(batch, record)
     return decode_entry(record.key, record.value)

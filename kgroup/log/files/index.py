@@ -1,4 +1,4 @@
-"""The index files beside a segment: `.index` and `.timeindex`.
+"""The index files next to a segment: `.index` and `.timeindex`.
 
 They are hints: the log itself is the truth, and Kafka rebuilds an index that does not fit. So nothing
 here raises on damage; `problem()` says what is wrong, and lookups of a damaged index must be checked
@@ -55,11 +55,11 @@ class OffsetIndex:
 
     def position_before(self, offset: int) -> int:
         """A byte position in the segment where a batch begins, at or before the batch with `offset`."""
-        found = bisect_right(self, offset, key=lambda entry: entry.offset)
-        return self[found - 1].position if found else 0
+        not_after = bisect_right(self, offset, key=lambda entry: entry.offset)
+        return self[not_after - 1].position if not_after else 0
 
     def problem(self, segment_size: int) -> str | None:
-        """What cannot be right about this index of a segment of `segment_size` bytes, None if nothing."""
+        """The reason why this index of a segment of `segment_size` bytes cannot be right, None if it can."""
         if self._odd_bytes:
             return f"{self._odd_bytes} bytes after the last whole entry"
         before = OffsetEntry(self.base_offset - 1, 0)
@@ -96,11 +96,11 @@ class TimeIndex:
 
     def offset_before(self, timestamp_ms: int) -> int:
         """An offset at or before the first record that is not older than `timestamp_ms`."""
-        found = bisect_right(self, timestamp_ms - 1, key=lambda entry: entry.timestamp_ms)
-        return self[found - 1].offset if found else self.base_offset
+        older = bisect_right(self, timestamp_ms - 1, key=lambda entry: entry.timestamp_ms)
+        return self[older - 1].offset if older else self.base_offset
 
     def problem(self) -> str | None:
-        """What cannot be right about this index, None if nothing."""
+        """The reason why this index cannot be right, None if it can."""
         if self._odd_bytes:
             return f"{self._odd_bytes} bytes after the last whole entry"
         before: TimeEntry | None = None

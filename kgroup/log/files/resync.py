@@ -88,7 +88,7 @@ class BatchSearch:
         return None
 
     def _trusted_end(self, position: int) -> int | None:
-        """Where the damaged batch ends, if its header is possible and another follows it, or nothing.
+        """The end of the damaged batch, if its header is possible and another follows it, or nothing.
 
         So each of several damaged batches is reported by itself.
         """

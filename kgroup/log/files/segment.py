@@ -25,8 +25,8 @@ def read_segment(
     `start` must be where a batch begins. Every healthy batch comes out, also those behind damage: the
     scan goes on at the next bytes that are a whole batch with the right CRC. A batch is healthy here if its
     CRC holds and its header can be true; whether its payload decodes is known only when `records()` is
-    called (`read_records` does). Whoever wants only the first few says how many `read_bytes` to read at a
-    time. Raises SourceError if the file cannot be opened or read.
+    called (`read_records` does). A caller that wants only the first few sets `read_bytes`, the size of one
+    read. Raises SourceError if the file cannot be opened or read.
     """
     name = str(path)
     try:

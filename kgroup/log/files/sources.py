@@ -31,7 +31,7 @@ _PACKED: Final = {
     b"BZh": "a bzip2 file",
     b"PK\x03\x04": "a zip archive",
 }
-"""How files begin that a copy of a log is often packed in."""
+"""The first bytes of files that a copy of a log is often packed in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the given paths hold: `segments` by partition, folder and base offset; iterates over them.
+    """The contents of the given paths: `segments` by partition, folder and base offset; iterates over them.
 
     `log_dirs` are the log directories that the paths are, hold or lie in: the place of checkpoints and
     of other topics' folders.
@@ -67,17 +67,17 @@ def open_sources(paths: Iterable[str | Path], *, topic: str = OFFSETS_TOPIC) -> 
     "-" is standard input. Directories are searched to any depth. Raises SourceError, naming the path, for
     one that cannot be read or holds no segment of the topic. Replicas are all there: see `one_replica_each`.
     """
-    found = _Found(topic)
+    search = _PathSearch(topic)
     for path in paths:
-        found.add(str(path))
-    return found.sources()
+        search.add(str(path))
+    return search.sources()
 
 
 def one_replica_each(sources: Sources) -> Sources:
     """Of several folders with the same partition, keep the one whose log ends last; the others are skipped.
 
-    For whoever wants the state of a cluster rather than every record. Raises SourceError if two folders of a
-    partition are of different topics or clusters by their ids: those are no replicas.
+    For callers that want the state of a cluster rather than every record. Raises SourceError if two folders
+    of a partition are of different topics or clusters by their ids: those are no replicas.
     """
     replicas: dict[int, dict[Path, list[SegmentFile]]] = {}
     for segment in sources.segments:
@@ -99,8 +99,8 @@ def one_replica_each(sources: Sources) -> Sources:
     return replace(sources, segments=tuple(kept), skipped=tuple(skipped))
 
 
-class _Found:
-    """What has been found so far; a file or folder that is reached twice counts once."""
+class _PathSearch:
+    """Segments, log directories and skipped files so far; a file or folder reached twice counts once."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -285,7 +285,7 @@ def _is_something_else(path: Path) -> bool:
     """Whether a regular file has bytes, but nowhere a batch. Pipes can be read only once, so not for this."""
     if not path.is_file() or not path.stat().st_size:
         return False
-    return not any(isinstance(found, Batch) for found in read_segment(path))
+    return not any(isinstance(item, Batch) for item in read_segment(path))
 
 
 def _check_replicas(sources: Sources, partition: int, by_folder: Iterable[Path]) -> None:
@@ -297,10 +297,10 @@ def _check_replicas(sources: Sources, partition: int, by_folder: Iterable[Path])
         for kind, identity in (("topic id", topic_id), ("cluster id", clusters.get(path.parent))):
             if identity is None:
                 continue
-            for (known_kind, known), known_path in identities.items():
-                if known_kind == kind and known != str(identity):
+            for (other_kind, other), other_path in identities.items():
+                if other_kind == kind and other != str(identity):
                     raise SourceError(
-                        f"{path} and {known_path} both hold partition {partition}, but of different clusters "
-                        f"({kind} {identity} and {known}); give one cluster at a time"
+                        f"{path} and {other_path} both hold partition {partition}, but of different clusters "
+                        f"({kind} {identity} and {other}); give one cluster at a time"
                     )
             identities[kind, str(identity)] = path

@@ -10,8 +10,8 @@ _CHUNK_BYTES = 256 * 1024
 class SpooledStream:
     """Bytes that come only once, as standard input does, for several readers that each begin at the start.
 
-    What has come is kept in a temporary file until `close`, and no more is taken than the foremost
-    reader wants.
+    Bytes that have come are kept in a temporary file until `close`, and no more are taken than the
+    foremost reader wants.
     """
 
     def __init__(self, source: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""How the transactions in a log ended (KIP-98), for whoever shows records before it reaches their marker."""
+"""Outcomes of the transactions in a log (KIP-98), for readers that show records before their marker."""
 
 from array import array
 from bisect import bisect_right
@@ -18,8 +18,8 @@ from kgroup.protocol.records.entries import TransactionMarker, TransactionOutcom
 class TransactionOutcomes:
     """Looks ahead for the markers of a partition's transactions, when one of them is first asked for.
 
-    A log without transactions is thus read once only, and one with them twice. What is held are nine bytes
-    for each marker. `stdin` is needed if one of the segments is standard input.
+    A log without transactions is thus read once only, and one with them twice. Each marker takes nine
+    bytes. `stdin` is needed if one of the segments is standard input.
     """
 
     def __init__(self, segments: Iterable[SegmentFile], stdin: SpooledStream | None = None) -> None:

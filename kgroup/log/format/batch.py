@@ -48,7 +48,7 @@ NO_TIMESTAMP: Final = -1
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps: attribute bit 3. Format 0 has no timestamps (`NO_TIMESTAMP_TYPE`)."""
+    """The origin of the timestamps: attribute bit 3. Format 0 has no timestamps (`NO_TIMESTAMP_TYPE`)."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -136,10 +136,10 @@ def decode_batch(raw: bytes, position: int = 0) -> Batch:
                 "batch length", at=8, why=f"batch of {size} bytes is cut short after {len(raw)}"
             )
         raw = raw[:size]
-    found = google_crc32c.value(raw[_CRC_FROM:])
-    if found != crc:
+    computed_crc = google_crc32c.value(raw[_CRC_FROM:])
+    if computed_crc != crc:
         raise DecodeError(
-            "batch CRC-32C", at=17, why=f"header says {crc:#010x}, the bytes give {found:#010x}"
+            "batch CRC-32C", at=17, why=f"header says {crc:#010x}, the bytes give {computed_crc:#010x}"
         )
     if attributes & _CODEC_BITS > Codec.ZSTD:
         raise DecodeError(
@@ -199,10 +199,10 @@ def encode_batch(
 ) -> bytes:
     """The bytes of a v2 batch of `records`, whose offsets and timestamps are absolute.
 
-    What is None is taken from the records: the offsets of the first and the last, the timestamp of the
-    first, the largest timestamp. A cleaned batch (offsets with gaps, or no records) needs the offsets given.
-    The fields of a decoded batch give its bytes again, unless it is compressed, or its records' own times
-    are lost because the log's replace them.
+    Arguments that are None are taken from the records: the offsets of the first and the last, the timestamp
+    of the first, the largest timestamp. A cleaned batch (offsets with gaps, or no records) needs the offsets
+    given. The fields of a decoded batch give its bytes again, unless it is compressed, or its records' own
+    times are lost because the log's replace them.
     """
     first = base_offset if base_offset is not None else records[0].offset
     last = last_offset if last_offset is not None else records[-1].offset if records else first

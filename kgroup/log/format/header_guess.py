@@ -1,4 +1,4 @@
-"""What could be the header of a batch: the cheap tests on damaged bytes, before a CRC is computed."""
+"""Guesses at batch headers in damaged bytes: the cheap tests, before a CRC is computed."""
 
 import struct
 from typing import TYPE_CHECKING, Final

@@ -56,10 +56,10 @@ def _decode_one(raw: bytes, at: int, position: int) -> tuple[Batch, LogRecord]:
         raise DecodeError("message size", at=at + 8, why=f"{length} is less than an empty message takes")
     if size > left:
         raise DecodeError("message size", at=at + 8, why=f"message of {size} bytes is cut short after {left}")
-    found = zlib.crc32(raw[at + _CRC_FROM : at + size])
-    if found != crc:
+    computed_crc = zlib.crc32(raw[at + _CRC_FROM : at + size])
+    if computed_crc != crc:
         raise DecodeError(
-            "message CRC-32", at=at + 12, why=f"header says {crc:#010x}, the bytes give {found:#010x}"
+            "message CRC-32", at=at + 12, why=f"header says {crc:#010x}, the bytes give {computed_crc:#010x}"
         )
     if attributes & _CODEC_BITS > Codec.ZSTD:
         raise DecodeError(
@@ -96,12 +96,14 @@ def _decode_one(raw: bytes, at: int, position: int) -> tuple[Batch, LogRecord]:
     return batch, record
 
 
-def _decode_sized(raw: bytes, at: int, end: int, what: str) -> tuple[bytes | None, int]:
+def _decode_sized(raw: bytes, at: int, end: int, field: str) -> tuple[bytes | None, int]:
     size = int.from_bytes(raw[at : at + 4], "big", signed=True)
     if size < 0:
         return None, at + 4
     if size > end - at - 4:
-        raise DecodeError(what, at=at, why=f"{size} bytes, while the message has {max(end - at - 4, 0)} left")
+        raise DecodeError(
+            field, at=at, why=f"{size} bytes, while the message has {max(end - at - 4, 0)} left"
+        )
     return raw[at + 4 : at + 4 + size], at + 4 + size
 
 

@@ -45,10 +45,10 @@ class SegmentWindow:
         pieces = [self._buffer[self.floor - self._buffer_start :]]
         self._buffer_start = min(self.floor, buffer_end)
         while buffer_end < end:
-            wanted = max(self._read_bytes, end - buffer_end)
+            size = max(self._read_bytes, end - buffer_end)
             if self.size is not None:
-                wanted = min(wanted, self.size - buffer_end)
-            piece = self._read(wanted)
+                size = min(size, self.size - buffer_end)
+            piece = self._read(size)
             if not piece:
                 # The end of the stream, or of a file that was cut while it was read.
                 self.size = buffer_end

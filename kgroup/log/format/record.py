@@ -49,7 +49,8 @@ def decode_records(
     try:
         for _ in range(count):
             start = at
-            # Most varints are one byte long; reading those in place doubles the speed of the whole loop.
+            # Most varints are one byte long. Reading those in place, field after field, is a measured choice:
+            # it doubles the speed of the whole loop, which a call for each would lose again.
             byte = payload[at]
             if byte < 0x80:
                 length = (byte >> 1) ^ -(byte & 1)

@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole: after a crash, too, there is the old or the new one."""
+"""Atomic replacement of small files: a crash leaves the old version or the new one."""
 
 from pathlib import Path
 from typing import Final
@@ -7,7 +7,7 @@ DRAFT_SUFFIX: Final = ".tmp"
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write `text` beside `path` and put it in its place. Raises OSError."""
+    """Write `text` next to `path` and put it in its place. Raises OSError."""
     draft = path.with_name(path.name + DRAFT_SUFFIX)
     draft.write_text(text)
     draft.replace(path)

@@ -110,7 +110,7 @@ class MemoryLog:
 
     @property
     def batch_count(self) -> int:
-        """How many batches it holds."""
+        """The number of batches it holds."""
         return len(self._batches)
 
     def replace(self, batches: list[bytes]) -> None:

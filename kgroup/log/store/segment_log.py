@@ -1,6 +1,5 @@
 """A partition on disk as Kafka keeps it: segments, `.index` and `.timeindex`, a torn tail cut off."""
 
-import base64
 import os
 import shutil
 from bisect import bisect_right
@@ -22,6 +21,7 @@ from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, 
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, check_batch, placed, read_header
 from kgroup.log.store.atomic_file import replace_text
 from kgroup.log.store.record_log import TimedOffset
+from kgroup.protocol.topic_id import topic_id_text
 
 INDEX_INTERVAL_BYTES: Final = 4096
 _READ_BYTES: Final = 1 << 20
@@ -71,8 +71,8 @@ class Segment:
     def refresh_indexes(self) -> None:
         """Write the indexes if they are not this segment's: a crash came between it and them."""
         index = self.path.with_suffix(".index")
-        wanted = encode_offset_index(self.entries, self.base_offset)
-        if not index.exists() or index.read_bytes() != wanted:
+        encoded = encode_offset_index(self.entries, self.base_offset)
+        if not index.exists() or index.read_bytes() != encoded:
             self.write_indexes()
 
     def append_to_indexes(self) -> None:
@@ -281,7 +281,7 @@ class SegmentLog:
             number = self._count_up_to(segment.base_offset)
 
     def _count_up_to(self, offset: int) -> int:
-        """How many segments begin at or before `offset`."""
+        """The number of segments that begin at or before `offset`."""
         return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset)
 
     def _batches_of(self, segment: Segment, offset: int) -> Iterator[bytes]:
@@ -293,8 +293,8 @@ class SegmentLog:
                     buffer, start = os.pread(file.fileno(), _READ_BYTES, position), position
                 header = read_header(buffer, position - start)
                 if position - start + header.size > len(buffer):
-                    wanted = max(header.size, _READ_BYTES)
-                    buffer, start = os.pread(file.fileno(), wanted, position), position
+                    read_size = max(header.size, _READ_BYTES)
+                    buffer, start = os.pread(file.fileno(), read_size, position), position
                 if header.last_offset >= offset:
                     yield buffer[position - start : position - start + header.size]
                 position += header.size
@@ -350,7 +350,7 @@ def _epochs(folder: Path) -> list[EpochStart]:
 
 
 def _write_topic_id(folder: Path, topic_id: UUID) -> None:
-    text = base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+    text = topic_id_text(topic_id)
     replace_text(folder / PARTITION_METADATA, f"version: 0\ntopic_id: {text}")
 
 

@@ -1,4 +1,4 @@
-"""Where the log of a data topic ended at a time, found through `.timeindex` and `.index`."""
+"""The log end of a data topic at a past time, found through `.timeindex` and `.index`."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -33,16 +33,16 @@ def log_ends_at(
     ends: list[int | None] = []
     older = 0  # so many segments hold nothing newer
     for time_ms in times_ms:
-        found: tuple[int, bool] | None = None
+        first_newer: tuple[int, bool] | None = None
         while older < len(segments):
-            found = segments[older].first_newer(time_ms)
-            if found is not None:
+            first_newer = segments[older].first_newer(time_ms)
+            if first_newer is not None:
                 break
             older += 1
-        if found is None:
+        if first_newer is None:
             ends.append(end_now)
             continue
-        newer, is_first = found
+        newer, is_first = first_newer
         ends.append(newer if older or newer == 0 or not is_first else None)
     return ends
 
@@ -120,9 +120,9 @@ class _Segment:
         offset = times.offset_before(time_ms + 1)
         return max(offsets.position_before(offset), 0), offset
 
-    def _read_from(self, place: tuple[int, int]) -> None:
+    def _read_from(self, hint: tuple[int, int]) -> None:
         """Read on from there. Indexes are hints; if what they name is not there, from the beginning."""
-        position, offset = place
+        position, offset = hint
         self._behind = self._healthy(position)
         self._next()
         batch = self._batch

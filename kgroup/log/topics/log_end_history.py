@@ -1,4 +1,4 @@
-"""Where the log of a data topic ended in the past, by the timestamps of its own records.
+"""Past log ends of a data topic, by the timestamps of its own records.
 
 A record's timestamp is when its producer made it, or when the broker took it (`message.timestamp.type`): the
 log ended right behind it then, as far as those clocks are right.
@@ -36,8 +36,8 @@ def log_end_history(folder: PartitionFolder, points_max: int) -> tuple[LogEndAt,
     """Up to `points_max` log ends, at least 3, evenly over the log, the last of them that of now.
 
     Offsets and times rise from one to the next: batches that are no newer than one before them came at its
-    time or later, and are added to it. A long log is looked at only at places that its indexes name. What is
-    damaged is left out. Raises SourceError if a file cannot be read.
+    time or later, and are added to it. A long log is looked at only at places that its indexes name. Damaged
+    batches are left out. Raises SourceError if a file cannot be read.
     """
     segments = [segment for segment in folder.segments if segment.base_offset is not None]
     if not segments:

@@ -1,4 +1,4 @@
-"""Where the logs of data topics begin and end, from what a broker keeps in its log directories.
+"""Starts and ends of the logs of data topics, from a broker's files in its log directories.
 
 Two listings, in order of precedence:
 
@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirEnds:
-    """What log directories say of log ends: `segments` before `checkpoints`."""
+    """The log ends that log directories give: `segments` before `checkpoints`."""
 
     segments: LogListing
     checkpoints: LogListing
@@ -35,7 +35,7 @@ class LogDirEnds:
 class LogDirEndsReader:
     """Reads topic ids and log ends out of log directories.
 
-    What is damaged stays unknown, and is in `problems` once it has been met: a line each, with the place.
+    The log ends of a damaged file stay unknown, and `problems` gets a line for it, with the place, once met.
     """
 
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
@@ -80,15 +80,15 @@ class LogDirEndsReader:
             )
 
     def _log_of(
-        self, folder: PartitionFolder, topic_ids: Mapping[str, TopicId], wanted: bool
+        self, folder: PartitionFolder, topic_ids: Mapping[str, TopicId], read_offsets: bool
     ) -> PartitionLog:
         assert folder.topic is not None
         return PartitionLog(
             topic=folder.topic,
             partition=folder.partition,
             source=LogEndSource.SEGMENTS,
-            log_start_offset=self._ask(folder.log_start_offset) if wanted else None,
-            log_end_offset=self._ask(folder.log_end_offset) if wanted else None,
+            log_start_offset=self._ask(folder.log_start_offset) if read_offsets else None,
+            log_end_offset=self._ask(folder.log_end_offset) if read_offsets else None,
             topic_id=topic_ids.get(folder.topic),
         )
 
@@ -97,7 +97,7 @@ class LogDirEndsReader:
         topic_ids: dict[str, TopicId] = {}
         for folder in folders:
             if folder.topic is not None and topic_ids.get(folder.topic) is None:
-                topic_ids[folder.topic] = self._ask(partial(_topic_id, folder))
+                topic_ids[folder.topic] = self._ask(partial(_id_of_folder, folder))
         return topic_ids
 
     def _ask(self, question: Callable[[], _Answer]) -> _Answer | None:
@@ -109,7 +109,7 @@ class LogDirEndsReader:
             return None
 
 
-def _topic_id(folder: PartitionFolder) -> TopicId:
+def _id_of_folder(folder: PartitionFolder) -> TopicId:
     return folder.topic_id
 
 

@@ -1,4 +1,4 @@
-"""Log ends that the user wrote down: `--log-ends FILE`, JSON or CSV.
+"""Log ends written down by the user: `--log-ends FILE`, JSON or CSV.
 
 JSON is what the captures' `topics.json` is: every topic of a cluster with its id and the log start and log
 end of each partition, as a broker answers ListOffsets. A topic that is not in it does not exist.
@@ -52,14 +52,14 @@ def _from_json(path: Path, text: str) -> Iterator[PartitionLog]:
     topics = _mapping(path, "topics", _mapping(path, "it", document).get("topics"))
     for topic, value in topics.items():
         described = _mapping(path, f"topics.{topic}", value)
-        topic_id = _topic_id(f"{path}: topics.{topic}.topicId", described.get("topicId"))
+        topic_id = _parsed_topic_id(f"{path}: topics.{topic}.topicId", described.get("topicId"))
         partitions = _mapping(path, f"topics.{topic}.partitions", described.get("partitions"))
-        for partition, found in partitions.items():
+        for partition, bounds in partitions.items():
             where = f"topics.{topic}.partitions.{partition}"
-            ends = _mapping(path, where, found)
+            ends = _mapping(path, where, bounds)
             yield PartitionLog(
                 topic=topic,
-                partition=_number(f"{path}: {where}", partition),
+                partition=_whole_number(f"{path}: {where}", partition),
                 source=LogEndSource.FILE,
                 log_start_offset=_offset(f"{path}: {where}.logStart", ends.get("logStart")),
                 log_end_offset=_offset(f"{path}: {where}.logEnd", ends.get("logEnd")),
@@ -67,9 +67,9 @@ def _from_json(path: Path, text: str) -> Iterator[PartitionLog]:
             )
 
 
-def _mapping(path: Path, what: str, value: object) -> Mapping[str, object]:
+def _mapping(path: Path, member: str, value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise InputError(f"{path}: {what} should be an object, as in topics.json of a capture")
+        raise InputError(f"{path}: {member} should be an object, as in topics.json of a capture")
     return value
 
 
@@ -90,21 +90,21 @@ def _from_csv(path: Path, text: str) -> Iterator[PartitionLog]:
         row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
         yield PartitionLog(
             topic=row["topic"],
-            partition=_number(f"{where}: partition", row["partition"]),
+            partition=_whole_number(f"{where}: partition", row["partition"]),
             source=LogEndSource.FILE,
             log_start_offset=_offset(f"{where}: log_start_offset", row.get("log_start_offset") or None),
             log_end_offset=_offset(f"{where}: log_end_offset", row["log_end_offset"] or None),
-            topic_id=_topic_id(f"{where}: topic_id", row.get("topic_id") or None),
+            topic_id=_parsed_topic_id(f"{where}: topic_id", row.get("topic_id") or None),
         )
 
 
 def _offset(where: str, value: object) -> int | None:
     """Kafka says -1 for an offset it does not know."""
-    number = None if value is None else _number(where, value, lowest=-1)
+    number = None if value is None else _whole_number(where, value, lowest=-1)
     return None if number == -1 else number
 
 
-def _number(where: str, value: object, lowest: int = 0) -> int:
+def _whole_number(where: str, value: object, lowest: int = 0) -> int:
     """A whole number, also as text; Kafka's offsets have 63 bits."""
     if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
         value = int(value)
@@ -113,7 +113,7 @@ def _number(where: str, value: object, lowest: int = 0) -> int:
     return value
 
 
-def _topic_id(where: str, value: object) -> UUID | None:
+def _parsed_topic_id(where: str, value: object) -> UUID | None:
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where the logs of data topics that lie beside the offsets topic ended when each of many windows did."""
+"""Log ends of the data topics that lie next to the offsets topic, at the end of each of many windows."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -28,11 +28,11 @@ class PastEndsInLogs:
         self._logs = DataLogs(log_dirs)
         self._times_ms = times_ms
         self._unknown = PastEnds(np.full(len(times_ms), UNKNOWN), UNKNOWN)
-        self._found = lru_cache(_KEPT_BYTES // (8 * len(times_ms) + 500) + 1)(self._find)
+        self._kept = lru_cache(_KEPT_BYTES // (8 * len(times_ms) + 500) + 1)(self._find)
 
     def __call__(self, topic: str, partition: int) -> PastEnds:
         """Those of one topic partition. Raises SourceError if a file cannot be read."""
-        return self._found(topic, partition)
+        return self._kept(topic, partition)
 
     def _find(self, topic: str, partition: int) -> PastEnds:
         now = self._logs.end(topic, partition)

@@ -1,4 +1,4 @@
-"""The logs of data topics that lie beside the offsets topic: what a group has not read, and past log ends."""
+"""The logs of data topics next to the offsets topic: what a group has not read, and past log ends."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -35,8 +35,8 @@ class DataLogs:
 
     def end(self, topic: str, partition: int) -> int | None:
         """The offset at which the partition's log ends here; None if it is not here."""
-        found = self._find(topic, partition)
-        return found[0] if found else None
+        log = self._find(topic, partition)
+        return log[0] if log else None
 
     def first_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         """The first data record at or after `offset`; None if there is none here."""
@@ -47,34 +47,34 @@ class DataLogs:
         return self._histories(topic, partition, points_max)
 
     def end_at(self, topic: str, partition: int, time_ms: int) -> int | None:
-        """Where the log ended at a time, as `log_end_at` has it; None if the log is not here."""
-        found = self._find(topic, partition)
-        return log_end_at(found[1], time_ms) if found else None
+        """The log end at a time, as `log_end_at` has it; None if the log is not here."""
+        log = self._find(topic, partition)
+        return log_end_at(log[1], time_ms) if log else None
 
     def ends_at(self, topic: str, partition: int, times_ms: Sequence[int]) -> list[int | None]:
         """The same for many times, which must rise."""
-        found = self._find(topic, partition)
-        return log_ends_at(found[1], times_ms, end_now=found[0]) if found else [None] * len(times_ms)
+        log = self._find(topic, partition)
+        return log_ends_at(log[1], times_ms, end_now=log[0]) if log else [None] * len(times_ms)
 
     def parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
-        """What the offsets from `offset` on are made of; None if the log is not here."""
+        """The parts that the offsets from `offset` on consist of; None if the log is not here."""
         return self._parts(topic, partition, offset)
 
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
-        found = self._find(topic, partition)
-        return first_unread(found[1], offset) if found else None
+        log = self._find(topic, partition)
+        return first_unread(log[1], offset) if log else None
 
     def _find_parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
-        found = self._find(topic, partition)
-        return unread_parts(found[1], offset) if found else None
+        log = self._find(topic, partition)
+        return unread_parts(log[1], offset) if log else None
 
     def _find_history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
-        found = self._find(topic, partition)
-        return log_end_history(found[1], points_max) if found else ()
+        log = self._find(topic, partition)
+        return log_end_history(log[1], points_max) if log else ()
 
     def _find(self, topic: str, partition: int) -> tuple[int, PartitionFolder] | None:
-        place = topic, partition
-        if place not in self._furthest and place in self._replicas:
-            ended = [(folder.log_end_offset() or 0, folder) for folder in self._replicas[place]]
-            self._furthest[place] = max(ended, key=lambda found: found[0])
-        return self._furthest.get(place)
+        topic_partition = topic, partition
+        if topic_partition not in self._furthest and topic_partition in self._replicas:
+            ended = [(folder.log_end_offset() or 0, folder) for folder in self._replicas[topic_partition]]
+            self._furthest[topic_partition] = max(ended, key=lambda log: log[0])
+        return self._furthest.get(topic_partition)

@@ -32,10 +32,10 @@ def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
     if start is None:
         return None
     batches = batches_from(folder.segments, max(offset, start))
-    found = first_data(batches, max(offset, start))
-    if found is None:
+    first = first_data(batches, max(offset, start))
+    if first is None:
         return None
-    batch, record = found
+    batch, record = first
     outcome = _outcome(batch, batches) if batch.transactional else None
     return FirstUnread(offset=record.offset, timestamp_ms=record.timestamp_ms, outcome=outcome)
 
@@ -73,7 +73,7 @@ def first_data(batches: Iterator[PlacedBatch | Damage], offset: int) -> tuple[Ba
 
 
 def _outcome(batch: Batch, behind: Iterator[PlacedBatch | Damage]) -> TransactionOutcome:
-    """How the batch's transaction ended: by the first marker of its producer `behind` it."""
+    """The outcome of the batch's transaction: by the first marker of its producer `behind` it."""
     for item in behind:
         if isinstance(item, Damage):
             raise _lost(item)

@@ -1,4 +1,4 @@
-"""What the offsets that a group has not read are made of: a lag of 12 may be no record at all.
+"""The make-up of the offsets that a group has not read: a lag of 12 may be no record at all.
 
 Everything from the committed offset to the log's end is read, so this takes time in proportion to the lag.
 """
@@ -33,7 +33,7 @@ class UnreadParts:
 
 
 def unread_parts(folder: PartitionFolder, offset: int, end: int | None = None) -> UnreadParts | None:
-    """Tell apart what a group with this committed offset has not read; None if there is no log here.
+    """Sort by kind what a group with this committed offset has not read; None if there is no log here.
 
     `end` is where the log ends if that is not where the folder's segments do, as of a copy. Transactions that
     began before the offset and are open count only by what they wrote after it. Raises SourceError, with the

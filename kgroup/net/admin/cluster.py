@@ -1,6 +1,6 @@
 """A live cluster: its brokers, topics, groups and log ends, asked through kafka-python.
 
-What kafka-python answers becomes kgroup's values here, and every failure a SourceError naming the cluster.
+kafka-python's answers become kgroup's values here, and every failure a SourceError naming the cluster.
 """
 
 import logging
@@ -65,7 +65,7 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicState:
-    """What the coordinator of a classic group says of it now; `state` as DescribeGroups spells it."""
+    """A classic group's present state by its coordinator; `state` as DescribeGroups spells it."""
 
     state: str
     members: int
@@ -201,7 +201,7 @@ class Cluster:
         return self._ask(request, node_id)
 
     def last_stable_offsets(self, names: Collection[str]) -> dict[tuple[str, int], int]:
-        """How far readers of committed data get in each partition of these topics (KIP-98).
+        """The limit for readers of committed data (KIP-98) in each partition of these topics.
 
         None of those that have no leader; none at all of brokers before 0.11, which have no transactions.
         """
@@ -218,14 +218,14 @@ class Cluster:
             for partition, leader in topic.leaders.items():
                 if leader is not None:
                     by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
-        found = {}
+        offsets = {}
         for leader, partitions in sorted(by_leader.items()):
             request = _list_offsets_request(partitions, timestamp, read_committed=read_committed)
             for topic in self._ask(request, leader).topics:
                 for answer in topic.partitions:
                     if answer.error_code == 0:
-                        found[topic.name, answer.partition_index] = answer.offset
-        return found
+                        offsets[topic.name, answer.partition_index] = answer.offset
+        return offsets
 
     def _ask(self, request: Any, node_id: int | None = None) -> Any:
         # kafka-python's public admin methods hide what kgroup needs (raw batches, member bytes, an error for
@@ -258,7 +258,7 @@ class _UnsupportedError(SourceError):
 
 
 class _LoggedProblems(logging.Handler):
-    """What kafka-python logs: while connecting it retries, and then raises only that time is up, not why.
+    """The problems that kafka-python logs: after retries it raises only that time is up, not why.
 
     While this listens, nothing of it reaches standard error.
     """
@@ -283,7 +283,7 @@ class _LoggedProblems(logging.Handler):
 
 
 def _hint(error: Exception, protocol: str) -> str:
-    """What to look at, for failures whose own words do not say it."""
+    """Advice for failures whose own words do not say what to look at."""
     why = str(error).lower()
     if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
         return "; see sasl.jaas.config"

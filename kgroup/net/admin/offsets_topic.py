@@ -1,4 +1,4 @@
-"""A cluster's offsets topic as something to read pieces of, from any process that is handed one."""
+"""A cluster's offsets topic, to be read in pieces by any process that is handed one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

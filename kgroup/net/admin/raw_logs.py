@@ -1,4 +1,4 @@
-"""Logs of a live cluster, above all the offsets topic's: batch by batch as they lie there, for logs' readers.
+"""Logs of a live cluster, above all the offsets topic's: the broker's own batches, for readers of logs.
 
 A consumer of kafka-python's hands out records without their batch, and never a transaction's marker; raw
 fetches keep both.
@@ -65,9 +65,9 @@ def grow_copy(
             raise SourceError(
                 f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} ends at {end}, before {begin}"
             )
-        place = folder / f"{OFFSETS_TOPIC}-{partition}"
-        place.mkdir(parents=True, exist_ok=True)
-        segment = next(place.glob("*.log"), place / f"{begin:020}.log")
+        partition_folder = folder / f"{OFFSETS_TOPIC}-{partition}"
+        partition_folder.mkdir(parents=True, exist_ok=True)
+        segment = next(partition_folder.glob("*.log"), partition_folder / f"{begin:020}.log")
         with segment.open("ab") as file:
             grown[partition] = _copy(cluster, (OFFSETS_TOPIC, partition), (begin, end), file)
         segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
@@ -110,12 +110,12 @@ def batch_boundary(cluster: Cluster, partition: int, offset: int, end: int) -> i
 
 def _copy(
     cluster: Cluster,
-    place: tuple[str, int],
+    topic_partition: tuple[str, int],
     span: tuple[int, int],
     file: BinaryIO,
     bytes_max: int | None = None,
 ) -> int:
-    (topic, partition), (position, end) = place, span
+    (topic, partition), (position, end) = topic_partition, span
     tries = _TRIES
     while position < end:
         sent = _fetch(cluster, topic, {partition: position}).get(partition)
@@ -131,18 +131,20 @@ def _copy(
         if sent is not None and (_first_boundary(sent) or 0) > end:
             return end  # the cleaner took all between
         if tries == 0:
-            raise _silent_leader(cluster, place)
+            raise _silent_leader(cluster, topic_partition)
         tries -= 1
         time.sleep(_PAUSE_S)
     return position
 
 
-def _silent_leader(cluster: Cluster, place: tuple[str, int]) -> SourceError:
-    return SourceError(f"{cluster.name}: {place[0]} partition {place[1]}: its leader sends nothing")
+def _silent_leader(cluster: Cluster, topic_partition: tuple[str, int]) -> SourceError:
+    return SourceError(
+        f"{cluster.name}: {topic_partition[0]} partition {topic_partition[1]}: its leader sends nothing"
+    )
 
 
 def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecord | Damage]:
-    """What is written to the partitions from these offsets on, for ever, in the order in which it comes.
+    """The records written to the partitions from these offsets on, for ever, in the order in which they come.
 
     The `segment` of a record names cluster and partition; the `position` of a batch is where it began in what
     the broker sent. Raises SourceError like `copy_offsets_topic`.
@@ -176,9 +178,9 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
 def _fetch(
     cluster: Cluster, topic: str, positions: Mapping[int, int], max_bytes: int = _FETCH_BYTES
 ) -> dict[int, bytes]:
-    """What the leaders have from `positions` on; a partition whose leader is moving is left out.
+    """The bytes that the leaders have from `positions` on; a partition whose leader is moving is left out.
 
-    Who leads is asked anew each time, so that following survives a move.
+    The leaders are looked up anew each time, so that following survives a move.
     """
     by_leader: dict[int, list[int]] = {}
     for there in cluster.topics([topic]).values():
@@ -187,8 +189,8 @@ def _fetch(
                 by_leader.setdefault(leader, []).append(partition)
     fetched = {}
     for leader, partitions in sorted(by_leader.items()):
-        asked = {partition: positions[partition] for partition in sorted(partitions)}
-        request = _fetch_request(topic, asked, max_bytes)
+        fetch_offsets = {partition: positions[partition] for partition in sorted(partitions)}
+        request = _fetch_request(topic, fetch_offsets, max_bytes)
         for answers in cluster.ask(request, leader).responses:
             for answer in answers.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None
@@ -217,7 +219,7 @@ def _fetch_request(topic: str, positions: Mapping[int, int], max_bytes: int) -> 
 
 
 def _records(cluster: Cluster, partition: int, batches: bytes, first: int) -> Iterator[ReadRecord | Damage]:
-    """Decode what was fetched from offset `first` on, whose batch is sent whole, with what is before it."""
+    """Decode bytes fetched from offset `first` on, whose batch is sent whole, with the records before it."""
     segment = SegmentFile(
         path=f"{cluster.name}/{OFFSETS_TOPIC}-{partition}",
         topic=OFFSETS_TOPIC,

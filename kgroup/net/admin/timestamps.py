@@ -1,4 +1,4 @@
-"""When the first unread records of a live cluster were written, by `ListOffsets` alone (KIP-79)."""
+"""The times of the first unread records of a live cluster, by `ListOffsets` alone (KIP-79)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,41 +16,41 @@ _NO_RECORD: Final = -1
 _LATEST_MS: Final = 2**41 - 3
 
 
-_Place = TypeVar("_Place", UnreadPlace, "TimeInLog")
+_Question = TypeVar("_Question", UnreadPlace, "TimeInLog")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswers:
-    """The finished search of each place; one that a broker refused is left out, and `problems` says why."""
+    """The finished search of each start; one that a broker refused is left out, and `problems` says why."""
 
     searches: Mapping[UnreadPlace, TimestampSearch]
     problems: tuple[str, ...]
 
 
-def search_timestamps(cluster: Cluster, places: Collection[UnreadPlace]) -> SearchAnswers:
-    """Halve the time of every place, all partitions at once: some 41 requests to each broker.
+def search_timestamps(cluster: Cluster, starts: Collection[UnreadPlace]) -> SearchAnswers:
+    """Halve the time of every start, all partitions at once: some 41 requests to each broker.
 
-    Many places of one partition take turns. Raises SourceError if the cluster does not answer.
+    Many starts in one partition take turns. Raises SourceError if the cluster does not answer.
     """
-    leaders = cluster.leaders({place.topic for place in places})
-    searches = {place: TimestampSearch(place.offset, until_ms=_LATEST_MS) for place in sorted(set(places))}
+    leaders = cluster.leaders({start.topic for start in starts})
+    searches = {start: TimestampSearch(start.offset, until_ms=_LATEST_MS) for start in sorted(set(starts))}
     problems: dict[UnreadPlace, str] = {
-        place: "no leader, or it may not be seen"
-        for place in searches
-        if (place.topic, place.partition) not in leaders
+        start: "no leader, or it may not be seen"
+        for start in searches
+        if (start.topic, start.partition) not in leaders
     }
     by_leader: dict[int, list[UnreadPlace]] = {}
-    for place in searches:
-        if place not in problems:
-            by_leader.setdefault(leaders[place.topic, place.partition], []).append(place)
+    for start in searches:
+        if start not in problems:
+            by_leader.setdefault(leaders[start.topic, start.partition], []).append(start)
     for leader, of_leader in sorted(by_leader.items()):
         for together in _one_of_each_partition(of_leader):
-            problems |= _search(cluster, leader, {place: searches[place] for place in together})
+            problems |= _search(cluster, leader, {start: searches[start] for start in together})
     return SearchAnswers(
-        searches={place: search for place, search in searches.items() if place not in problems},
+        searches={start: search for start, search in searches.items() if start not in problems},
         problems=tuple(
-            f"{cluster.name}: {place.topic} partition {place.partition}: {why}"
-            for place, why in sorted(problems.items())
+            f"{cluster.name}: {start.topic} partition {start.partition}: {why}"
+            for start, why in sorted(problems.items())
         ),
     )
 
@@ -75,24 +75,24 @@ def first_newer(cluster: Cluster, times: Collection[TimeInLog]) -> dict[TimeInLo
         leader = leaders.get((time.topic, time.partition))
         if leader is not None:
             by_leader.setdefault(leader, []).append(time)
-    found: dict[TimeInLog, int | None] = {}
+    offsets: dict[TimeInLog, int | None] = {}
     for leader, of_leader in sorted(by_leader.items()):
         for together in _one_of_each_partition(of_leader):
-            asked = {(time.topic, time.partition): time for time in together}
+            by_partition = {(time.topic, time.partition): time for time in together}
             request = _request([(time.topic, time.partition, time.time_ms + 1) for time in together])
             for topic in cluster.ask(request, leader).topics:
                 for answer in topic.partitions:
                     if not answer.error_code:
                         offset = None if answer.offset == _NO_RECORD else answer.offset
-                        found[asked[topic.name, answer.partition_index]] = offset
-    return found
+                        offsets[by_partition[topic.name, answer.partition_index]] = offset
+    return offsets
 
 
-def _one_of_each_partition(places: Sequence[_Place]) -> Iterator[list[_Place]]:
-    """The places in lists that name each partition once, as a request must."""
-    queues: dict[tuple[str, int], list[_Place]] = {}
-    for place in places:
-        queues.setdefault((place.topic, place.partition), []).append(place)
+def _one_of_each_partition(questions: Sequence[_Question]) -> Iterator[list[_Question]]:
+    """The questions in lists that name each partition once, as a request must."""
+    queues: dict[tuple[str, int], list[_Question]] = {}
+    for question in questions:
+        queues.setdefault((question.topic, question.partition), []).append(question)
     for number in range(max(map(len, queues.values()))):
         yield [queue[number] for queue in queues.values() if number < len(queue)]
 
@@ -103,30 +103,30 @@ def _search(
     """Ask until no search has a question; returns those that the broker refused, and why."""
     problems: dict[UnreadPlace, str] = {}
     while True:
-        asked = {
-            (place.topic, place.partition): (place, question)
-            for place, search in searches.items()
-            if place not in problems and (question := search.question_ms) is not None
+        waiting = {
+            (start.topic, start.partition): (start, question)
+            for start, search in searches.items()
+            if start not in problems and (question := search.question_ms) is not None
         }
-        if not asked:
+        if not waiting:
             return problems
-        questions = [(place.topic, place.partition, time_ms) for place, time_ms in asked.values()]
+        questions = [(start.topic, start.partition, time_ms) for start, time_ms in waiting.values()]
         for topic in cluster.ask(_request(questions), leader).topics:
             for answer in topic.partitions:
-                place, _ = asked.pop((topic.name, answer.partition_index))
+                start, _ = waiting.pop((topic.name, answer.partition_index))
                 if answer.error_code:
-                    problems[place] = error_name(answer.error_code)
+                    problems[start] = error_name(answer.error_code)
                     continue
-                found = FirstUnread(offset=answer.offset, timestamp_ms=answer.timestamp)
-                searches[place].tell(None if answer.offset == _NO_RECORD else found)
-        problems |= dict.fromkeys((place for place, _ in asked.values()), "its leader does not answer")
+                record = FirstUnread(offset=answer.offset, timestamp_ms=answer.timestamp)
+                searches[start].tell(None if answer.offset == _NO_RECORD else record)
+        problems |= dict.fromkeys((start for start, _ in waiting.values()), "its leader does not answer")
 
 
-def _request(asked: Iterable[tuple[str, int, int]]) -> Any:
+def _request(questions: Iterable[tuple[str, int, int]]) -> Any:
     """Ask for the first record from a time on, for each topic, partition and time (epoch ms)."""
     listed = ListOffsetsRequest.ListOffsetsTopic
     by_topic: dict[str, list[Any]] = {}
-    for name, index, timestamp_ms in asked:
+    for name, index, timestamp_ms in questions:
         partition = listed.ListOffsetsPartition(partition_index=index, timestamp=timestamp_ms)
         by_topic.setdefault(name, []).append(partition)
     topics = [listed(name=topic, partitions=partitions) for topic, partitions in sorted(by_topic.items())]

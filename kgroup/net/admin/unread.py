@@ -1,4 +1,4 @@
-"""What groups have not read of a live cluster's topics, by a fetch at each committed offset."""
+"""The first unread records in a live cluster's topics, by a fetch at each committed offset."""
 
 import io
 import time
@@ -28,7 +28,7 @@ _PAUSE_S: Final = 0.25
 
 
 class UnreadPlace(NamedTuple):
-    """Up to where somebody has read a partition: a committed offset, not before the log's start."""
+    """The start of the unread part of a partition: a committed offset, not before the log's start."""
 
     topic: str
     partition: int
@@ -37,36 +37,38 @@ class UnreadPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadAnswers:
-    """The first data record at or after each place, None if there is none up to the high watermark.
+    """The first data record at or after each start, None if there is none up to the high watermark.
 
-    A place whose record could not be fetched has no answer, and a line in `problems` says why.
+    A start whose record could not be fetched has no answer, and a line in `problems` says why.
     """
 
-    found: Mapping[UnreadPlace, FirstUnread | None]
+    records: Mapping[UnreadPlace, FirstUnread | None]
     problems: tuple[str, ...]
 
 
 def fetch_first_unread(
-    cluster: Cluster, places: Collection[UnreadPlace], sleep: Callable[[float], None] = time.sleep
+    cluster: Cluster, starts: Collection[UnreadPlace], sleep: Callable[[float], None] = time.sleep
 ) -> UnreadAnswers:
-    """Fetch at every place, many partitions at once. Raises SourceError if the cluster does not answer."""
-    found: dict[UnreadPlace, FirstUnread | None] = {}
+    """Fetch at every start, many partitions at once. Raises SourceError if the cluster does not answer."""
+    records: dict[UnreadPlace, FirstUnread | None] = {}
     problems: list[str] = []
     queues: dict[tuple[str, int], list[UnreadPlace]] = {}
-    for place in sorted(set(places), reverse=True):
-        queues.setdefault((place.topic, place.partition), []).append(place)
+    for start in sorted(set(starts), reverse=True):
+        queues.setdefault((start.topic, start.partition), []).append(start)
     partitions = sorted(queues)
     for first in range(0, len(partitions), _PARTITIONS_AT_ONCE):
-        chunk = {place: queues[place] for place in partitions[first : first + _PARTITIONS_AT_ONCE]}
-        _Chunk(cluster, chunk, found, problems, sleep).run()
-    return UnreadAnswers(found=found, problems=tuple(problems))
+        chunk = {
+            partition: queues[partition] for partition in partitions[first : first + _PARTITIONS_AT_ONCE]
+        }
+        _Chunk(cluster, chunk, records, problems, sleep).run()
+    return UnreadAnswers(records=records, problems=tuple(problems))
 
 
 @dataclass(slots=True)
 class _Search:
-    """For one place: where it has got to, and how it asks next."""
+    """The search from one start: its position, and how its next request goes out."""
 
-    place: UnreadPlace
+    start: UnreadPlace
     position: int
     read_committed: bool = True
     alone: bool = False
@@ -75,11 +77,11 @@ class _Search:
 
 @dataclass(slots=True)
 class _Chunk:
-    """The places of some partitions, each partition's in a queue whose next is its last."""
+    """The starts in some partitions, each partition's in a queue whose next is its last."""
 
     cluster: Cluster
     queues: dict[tuple[str, int], list[UnreadPlace]]
-    found: dict[UnreadPlace, FirstUnread | None]
+    records: dict[UnreadPlace, FirstUnread | None]
     problems: list[str]
     sleep: Callable[[float], None]
     searches: dict[tuple[str, int], _Search] = field(default_factory=dict)
@@ -94,8 +96,8 @@ class _Chunk:
     def _begin_next(self, partition: tuple[str, int]) -> None:
         self.searches.pop(partition, None)
         if self.queues[partition]:
-            place = self.queues[partition].pop()
-            self.searches[partition] = _Search(place, place.offset)
+            start = self.queues[partition].pop()
+            self.searches[partition] = _Search(start, start.offset)
 
     def _round(self) -> None:
         """Ask once for every partition that has a search; each of them gets on, or uses up a try."""
@@ -107,24 +109,24 @@ class _Chunk:
             else:
                 self._give_up(search, "no leader, or it may not be seen")
         for leader, searches in sorted(by_leader.items()):
-            together = [[search for search in searches if not search.alone]]
-            for asked in [*together, *([search] for search in searches if search.alone)]:
-                if asked:
-                    self._ask(leader, asked)
+            in_company = [search for search in searches if not search.alone]
+            for together in [in_company, *([search] for search in searches if search.alone)]:
+                if together:
+                    self._ask(leader, together)
         if self.moving:
             self.moving = False
             self.sleep(_PAUSE_S)
 
     def _ask(self, leader: int, searches: Sequence[_Search]) -> None:
-        asked = {(search.place.topic, search.place.partition): search for search in searches}
+        unanswered = {(search.start.topic, search.start.partition): search for search in searches}
         # One request has one isolation level; what lies beyond the last stable offset is asked for by itself.
         read_committed = all(search.read_committed for search in searches)
         for topic in self.cluster.ask(_request(searches, read_committed=read_committed), leader).responses:
             for answer in topic.partitions:
-                search = asked.pop((topic.topic, answer.partition_index), None)
+                search = unanswered.pop((topic.topic, answer.partition_index), None)
                 if search is not None:
                     self._tell(search, answer)
-        for search in asked.values():
+        for search in unanswered.values():
             self._try_again(search, "its leader does not answer")
 
     def _tell(self, search: _Search, answer: Any) -> None:
@@ -148,21 +150,21 @@ class _Chunk:
             self._settle(search, None)
 
     def _read(self, search: _Search, answer: Any, batches: bytes, behind: int) -> None:
-        source = f"{self.cluster.name}/{search.place.topic}-{search.place.partition}"
+        source = f"{self.cluster.name}/{search.start.topic}-{search.start.partition}"
         items = [
             item if isinstance(item, Damage) else PlacedBatch(source, item)
             for item in read_stream(io.BytesIO(batches), source)
         ]
         try:
-            data = first_data(iter(items), search.place.offset)
+            data = first_data(iter(items), search.start.offset)
         except SourceError as error:
             self._give_up(search, str(error))
             return
         if data is not None:
             batch, record = data
             outcome = _outcome(batch, items, answer.aborted_transactions or (), search.read_committed)
-            found = FirstUnread(offset=record.offset, timestamp_ms=record.timestamp_ms, outcome=outcome)
-            self._settle(search, found)
+            first = FirstUnread(offset=record.offset, timestamp_ms=record.timestamp_ms, outcome=outcome)
+            self._settle(search, first)
         elif behind <= search.position or behind >= answer.high_watermark:
             self._settle(search, None)
         else:
@@ -181,24 +183,24 @@ class _Chunk:
             self._give_up(search, why)
 
     def _give_up(self, search: _Search, why: str) -> None:
-        topic, partition, offset = search.place
+        topic, partition, offset = search.start
         self.problems.append(f"{self.cluster.name}: {topic} partition {partition} at offset {offset}: {why}")
         self._begin_next((topic, partition))
 
-    def _settle(self, search: _Search, found: FirstUnread | None) -> None:
-        """The answer is that of all places between the one asked for and the record."""
-        topic, partition, _ = search.place
-        self.found[search.place] = found
+    def _settle(self, search: _Search, record: FirstUnread | None) -> None:
+        """The answer is that of all starts between the one asked for and the record."""
+        topic, partition, _ = search.start
+        self.records[search.start] = record
         queue = self.queues[topic, partition]
-        while queue and (found is None or queue[-1].offset <= found.offset):
-            self.found[queue.pop()] = found
+        while queue and (record is None or queue[-1].offset <= record.offset):
+            self.records[queue.pop()] = record
         self._begin_next((topic, partition))
 
 
 def _outcome(
     batch: Batch, sent: Sequence[PlacedBatch | Damage], aborted: Collection[Any], read_committed: bool
 ) -> TransactionOutcome | None:
-    """How the batch's transaction ended (KIP-98): an answer names the aborted and ends before open ones."""
+    """The outcome of the batch's transaction (KIP-98): answers name the aborted, and end before open ones."""
     if not batch.transactional:
         return None
     if not read_committed:
@@ -226,7 +228,7 @@ def _request(searches: Sequence[_Search], *, read_committed: bool) -> Any:
     topic = FetchRequest.FetchTopic
     by_topic: dict[str, list[_Search]] = {}
     for search in searches:
-        by_topic.setdefault(search.place.topic, []).append(search)
+        by_topic.setdefault(search.start.topic, []).append(search)
     return FetchRequest(
         max_wait_ms=0,
         min_bytes=0,
@@ -237,7 +239,7 @@ def _request(searches: Sequence[_Search], *, read_committed: bool) -> Any:
                 topic=name,
                 partitions=[
                     topic.FetchPartition(
-                        partition=search.place.partition,
+                        partition=search.start.partition,
                         fetch_offset=search.position,
                         partition_max_bytes=_PARTITION_BYTES,
                     )

@@ -1,4 +1,4 @@
-"""What a live cluster's unread offsets are made of: their batches are fetched and counted, up to a bound."""
+"""The make-up of a live cluster's unread offsets: their batches are fetched and counted, up to a bound."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 
 @dataclass(slots=True)
 class PartsAnswers:
-    """What follows each place; `too_long` are those that more than the bound follows.
+    """The parts that follow each start; `too_long` are the starts that more than the bound follows.
 
-    What could not be fetched is in neither, and a line in `problems` says why.
+    A start that could not be fetched is in neither, and a line in `problems` says why.
     """
 
-    found: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
+    parts: dict[UnreadPlace, UnreadParts] = field(default_factory=dict)
     too_long: set[UnreadPlace] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -35,13 +35,13 @@ def fetch_unread_parts(
     advance: Callable[[int], None] = lambda done: None,
     bytes_max: int = BYTES_MAX,
 ) -> PartsAnswers:
-    """Fetch what follows every place, up to the log end offset given with it and to `bytes_max`.
+    """Fetch what follows every start, up to the log end offset given with it and to `bytes_max`.
 
-    Each batch lies on the disk only for as long as it is counted. `advance` hears how many places are done.
+    Each batch lies on the disk only for as long as it is counted. `advance` hears how many starts are done.
     """
     answers = PartsAnswers()
-    places = sorted(ends, key=lambda place: (place.topic, place.partition, -place.offset))
-    for _, of_partition in groupby(places, key=lambda place: (place.topic, place.partition)):
+    starts = sorted(ends, key=lambda start: (start.topic, start.partition, -start.offset))
+    for _, of_partition in groupby(starts, key=lambda start: (start.topic, start.partition)):
         nearest_first = list(of_partition)
         _ask(cluster, nearest_first, ends, bytes_max, answers)
         advance(len(nearest_first))
@@ -55,32 +55,32 @@ def _ask(
     bytes_max: int,
     answers: PartsAnswers,
 ) -> None:
-    """The places of one partition: more follows the later ones."""
-    for number, place in enumerate(nearest_first):
+    """Fetch for the starts of one partition, nearest to the end first: each later one has more to fetch."""
+    for number, start in enumerate(nearest_first):
         try:
-            parts = _parts(cluster, place, ends[place], bytes_max)
+            parts = _parts(cluster, start, ends[start], bytes_max)
         except SourceError as error:
             answers.problems.append(str(error))
             return
         if parts is None:
             answers.too_long.update(nearest_first[number:])
             return
-        answers.found[place] = parts
+        answers.parts[start] = parts
 
 
-def _parts(cluster: Cluster, place: UnreadPlace, end: int, bytes_max: int) -> UnreadParts | None:
-    if place.offset >= end:
-        return UnreadParts(last_stable_offset=place.offset)
-    span = place.offset, end
+def _parts(cluster: Cluster, start: UnreadPlace, end: int, bytes_max: int) -> UnreadParts | None:
+    if start.offset >= end:
+        return UnreadParts(last_stable_offset=start.offset)
+    span = start.offset, end
     with TemporaryDirectory(prefix="kgroup-unread-") as folder:
         segment, copied = copy_span(
-            cluster, place.partition, span, Path(folder), topic=place.topic, bytes_max=bytes_max
+            cluster, start.partition, span, Path(folder), topic=start.topic, bytes_max=bytes_max
         )
         if copied < end:
             return None
         copy = read_partition_folder(segment.parent)
         assert copy is not None, "it has a segment"
         try:
-            return unread_parts(copy, place.offset, end)
+            return unread_parts(copy, start.offset, end)
         except SourceError as error:
             raise SourceError(str(error).replace(folder, cluster.name)) from error

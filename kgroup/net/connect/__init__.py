@@ -1,1 +1,1 @@
-"""How a client connects: Java's properties, SASL, TLS, the first contact. Read `properties.py` first."""
+"""Connecting as a client: Java's properties, SASL, TLS, the first contact. Read `properties.py` first."""

@@ -1,4 +1,4 @@
-"""What a Java consumer's properties make of a member: the settings that `--command-config` and `-X` give."""
+"""A member's settings from a Java consumer's properties, as `--command-config` and `-X` give them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -52,9 +52,9 @@ OF_MEMBERS: Final = frozenset(
 
 
 def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings:
-    """The settings of a member of `group`; what no member has a use for is passed over.
+    """The settings of a member of `group`; properties that no member has a use for are passed over.
 
-    Without a `net.member.client.id` it is empty: whoever has several members names them.
+    Without a `net.member.client.id` it is empty: a caller with several members names them.
     Raises InputError, naming the property, for a value that makes no sense, and for the protocol of KIP-848.
     """
     if properties.get("group.protocol", "classic").lower() != "classic":
@@ -92,7 +92,7 @@ def _positive(key: str, text: str) -> int:
     return int(text)
 
 
-def _one_of(key: str, text: str, known: tuple[str, ...]) -> str:
-    if text.lower() not in known:
-        raise InputError(f"{key}={text}: {', '.join(known[:-1])} or {known[-1]}")
+def _one_of(key: str, text: str, allowed: tuple[str, ...]) -> str:
+    if text.lower() not in allowed:
+        raise InputError(f"{key}={text}: {', '.join(allowed[:-1])} or {allowed[-1]}")
     return text.lower()

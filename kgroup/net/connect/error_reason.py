@@ -1,6 +1,6 @@
-"""What an error of a connection or of TLS says, for a line of kgroup's own.
+"""The reason in an error of a connection or of TLS, for a line of kgroup's own.
 
-Needs nothing of a client library: who only reads properties must not wait for kafka-python to be imported.
+Needs nothing of a client library: reading properties must not wait for kafka-python to be imported.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The first words with a listener, before a client library gets it: what is wrong with it shows at once.
+"""The first words with a listener, before a client library gets it, so that a wrong one shows at once.
 
 kafka-python would try again until its time is up, and TLS with somebody silent would never end.
 """
@@ -17,7 +17,7 @@ from kgroup.net.connect.error_reason import error_reason
 from kgroup.wire.frames import CODEC_ERRORS
 
 CONNECT_TIMEOUT_MS: Final = 5_000
-"""How long to try, unless `request.timeout.ms` says otherwise."""
+"""The time to try for, unless `request.timeout.ms` says otherwise."""
 
 _FRAME_MAX: Final = 1 << 20
 _CORRELATION_ID: Final = 0x6B67  # "kg": nothing answers this by chance
@@ -59,7 +59,7 @@ def require_broker(servers: Sequence[tuple[str, int]], config: Mapping[str, obje
 
 
 class _ProblemError(Exception):
-    """Why this is not the listener that was meant."""
+    """The reason why this is not the listener that was meant."""
 
     def __init__(self, why: str, hint: str) -> None:
         super().__init__(why)
@@ -89,15 +89,15 @@ class _Contact:
     def _ask(self, connection: socket.socket, is_tls: bool) -> None:
         versions = self._exchange(connection, ApiVersionsRequest(version=0), is_tls)
         # No topics; in version 0 it would mean all of them.
-        asked = MetadataRequest(version=_METADATA_VERSION, topics=[])
+        request = MetadataRequest(version=_METADATA_VERSION, topics=[])
         spoken = [] if versions is None else versions.api_keys
         is_spoken = any(
-            each.api_key == asked.API_KEY and each.min_version <= _METADATA_VERSION <= each.max_version
+            each.api_key == request.API_KEY and each.min_version <= _METADATA_VERSION <= each.max_version
             for each in spoken
         )
         # Whoever wants SASL closes the connection on any other question before it.
         if "SASL" not in self._protocol and is_spoken:
-            answer = self._exchange(connection, asked, is_tls)
+            answer = self._exchange(connection, request, is_tls)
             brokers = [] if answer is None else answer.brokers
             self._require_one_reachable([(broker.host, broker.port) for broker in brokers])
 

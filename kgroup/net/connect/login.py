@@ -1,4 +1,4 @@
-"""Who one is to a broker: kafka-python's SASL mechanisms, one conversation for each connection."""
+"""Logging in to a broker: kafka-python's SASL mechanisms, one conversation for each connection."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ class Conversation:
             self._mechanism: Any = get_sasl_mechanism(mechanism)(host=host, **config)
 
     def next_message(self) -> bytes | None:
-        """What to send now; None: nothing, the login has succeeded. Raises SourceError if it has not."""
+        """The message to send now; None if the login has succeeded. Raises SourceError if it has not."""
         if not self._mechanism.is_done():
             with self._naming():
                 return bytes(self._mechanism.auth_bytes())

@@ -1,7 +1,8 @@
 """Java client properties, as `--command-config` and `-X` give them, for kafka-python.
 
 The property names and their meaning are those of Kafka's own clients (documentation, "Consumer Configs"), so
-that the file that works with Kafka's tools works here. What kafka-python cannot do is refused by name.
+that the file that works with Kafka's tools works here. What
+kafka-python cannot do is refused by name.
 """
 
 import re
@@ -61,7 +62,7 @@ USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *OF_MEMBERS])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """How to reach a cluster: what `-b`, `--command-config` and `-X` said."""
+    """The options to reach a cluster: `-b`, `--command-config` and `-X`."""
 
     bootstrap_servers: str
     command_config: Path | None = None
@@ -241,14 +242,14 @@ def _load_own_certificate(context: ssl.SSLContext, properties: Properties) -> No
 
 
 @contextmanager
-def _naming(what: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Errors inside become a SourceError that begins with the property."""
     try:
         yield
     except ssl.SSLError as error:
-        raise SourceError(f"{what}: not what it should be, in PEM: {error_reason(error)}") from error
+        raise SourceError(f"{name}: not what it should be, in PEM: {error_reason(error)}") from error
     except OSError as error:
-        raise SourceError(f"{what}: {error.strerror or error}") from error
+        raise SourceError(f"{name}: {error.strerror or error}") from error
 
 
 def _refuse_java_store(name: str, properties: Properties) -> None:

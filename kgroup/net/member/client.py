@@ -1,6 +1,6 @@
 """A member over TCP: its requests on asyncio connections, its clock, its callbacks.
 
-All that is decided is decided in `kgroup.group.member.classic.member`; here is what carries it out.
+`kgroup.group.member.classic.member` makes all decisions; this carries them out.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A connection of a member to one broker: frames out, answers in, and what comes before the first of them."""
+"""A connection of a member to one broker: frames out, answers in, and the handshakes before the first."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ _WITH_SECRETS: Final = "SaslAuthenticate"
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What the listener asks for: TLS, a login, both, or neither."""
+    """The security that the listener asks for: TLS, a login, both, or neither."""
 
     tls: ssl.SSLContext | None = None
     login: Login | None = None

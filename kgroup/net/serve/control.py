@@ -18,7 +18,7 @@ _LINE_MAX: Final = 1 << 24
 
 
 def control_path(port: int) -> Path:
-    """Where the `serve` whose first node listens on `port` takes commands."""
+    """The path at which the `serve` whose first node listens on `port` takes commands."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"kgroup-{os.getuid()}" / f"serve-{port}.sock"
 
@@ -81,8 +81,8 @@ class ControlServer:
     def _check(self, node: int, *, alive: bool) -> None:
         spec = self._server.cluster.nodes.get(node)
         if spec is None:
-            known = ", ".join(map(str, self._server.cluster.nodes))
-            raise InputError(f"there is no node {node}; the nodes are {known}")
+            nodes = ", ".join(map(str, self._server.cluster.nodes))
+            raise InputError(f"there is no node {node}; the nodes are {nodes}")
         if spec.alive is not alive:
             raise InputError(f"node {node} is {'dead' if alive else 'alive'} already")
 

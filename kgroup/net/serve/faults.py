@@ -27,7 +27,7 @@ _WITHOUT_COORDINATOR: Final = frozenset(
 
 
 class Which(TypedDict, total=False):
-    """Which requests a fault is for, besides their api: the next `times` (1; None: all) of this client, group
+    """The requests a fault is for, besides their api: the next `times` (1; None: all) of this client, group
     and node, where one is named.
     """
 
@@ -39,7 +39,7 @@ class Which(TypedDict, total=False):
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What happens to requests that match; `hits` counts them. The rest is as in `Which`."""
+    """A treatment for requests that match; `hits` counts them. The rest is as in `Which`."""
 
     api: str
     action: Callable[[ClientConnection, Call], None]
@@ -50,7 +50,7 @@ class Fault:
     hits: int = 0
 
     def matches(self, node_id: int, call: Call) -> bool:
-        """Whether the request is one that is meant, and there is still one to be had."""
+        """Whether this fault applies to the request and has not been used up."""
         return (
             (self.times is None or self.hits < self.times)
             and call.api_key == _KEYS[self.api]

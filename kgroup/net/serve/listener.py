@@ -87,6 +87,6 @@ class Listener:
 
 
 def _bind_problem(error: OSError) -> str:
-    """Why there is no listening, without the address that create_server adds."""
+    """The reason why listening failed, without the address that create_server adds."""
     why = (error.strerror or str(error)).partition(" (while ")[0].lower()
     return f"{why}; does a serve run already? --listen takes another" if error.errno == EADDRINUSE else why

@@ -33,7 +33,7 @@ class MetricsServer(HTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the metrics are."""
+        """The address of the metrics."""
         host, port = self.server_address[:2]
         shown = host.decode() if isinstance(host, bytes) else host
         return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/metrics"
@@ -49,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: MetricsServer
 
     def version_string(self) -> str:
-        """What the header Server says."""
+        """The value of the header Server."""
         return "kgroup"
 
     def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""A whole cluster in this process: what `kgroup serve` and `kgroup.testing` start."""
+"""A whole cluster in this process, as `kgroup serve` and `kgroup.testing` start it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

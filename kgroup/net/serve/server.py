@@ -150,7 +150,7 @@ class NodeServer:
 
     @property
     def port(self) -> int:
-        """Where clients find it; once it listens, never 0."""
+        """The port at which clients find it; once it listens, never 0."""
         return self._listener.port
 
     def hang_up(self) -> None:

@@ -109,7 +109,7 @@ def record_schema(record_type: RecordType) -> RecordSchema:
 
 
 def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undecodable:
-    """What a record of the offsets topic says; a null value is a tombstone.
+    """The entry that a record of the offsets topic stands for; a null value is a tombstone.
 
     Never raises: what Kafka's own code refuses comes back Undecodable, with its bytes and the reason.
     """
@@ -130,8 +130,8 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
             return OffsetsEntry(tombstone.type, tombstone.key, commit, version)
     schema = decoded.schema
     if not 0 <= version <= schema.latest_value_version:
-        known = f"kgroup knows 0 to {schema.latest_value_version}"
-        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {known}")
+        versions = f"kgroup knows 0 to {schema.latest_value_version}"
+        return _undecodable(key, value, f"{schema.value.name} of unknown version {version}; {versions}")
     try:
         body = schema.value.decode(value, version)
     except DecodeError as error:
@@ -156,7 +156,7 @@ def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undec
 
 
 def decode_key(key: bytes) -> tuple[RecordType, Key] | None:
-    """What a record with this key is about; None if that cannot be read. Most keys come from a cache."""
+    """The subject of a record with this key; None if that cannot be read. Most keys come from a cache."""
     decoded = _decode_key(key)
     return None if isinstance(decoded, str) else (decoded.tombstone.type, decoded.tombstone.key)
 
@@ -188,7 +188,7 @@ class _DecodedKey:
 
 @lru_cache(maxsize=_CACHED_KEYS)
 def _decode_key(key: bytes) -> _DecodedKey | str:
-    """The decoded key, or why it is none."""
+    """The decoded key, or the reason why it cannot be read."""
     if len(key) < PREFIX_BYTES:
         return f"a key of {len(key)} bytes has no record type"
     number = int.from_bytes(key[:PREFIX_BYTES], signed=True)

@@ -1,4 +1,4 @@
-"""What a consumer-protocol group (KIP-848) writes to the offsets topic."""
+"""Values that a consumer-protocol group (KIP-848) writes to the offsets topic."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class TopicPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupCurrentMemberAssignmentValue:
-    """What a member owns and must still give up; `state` is a MemberState code (0: stable)."""
+    """The partitions a member owns and must still give up; `state` is a MemberState code (0: stable)."""
 
     member_epoch: int
     previous_member_epoch: int
@@ -35,7 +35,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMemberMetadata:
-    """What only a member that speaks the classic protocol in a consumer group has."""
+    """Fields that only a classic-protocol member of a consumer group has."""
 
     session_timeout_ms: int
     supported_protocols: tuple[ClassicProtocol, ...]

@@ -1,4 +1,4 @@
-"""What a record of `__consumer_offsets` says, as values: the types the rest of kgroup handles.
+"""Records of `__consumer_offsets` as values: the types the rest of kgroup handles.
 
 A record is a key and a value. Key classes are named as Kafka names its schemas, their fields are
 Kafka's in snake case, and each value class holds the union of the fields of all its versions: a
@@ -88,7 +88,7 @@ class TransactionMarker:
 
 
 class TransactionOutcome(Enum):
-    """How a record's transaction ended. `PENDING`: no marker behind the record in what was given to read."""
+    """The end of a record's transaction. `PENDING`: no marker follows the record in the input."""
 
     PENDING = "pending"
     COMMITTED = "committed"
@@ -116,8 +116,8 @@ class LoggedEntry:
 class OffsetGap:
     """Offsets `first` to `last` of an offsets partition that the log does not hold (any more).
 
-    The cleaner removed them, retention did, or they are damaged. Whoever tells a history from the records
-    before and behind must not take what is absent for something that did not happen.
+    The cleaner removed them, retention did, or they are damaged. Code that tells a history from the
+    records before and behind must not take an absent record for an event that did not happen.
     """
 
     partition: int

@@ -1,4 +1,4 @@
-"""What is odd about a record that can be decoded: things that Kafka takes and somebody should know of."""
+"""Oddities of records that can be decoded: things that Kafka accepts and somebody should know of."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -13,19 +13,19 @@ _CACHED_BLOBS = 512
 
 
 def oddities(entry: OffsetsEntry) -> list[str]:
-    """The entry's own note, and each subscription or assignment of a consumer that is none; mostly empty.
+    """The entry's own note, and each consumer subscription or assignment that cannot be read; mostly empty.
 
     Groups of other protocol types may put what they like into those bytes. No bytes at all are what a member
     has before its first assignment.
     """
-    found = [] if entry.note is None else [entry.note]
+    notes = [] if entry.note is None else [entry.note]
     match entry.value:
         case GroupMetadataValue(protocol_type="consumer"):
-            found += _odd_members(entry.value)
+            notes += _odd_members(entry.value)
         case ConsumerGroupMemberMetadataValue(classic_member_metadata=classic) if classic is not None:
             blobs = (protocol.metadata for protocol in classic.supported_protocols)
-            found += filter(None, (_why_unreadable(blob, decode_subscription) for blob in blobs))
-    return found
+            notes += filter(None, (_why_unreadable(blob, decode_subscription) for blob in blobs))
+    return notes
 
 
 def _odd_members(value: GroupMetadataValue) -> Iterator[str]:

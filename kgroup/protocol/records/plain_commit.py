@@ -87,7 +87,7 @@ def _read_flexible(value: bytes) -> OffsetCommitValue | None:
         return None
     metadata = _text(value[_FLEXIBLE_FRONT_SIZE:end])
     committed, tags = _COMMITTED_AND_TAGS.unpack_from(value, end)
-    topic_id = _topic_id(value[tags_at:]) if tags == 1 else None
+    topic_id = _tagged_topic_id(value[tags_at:]) if tags == 1 else None
     if metadata is None or (topic_id is None and (tags or len(value) > tags_at)):
         return None
     return OffsetCommitValue(
@@ -109,7 +109,7 @@ def _text(encoded: bytes) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _topic_id(tag: bytes) -> UUID | None:
+def _tagged_topic_id(tag: bytes) -> UUID | None:
     """The id in the tagged field; None for other fields, and for no id, which Kafka does not write."""
     if len(tag) != len(_TOPIC_ID_TAG) + _TOPIC_ID_BYTES or not tag.startswith(_TOPIC_ID_TAG):
         return None

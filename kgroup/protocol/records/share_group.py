@@ -1,4 +1,4 @@
-"""What a share group (KIP-932) writes to the offsets topic."""
+"""Values that a share group (KIP-932) writes to the offsets topic."""
 
 from dataclasses import dataclass
 
@@ -53,7 +53,7 @@ class StatePartitionsTopicInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupStatePartitionMetadataValue:
-    """Which topics have share state: being made, made, being deleted."""
+    """The topics that have share state: being made, made, being deleted."""
 
     initializing_topics: tuple[TopicPartitionsInfo, ...]
     initialized_topics: tuple[TopicPartitionsInfo, ...]

@@ -1,4 +1,4 @@
-"""What a streams group (KIP-1071) writes to the offsets topic."""
+"""Values that a streams group (KIP-1071) writes to the offsets topic."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class StreamsGroupCurrentMemberAssignmentValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a Streams instance answers interactive queries."""
+    """The address at which a Streams instance answers interactive queries."""
 
     host: str
     port: int

@@ -1,1 +1,1 @@
-"""What coordinators and brokers are asked, free of wire versions. Read `coordinator.py` first."""
+"""Requests to coordinators and brokers, free of wire versions. Read `coordinator.py` first."""

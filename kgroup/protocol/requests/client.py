@@ -1,4 +1,4 @@
-"""What a member asks of brokers and is answered, free of wire versions.
+"""A member's requests to brokers and their answers, free of wire versions.
 
 The group's own apis have their values in `coordinator.py`; here are the others that a member uses.
 """

@@ -1,4 +1,4 @@
-"""What a group coordinator is asked and what it answers, free of wire versions.
+"""Requests to a group coordinator and its answers, free of wire versions.
 
 Fields are Kafka's, in snake case. A response's attributes are those of the wire schema, so that the
 codec can write it as it is; what a version lacks is simply not written. Requests carry what every
@@ -214,7 +214,7 @@ class HeartbeatResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberResponse:
-    """What became of one leaving member."""
+    """The outcome for one leaving member."""
 
     member_id: str
     group_instance_id: str | None

@@ -1,1 +1,1 @@
-"""What numba compiles: batches, keys, checksums, the newest row of each key. Read `batches.py` first."""
+"""Kernels for numba: batches, keys, checksums, the newest row of each key. Read `batches.py` first."""

@@ -59,7 +59,7 @@ BUFFER_SLACK = 16
 
 
 class Stop(IntEnum):
-    """Why the kernel came back."""
+    """The reason why the kernel returned."""
 
     INCOMPLETE = 0  # the batch at `position` goes past the end of the buffer, or the buffer is used up
     ROWS_FULL = 1  # the batch at `position` has more records than there is room for rows
@@ -277,18 +277,18 @@ def read_record(
     buffer: Bytes, key: int, key_size: int, value: int, value_size: int, rows: Rows, row: int, keys: Keys
 ) -> bool:
     """Fill the columns that come from key and value (size -1: null). False: no room for the key."""
-    found = key_id(keys, buffer, key, key_size)
-    if found == NO_ROOM:
+    string_id = key_id(keys, buffer, key, key_size)
+    if string_id == NO_ROOM:
         return False
-    rows[KEY_ID, row] = found
+    rows[KEY_ID, row] = string_id
     rows[TEXT_POSITION, row] = value
     rows[TEXT_SIZE, row] = value_size
     rows[TOPIC_ID_POSITION, row] = -1
-    if found >= 0 and keys.strings[found, GROUP] < 0:
+    if string_id >= 0 and keys.strings[string_id, GROUP] < 0:
         rows[KIND, row] = OTHER if value_size >= 0 else OTHER_TOMBSTONE
-    elif found >= 0 and value_size < 0:
+    elif string_id >= 0 and value_size < 0:
         _write_tombstone(rows, row)
-    elif found >= 0 and _read_commit(buffer, int16_at(buffer, key), value, value + value_size, rows, row):
+    elif string_id >= 0 and _read_commit(buffer, int16_at(buffer, key), value, value + value_size, rows, row):
         rows[KIND, row] = COMMIT
     else:
         rows[KIND, row] = ODD

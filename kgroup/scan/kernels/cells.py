@@ -1,7 +1,7 @@
-"""Where the rows of a reduction lie: cells with their text, lists of cells by producer, keys.
+"""The memory of a reduction's rows: cells with their text, lists of cells by producer, keys.
 
 Rows live in *cells*. A key has at most one cell that counts; a producer has a linked list of cells that
-wait. `scan_reduce` says which row goes where; here is the room for them. Kernels add no room: they say that
+wait. `newest_rows` says which row goes where; here is the room for them. Kernels add no room: they say that
 they ran out of it, and are called again when there is more.
 """
 
@@ -100,13 +100,13 @@ def with_free_cells(state: Reduction) -> Reduction:
 
 
 def with_free_text(state: Reduction, text_size: int) -> Reduction:
-    """Room for one more row's text of so many bytes; what cells have no use for is given up."""
-    wanted = text_size + _TOPIC_ID_BYTES
+    """Room for one more row's text of so many bytes; text that no cell uses is given up."""
+    needed = text_size + _TOPIC_ID_BYTES
     cells = state.cells[: state.counts[CELLS_USED]]
     used = cells[cells[:, KEY_ID] >= 0]
     live = int(used[:, TEXT_SIZE].clip(0).sum()) + _TOPIC_ID_BYTES * len(used)
     size = len(state.text)
-    while size < 2 * (live + wanted) + _LEAST_ROOM:
+    while size < 2 * (live + needed) + _LEAST_ROOM:
         size *= 2
     text = np.empty(size, np.uint8)
     _repack_text(state, text)
@@ -125,7 +125,7 @@ def with_free_producers(state: Reduction) -> Reduction:
 
 @helper
 def _room(size: int) -> int:
-    """How much text space to reserve for `size` bytes: a little more, since the next text often grows."""
+    """The text space to reserve for `size` bytes: a little more, since the next text often grows."""
     return size + (size >> 2) + _LEAST_ROOM if size else 0
 
 

@@ -1,6 +1,6 @@
 """Compile the scan's kernels with numba and keep the machine code on disk between runs.
 
-The code is cached below a folder of the user's, never beside the sources: an install may be read-only,
+The code is cached below a folder of the user's, never next to the sources: an install may be read-only,
 and numba looks only at the file of the outermost function when it decides whether cached code is still
 good, so a change in a helper of another file would go unnoticed. The folder's name is therefore a digest
 of every kernel source, of numba's version and of the CPU the code is made for. Each kernel has one
@@ -102,8 +102,8 @@ def _is_ours(folder: Path) -> bool:
     """Make the folder if need be. What numba loads from it runs, so nobody else may write there."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in (folder, folder.parent):
-            status = place.stat()
+        for path in (folder, folder.parent):
+            status = path.stat()
             if hasattr(os, "getuid") and status.st_uid != os.getuid():
                 return False
             if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

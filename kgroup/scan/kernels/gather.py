@@ -1,4 +1,4 @@
-"""numpy arrays as Arrow columns, and kernels that collect what is of variable size: strings and topic ids."""
+"""numpy arrays as Arrow columns, and kernels that collect data of variable size: strings and topic ids."""
 
 from typing import TYPE_CHECKING, Any, Final
 

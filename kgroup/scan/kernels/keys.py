@@ -67,10 +67,10 @@ def new_keys(capacity: int = 4096) -> Keys:
 
 def grown(keys: Keys) -> Keys:
     """The same strings under the same ids, in tables where the one that found no room has room."""
-    count, used, wanted = (int(keys.counts[place]) for place in (_STRINGS, _USED, _WANTED))
+    count, used, needed = (int(keys.counts[index]) for index in (_STRINGS, _USED, _WANTED))
     arena, strings, slots = keys.arena, keys.strings, keys.slots
-    if used + wanted + _ARENA_SLACK > len(arena):
-        arena = np.empty(2 * len(arena) + wanted + _ARENA_SLACK, np.uint8)
+    if used + needed + _ARENA_SLACK > len(arena):
+        arena = np.empty(2 * len(arena) + needed + _ARENA_SLACK, np.uint8)
         arena[:used] = keys.arena[:used]
     if count + 1 == len(strings):
         strings = np.empty((2 * count + 1, _COLUMNS), np.int64)
@@ -99,17 +99,17 @@ def ids_with_tag(keys: Keys, tag: int) -> NDArray[np.int64]:
 
 
 def key_count(keys: Keys) -> int:
-    """How many distinct strings there are: keys, groups and topics; their ids are below it."""
+    """The number of distinct strings: keys, groups and topics; their ids are below it."""
     return int(keys.counts[_STRINGS])
 
 
 def group_count(keys: Keys) -> int:
-    """How many groups there are."""
+    """The number of groups."""
     return int(keys.counts[_GROUPS])
 
 
 def topic_count(keys: Keys) -> int:
-    """How many topics there are."""
+    """The number of topics."""
     return int(keys.counts[_TOPICS])
 
 
@@ -162,14 +162,14 @@ def find(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: 
         if entry < 0:
             return NOT_FOUND
         if entry >> 32 == hashed:
-            found: int = entry & 0xFFFFFFFF
-            start = keys.strings[found, START]
+            string_id: int = entry & 0xFFFFFFFF
+            start = keys.strings[string_id, START]
             if (
-                keys.strings[found + 1, START] - start == size
-                and keys.strings[found, TAG] == tag
+                keys.strings[string_id + 1, START] - start == size
+                and keys.strings[string_id, TAG] == tag
                 and same_bytes(keys.arena, start, buffer, position, size)
             ):
-                return found
+                return string_id
         slot = (slot + 1) & mask
 
 
@@ -190,7 +190,7 @@ def _add(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: 
     keys.strings[count + 1, START] = used + size
     keys.counts[_STRINGS] = count + 1
     keys.counts[_USED] = used + size
-    _place(keys, hashed, count)
+    _fill_slot(keys, hashed, count)
     return count
 
 
@@ -224,9 +224,9 @@ def key_id(keys: Keys, buffer: Bytes, position: int, size: int) -> int:
     position += 2
     size -= 2
     hashed = string_hash(buffer, position, size, tag)
-    found = find(keys, buffer, position, size, tag, hashed)
-    if found >= 0:
-        return found
+    string_id = find(keys, buffer, position, size, tag, hashed)
+    if string_id >= 0:
+        return string_id
     return _new_key(keys, buffer, position, size, tag, hashed)
 
 
@@ -245,8 +245,8 @@ def _new_key(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hash
         group_size, topic_size = commit_key_strings(buffer, position, position + size)
         if group_size < 0:
             return NOT_FOUND
-        group = _number(keys, buffer, position + 2, group_size, GROUP_TAG)
-        topic = _number(keys, buffer, position + 4 + group_size, topic_size, TOPIC_TAG)
+        group = _group_or_topic_number(keys, buffer, position + 2, group_size, GROUP_TAG)
+        topic = _group_or_topic_number(keys, buffer, position + 4 + group_size, topic_size, TOPIC_TAG)
         if group < 0 or topic < 0:
             return NO_ROOM
         partition = int32_at(buffer, position + size - 4)
@@ -259,24 +259,24 @@ def _new_key(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hash
 
 
 @outlined
-def _number(keys: Keys, buffer: Bytes, position: int, size: int, tag: int) -> int:
-    """The number of a group or a topic among its like, or NO_ROOM."""
+def _group_or_topic_number(keys: Keys, buffer: Bytes, position: int, size: int, tag: int) -> int:
+    """The number of a group among the groups, or of a topic among the topics; or NO_ROOM."""
     column = GROUP if tag == GROUP_TAG else TOPIC
     hashed = string_hash(buffer, position, size, tag)
-    found = find(keys, buffer, position, size, tag, hashed)
-    if found < 0:
-        found = _add(keys, buffer, position, size, tag, hashed)
-        if found < 0:
+    string_id = find(keys, buffer, position, size, tag, hashed)
+    if string_id < 0:
+        string_id = _add(keys, buffer, position, size, tag, hashed)
+        if string_id < 0:
             return NO_ROOM
-        place = _GROUPS if tag == GROUP_TAG else _TOPICS
-        keys.strings[found, column] = keys.counts[place]
-        keys.counts[place] += 1
-    number: int = keys.strings[found, column]
+        counter = _GROUPS if tag == GROUP_TAG else _TOPICS
+        keys.strings[string_id, column] = keys.counts[counter]
+        keys.counts[counter] += 1
+    number: int = keys.strings[string_id, column]
     return number
 
 
 @helper
-def _place(keys: Keys, hashed: int, string_id: int) -> None:
+def _fill_slot(keys: Keys, hashed: int, string_id: int) -> None:
     mask = len(keys.slots) - 1
     slot = hashed & mask
     while keys.slots[slot] >= 0:
@@ -289,4 +289,4 @@ def _fill_slots(keys: Keys) -> None:
     for i in range(keys.counts[_STRINGS]):
         start = keys.strings[i, START]
         size = keys.strings[i + 1, START] - start
-        _place(keys, string_hash(keys.arena, start, size, keys.strings[i, TAG]), i)
+        _fill_slot(keys, string_hash(keys.arena, start, size, keys.strings[i, TAG]), i)

@@ -5,7 +5,7 @@ or a tombstone counts at once; a transactional commit waits for its producer's m
 commit or tombstone with a higher *record* offset does. Records of other types have no part in
 transactions.
 
-Rows live in *cells* (`scan_cells`). A marker moves cells from those that wait to those that count without
+Rows live in *cells* (`cells.py`). A marker moves cells from those that wait to those that count without
 copying them.
 """
 
@@ -51,7 +51,7 @@ from kgroup.scan.kernels.rows import (
 
 
 class Need(IntEnum):
-    """What the kernel ran out of."""
+    """The room that the kernel ran out of."""
 
     NOTHING = 0
     CELLS = 1

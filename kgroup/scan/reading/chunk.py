@@ -28,7 +28,7 @@ class Window:
 
     @property
     def position(self) -> int:
-        """Where buffer[at] stands in the file."""
+        """The position of buffer[at] in the file."""
         return self._start + self.at
 
     def base_offset(self) -> int:
@@ -36,14 +36,14 @@ class Window:
         return int.from_bytes(self.buffer[self.at : self.at + 8].tobytes(), "big", signed=True)
 
     def fill(self) -> bool:
-        """Read on; False if nothing more can come of it, for a batch that is cut off or too large as well."""
+        """Read on; False if no more can be read, for a batch that is cut off or too large as well."""
         room = len(self.buffer) - BUFFER_SLACK
-        wanted = self._wanted()
-        if wanted > room:
-            if wanted > min(self.end - self.position, _LARGEST_BATCH):
+        needed = self._next_size()
+        if needed > room:
+            if needed > min(self.end - self.position, _LARGEST_BATCH):
                 return False
-            larger = np.empty(wanted + BUFFER_SLACK, np.uint8)
-            room = wanted
+            larger = np.empty(needed + BUFFER_SLACK, np.uint8)
+            room = needed
         else:
             larger = self.buffer
         left = self.filled - self.at
@@ -68,7 +68,7 @@ class Window:
         self._start, self.at, self.filled = position, 0, 0
         self._file.seek(position)
 
-    def _wanted(self) -> int:
+    def _next_size(self) -> int:
         """The size of the batch at the front, as far as it can be seen."""
         if self.filled - self.at < OVERHEAD:
             return OVERHEAD

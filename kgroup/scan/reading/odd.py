@@ -1,6 +1,6 @@
 """Odd records of a block, judged by the plain path: commits become rows, others come out as they are.
 
-Odd is a record whose key is no plain commit key, or whose commit value the kernel does not read: cut
+A record is odd if its key is no plain commit key, or if the kernel does not read its commit value: cut
 short, of an unknown version, with unknown tagged fields, with text that is not UTF-8. `decode_entry`
 knows which of them Kafka accepts.
 """
@@ -41,7 +41,7 @@ _STRING_MAX_BYTES = 32767
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The buffer that the rows now point into, the keys, and per row that is no commit what it is."""
+    """The buffer the rows now point into, the keys, and what each non-commit row is."""
 
     buffer: Bytes
     keys: Keys
@@ -97,12 +97,12 @@ def _commit_key(entry: OffsetsEntry | Undecodable) -> bytes | None:
 
 def _interned(keys: Keys, key: bytes) -> tuple[Keys, int]:
     buffer = np.frombuffer(key + bytes(BUFFER_SLACK), np.uint8).copy()
-    found = intern_key(keys, buffer, 0, len(key))
-    while found == NO_ROOM:
+    string_id = intern_key(keys, buffer, 0, len(key))
+    while string_id == NO_ROOM:
         keys = grown(keys)
-        found = intern_key(keys, buffer, 0, len(key))
-    assert found >= 0, key
-    return keys, found
+        string_id = intern_key(keys, buffer, 0, len(key))
+    assert string_id >= 0, key
+    return keys, string_id
 
 
 def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int, text_position: int) -> None:

@@ -37,7 +37,7 @@ def ordered_by(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def begins_of(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
-    """Where a row's keys differ from those of the row before it."""
+    """True for each row whose keys differ from those of the row before it."""
     begins = np.ones(len(keys[0]), np.bool_)
     begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return begins
@@ -53,7 +53,7 @@ def ranks(column: Column) -> NDArray[np.int64]:
     first = column.chunk(0)
     assert isinstance(first, pa.DictionaryArray)
     names: list[str] = first.dictionary.to_pylist()
-    found = np.empty(len(names), np.int64)
-    found[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    taken: NDArray[np.int64] = found.take(values_of(column))
+    rank_of = np.empty(len(names), np.int64)
+    rank_of[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    taken: NDArray[np.int64] = rank_of.take(values_of(column))
     return taken

@@ -52,7 +52,7 @@ class Slice:
 class RowBlock:
     """The first `count` rows of `rows`, pointing into `buffer`. Good until the next block is asked for.
 
-    No row is odd any more; `others` has what those are that turned out to be no commit (`DROPPED`).
+    No row is odd any more; `others` has the odd ones that turned out to be no commit (`DROPPED`).
     """
 
     rows: Rows

@@ -22,7 +22,7 @@ _INDEX_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[Slice]:
     """The slices of a segment, in order, of about `target_bytes` each; an empty file is one empty slice.
 
-    Boundaries come from the `.index` beside it, each checked against the batch it points to; where that
+    Boundaries come from the `.index` next to it, each checked against the batch it points to; where that
     does not help, from the headers of the batches. Raises SourceError if the file cannot be read.
     """
     path = Path(path)
@@ -56,8 +56,8 @@ def _indexed(path: Path, size: int, target_bytes: int) -> list[int]:
     boundaries: list[int] = []
     goal = target_bytes
     with path.open("rb") as file:
-        while (found := int(np.searchsorted(positions, goal))) < len(positions):
-            position = int(positions[found])
+        while (entry := int(np.searchsorted(positions, goal))) < len(positions):
+            position = int(positions[entry])
             if position >= size or not _is_batch(file, position, size):
                 return []
             boundaries.append(position)

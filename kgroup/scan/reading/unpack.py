@@ -1,4 +1,4 @@
-"""Buffers for what does not lie in a segment as the kernel needs it: unpacked batches, listed records."""
+"""Buffers for data that a segment does not hold as the kernel needs it: unpacked batches, listed records."""
 
 from bisect import bisect_left
 
@@ -73,17 +73,17 @@ class Unpacked:
         self._end_of_sources = end
 
     def source_of(self, at: int, otherwise: int) -> int:
-        """Where in the window the batch at `at` comes from, or the next one; `otherwise` if there is none."""
+        """The window's position of the batch at `at`, or of the next one; `otherwise` if there is none."""
         if not self._starts:
             return otherwise
         index = bisect_left(self._starts, at)
         return self._sources[index] if index < len(self._sources) else self._end_of_sources
 
     def _make_room(self, size: int) -> None:
-        wanted = self.filled + size + BUFFER_SLACK
-        if wanted <= len(self.buffer):
+        needed = self.filled + size + BUFFER_SLACK
+        if needed <= len(self.buffer):
             return
-        larger = np.empty(max(wanted, 2 * len(self.buffer), self._chunk_bytes + BUFFER_SLACK), np.uint8)
+        larger = np.empty(max(needed, 2 * len(self.buffer), self._chunk_bytes + BUFFER_SLACK), np.uint8)
         larger[: self.filled] = self.buffer[: self.filled]
         self.buffer = larger
 

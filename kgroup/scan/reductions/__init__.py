@@ -1,1 +1,1 @@
-"""What a scan leaves of a log: newest commits, last commits, history, chosen groups. Read `scan.py` first."""
+"""Reductions of a log: newest commits, last commits, history, chosen groups. Read `scan.py` first."""

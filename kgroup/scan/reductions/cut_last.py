@@ -1,4 +1,4 @@
-"""Pieces of what `scan_last` leaves of a part of a log, for several processes to put together."""
+"""Pieces of the last commits of a part of a log, for several processes to put together."""
 
 from zlib import crc32
 

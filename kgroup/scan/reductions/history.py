@@ -1,4 +1,4 @@
-"""What a log says of the time before its end, in memory that does not grow with the log.
+"""The time before a log's end, as the log shows it, in memory that does not grow with the log.
 
 Two things that no window of one group's commits has in it: how far *anybody* had got in each partition of a
 topic, and when, which proves that the partition was at least that long; and the records of a group's last
@@ -34,7 +34,9 @@ REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 """The furthest commit of each period, sorted by topic, partition and time (epoch ms)."""
 
 # The same as it is gathered: names are few, and to compare them row by row is slow.
-_FOUND: Final = REACH_SCHEMA.set(0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False))
+_FURTHEST: Final = REACH_SCHEMA.set(
+    0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)
+)
 PERIOD_MS: Final = 10_000
 _PARTITIONS_MAX: Final = 1 << 16  # of a topic; those beyond are gathered without looking at their age
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
@@ -87,10 +89,10 @@ class HistoryReader:
         _add_rounds(self._rounds, partition, block)
 
     def history(self) -> History:
-        """What is left of them all."""
+        """The history in all blocks so far."""
         return History(
             reach=_with_names(self._reach.table()),
-            rounds={place: tuple(_bounded(run)) for place, run in self._rounds.items()},
+            rounds={group: tuple(_bounded(run)) for group, run in self._rounds.items()},
         )
 
 
@@ -99,11 +101,11 @@ def merge_histories(parts: Iterable[History]) -> History:
     parts = tuple(parts)
     rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
     for part in parts:
-        for place, entries in part.rounds.items():
-            rounds[place] += entries
+        for group, entries in part.rounds.items():
+            rounds[group] += entries
     return History(
         reach=_with_names(_furthest([_encoded(part.reach) for part in parts])),
-        rounds={place: tuple(_bounded(run)) for place, run in rounds.items()},
+        rounds={group: tuple(_bounded(run)) for group, run in rounds.items()},
     )
 
 
@@ -136,7 +138,7 @@ class _Reach:
         self._tables: list[pa.Table] = []
         self._gathered = 0
         self._kept = 0
-        self._floors = _Floors.of(no_rows(_FOUND))
+        self._floors = _Floors.of(no_rows(_FURTHEST))
 
     def add(self, block: ScanBlock) -> None:
         table = pa.Table.from_batches([block.commits])
@@ -145,22 +147,22 @@ class _Reach:
         counts &= self._floors.may_count(table)
         if not counts.any():
             return
-        found = _of_block(table, np.flatnonzero(counts))
-        self._tables.append(found)
-        self._gathered += found.num_rows
+        furthest = _of_block(table, np.flatnonzero(counts))
+        self._tables.append(furthest)
+        self._gathered += furthest.num_rows
         if self._gathered > self._kept + max(_ROWS_AT_ONCE, self._kept // 4):
             self._tables = [self.table()]
             self._gathered = self._kept = self._tables[0].num_rows
             self._floors = _Floors.of(self._tables[0])
 
     def table(self) -> pa.Table:
-        """As `_FOUND`."""
+        """As `_FURTHEST`."""
         return _furthest(self._tables)
 
 
 @dataclass(frozen=True, slots=True)
 class _Floors:
-    """Since when commits may count of partitions whose newest periods are all taken (epoch ms).
+    """The time (epoch ms) from which commits may count in partitions whose newest periods are all taken.
 
     A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
     all that is in them is too old. `floors` has those of a topic's partitions from 0 on, one topic after the
@@ -173,13 +175,13 @@ class _Floors:
     floors: NDArray[np.int64]
 
     @classmethod
-    def of(cls, found: pa.Table) -> "_Floors":
-        """By what is there so far, in one chunk and as `_furthest` sorts it."""
-        if not found.num_rows:
+    def of(cls, furthest: pa.Table) -> "_Floors":
+        """By the commits so far, in one chunk and as `_furthest` sorts them."""
+        if not furthest.num_rows:
             return cls({}, *(np.zeros(1, np.int64) for _ in range(3)))
-        topics = found["topic"].chunk(0)
+        topics = furthest["topic"].chunk(0)
         assert isinstance(topics, pa.DictionaryArray)
-        codes, partitions = values_of(found["topic"]), values_of(found["partition"])
+        codes, partitions = values_of(furthest["topic"]), values_of(furthest["partition"])
         first = np.flatnonzero(begins_of([codes, partitions]))
         is_full = np.diff(first, append=len(codes)) >= _PERIODS
         first = first[is_full & (partitions[first] >= 0) & (partitions[first] < _PARTITIONS_MAX)]
@@ -189,20 +191,20 @@ class _Floors:
         starts = np.cumsum(sizes) - sizes
         floors = np.full(int(sizes.sum()) + 1, np.iinfo(np.int64).min)
         floors[starts[codes] + partitions] = (
-            values_of(found["commit_timestamp"])[first] // PERIOD_MS * PERIOD_MS
+            values_of(furthest["commit_timestamp"])[first] // PERIOD_MS * PERIOD_MS
         )
         names = topics.dictionary.to_pylist()
         return cls({name: code for code, name in enumerate(names)}, starts, sizes, floors)
 
     def may_count(self, block: pa.Table) -> NDArray[np.bool_]:
-        """Which commits of a block are not known to be too old."""
+        """True for each commit of a block that is not known to be too old."""
         topics = block["topic"].chunk(0)
         assert isinstance(topics, pa.DictionaryArray)
         numbered = np.array([self.topics.get(name, -1) for name in topics.dictionary.to_pylist()], np.int64)
         codes, partitions = numbered[values_of(block["topic"])], values_of(block["partition"])
         is_known = (codes >= 0) & (partitions >= 0) & (partitions < self.sizes[codes])
-        place = np.where(is_known, self.starts[codes] + partitions, -1)
-        newer: NDArray[np.bool_] = values_of(block["commit_timestamp"]) >= self.floors[place]
+        index = np.where(is_known, self.starts[codes] + partitions, -1)
+        newer: NDArray[np.bool_] = values_of(block["commit_timestamp"]) >= self.floors[index]
         return newer | ~is_known
 
 
@@ -218,27 +220,27 @@ def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
             pa.DictionaryArray.from_arrays(numbers(codes[chosen]), topics.dictionary, safe=False),
             *(numbers(values[chosen]) for values in (partitions, offsets, times)),
         ],
-        schema=_FOUND,
+        schema=_FURTHEST,
     )
 
 
 def _encoded(reach: pa.Table) -> pa.Table:
-    """From REACH_SCHEMA to `_FOUND`."""
-    return reach.set_column(0, _FOUND.field(0), reach["topic"].dictionary_encode())
+    """From REACH_SCHEMA to `_FURTHEST`."""
+    return reach.set_column(0, _FURTHEST.field(0), reach["topic"].dictionary_encode())
 
 
-def _with_names(found: pa.Table) -> pa.Table:
-    """From `_FOUND`, in one chunk, to REACH_SCHEMA."""
-    if not found.num_rows:
+def _with_names(furthest: pa.Table) -> pa.Table:
+    """From `_FURTHEST`, in one chunk, to REACH_SCHEMA."""
+    if not furthest.num_rows:
         return no_rows(REACH_SCHEMA)
-    topics = found["topic"].chunk(0)
+    topics = furthest["topic"].chunk(0)
     assert isinstance(topics, pa.DictionaryArray)
-    return found.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
+    return furthest.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
 
 
 def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
     """The furthest commit of each partition and period, the newest periods of each partition."""
-    rows = pa.concat_tables([no_rows(_FOUND), *tables]).unify_dictionaries().combine_chunks()
+    rows = pa.concat_tables([no_rows(_FURTHEST), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
         return rows
     keys = [ranks(rows["topic"]), values_of(rows["partition"])]
@@ -262,5 +264,5 @@ def _furthest_rows(
     waited = np.where(furthest, times[order], np.iinfo(np.int64).max)
     is_first = furthest & (waited == np.repeat(np.minimum.reduceat(waited, starts), sizes))
     # Of equal ones the last is as good as any.
-    place = np.maximum.reduceat(np.where(is_first, np.arange(len(order)), -1), starts)
-    return order[place]
+    chosen = np.maximum.reduceat(np.where(is_first, np.arange(len(order)), -1), starts)
+    return order[chosen]

@@ -1,6 +1,6 @@
-"""Rows key by key, in a form that can be cut between keys and put together again: commits and so on.
+"""Rows key by key, in a form that can be cut between keys and put together again.
 
-`scan_last` leaves the last commits of a log sorted by key; what is made of one key's needs no other's.
+`last_commits` leaves the last commits of a log sorted by key; no key's rows need those of another.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class CommitKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyedRows:
-    """Keys, and of each so many (`counts`) of the rows, one key's after the other's. Sorted by key."""
+    """Keys and their rows, `counts` of them per key, one key's after the other's. Sorted by key."""
 
     keys: Sequence[CommitKey]
     counts: Int64s
@@ -47,14 +47,14 @@ class KeyedRows:
         whole = cls(keys, counts, pa.concat_tables([part.rows for part in parts]))
         return whole.at(sorted(range(len(keys)), key=keys.__getitem__))
 
-    def at(self, places: Sequence[int]) -> "KeyedRows":
-        """The keys at these places; their order must be that of the places."""
-        chosen = np.array(places, np.int64)
+    def at(self, indexes: Sequence[int]) -> "KeyedRows":
+        """The keys at these indexes, whose order stays that of the keys."""
+        chosen = np.array(indexes, np.int64)
         counts = self.counts[chosen]
         begins = (np.cumsum(self.counts) - self.counts)[chosen]
         # Row after row of each: from where its key's begin, by its number among them.
         rows = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        return KeyedRows([self.keys[place] for place in places], counts, self.rows.take(numbers(rows)))
+        return KeyedRows([self.keys[index] for index in indexes], counts, self.rows.take(numbers(rows)))
 
     def between(self, start: int, stop: int) -> "KeyedRows":
         """The keys from one place up to another; shares their rows."""
@@ -62,10 +62,10 @@ class KeyedRows:
         return KeyedRows(self.keys[start:stop], counts, self.rows.slice(first, int(counts.sum())))
 
     def parted(self, part_of: Callable[[CommitKey], int]) -> "Iterator[tuple[int, KeyedRows]]":
-        """Those of each part that there is, by its number."""
-        numbered = sorted((part_of(key), place) for place, key in enumerate(self.keys))
+        """Those of each part, by its number."""
+        numbered = sorted((part_of(key), index) for index, key in enumerate(self.keys))
         for number, of_part in groupby(numbered, key=lambda pair: pair[0]):
-            yield number, self.at([place for _, place in of_part])
+            yield number, self.at([index for _, index in of_part])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class KeyedCommits:
 
     @classmethod
     def of(cls, part: LastPart, is_wanted: Callable[[str, str], bool]) -> "KeyedCommits":
-        """What counts in whole offsets partitions, of wanted groups and topics that have a commit there."""
+        """The rows that count in whole offsets partitions, of wanted groups and topics that commit there."""
         rows = part.settled
         columns = [values_of(rows[name]) for name in _KEY]
         begins = np.ones(rows.num_rows, np.bool_)
         begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
         starts = np.flatnonzero(begins)
         groups, topics = _names(rows["group"]), _names(rows["topic"])
-        found = zip(*(column[starts].tolist() for column in columns), strict=True)
-        keys = [CommitKey(groups[group], topics[topic], *places) for group, topic, *places in found]
+        firsts = zip(*(column[starts].tolist() for column in columns), strict=True)
+        keys = [CommitKey(groups[group], topics[topic], *partitions) for group, topic, *partitions in firsts]
         is_tombstone = values_of(rows["value_version"]) < 0
         commits = pa.table(
             {
@@ -101,28 +101,28 @@ class KeyedCommits:
         )
         whole = KeyedRows(keys, np.diff(starts, append=rows.num_rows), commits)
         has_commit = np.logical_or.reduceat(~is_tombstone, starts).tolist() if keys else []
-        wanted = [
-            place for place, key in enumerate(keys) if has_commit[place] and is_wanted(key.group, key.topic)
+        chosen = [
+            index for index, key in enumerate(keys) if has_commit[index] and is_wanted(key.group, key.topic)
         ]
         changes = {key: changed.log_offsets for key, changed in part.memberships.items()}
-        return cls(whole if len(wanted) == len(keys) else whole.at(wanted), changes)
+        return cls(whole if len(chosen) == len(keys) else whole.at(chosen), changes)
 
     @classmethod
     def joined(cls, parts: "Iterable[KeyedCommits]") -> "KeyedCommits":
         """Those of several parts, at least one, no key of which is in two of them."""
         parts = list(parts)
-        changes = {key: found for part in parts for key, found in part.membership_changes.items()}
+        changes = {key: log_offsets for part in parts for key, log_offsets in part.membership_changes.items()}
         return cls(KeyedRows.joined([part.commits for part in parts]), changes)
 
     def parted(self, part_of: Callable[[CommitKey], int]) -> "Iterator[tuple[int, KeyedCommits]]":
-        """Those of each part that there is, by its number."""
+        """Those of each part, by its number."""
         for number, commits in self.commits.parted(part_of):
             groups = dict.fromkeys((key.offsets_partition, key.group) for key in commits.keys)
             changes = {key: self.membership_changes[key] for key in groups if key in self.membership_changes}
             yield number, KeyedCommits(commits, changes)
 
     def blocks(self, keys_max: int) -> Iterator[KeyedRows]:
-        """The commits, so many keys at a time."""
+        """The commits, a block of keys at a time."""
         for start in range(0, len(self.commits.keys), keys_max):
             yield self.commits.between(start, min(start + keys_max, len(self.commits.keys)))
 

@@ -1,7 +1,7 @@
-"""The last commits of every key, found while scanning: what a window of commits is made of.
+"""The last commits of every key, found while scanning: the commits that windows are made of.
 
 A log may be read in parts, by several processes: `last_part` reads one, `merge_last` puts parts together,
-and `counting` says what counts of the whole.
+and `counting` picks the rows that count in the whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _ROWS_AT_ONCE: Final = 500_000  # gathered before they are reduced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """What stays of each group, topic and partition: the last `slots` commits.
+    """The rows kept of each group, topic and partition: the last `slots` commits.
 
     With `period_ms`, the last ones of each period of that length, counted from the epoch: a commit is of the
     period of its own timestamp, a tombstone of its record's.
@@ -78,7 +78,7 @@ class MembershipChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastPart:
-    """What is left of a part of a log, in a form that parts can be merged in.
+    """The last commits of a part of a log, in a form in which parts can be merged.
 
     `settled` are rows outside transactions and of those committed within the part, tombstones included;
     `waiting` are the rows of transactions whose marker is not in it. `first_markers` is by offsets partition
@@ -145,7 +145,7 @@ class LastReader:
         self._reading.add(block)
 
     def part(self) -> LastPart:
-        """What is left of them all."""
+        """The last commits in all blocks so far."""
         self._finish()
         return merge_last(self._parts, self._keep)
 
@@ -175,7 +175,7 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
 
 
 def counting(part: LastPart, keep: Keep) -> LastCommits:
-    """What counts of a whole log."""
+    """The last commits that count in a whole log."""
     commits = part.settled
     if keep.period_ms is None:
         commits = _chosen(commits, values_of(commits["value_version"]) >= 0)
@@ -184,7 +184,7 @@ def counting(part: LastPart, keep: Keep) -> LastCommits:
 
 
 def times_of(rows: pa.Table) -> NDArray[np.int64]:
-    """When each row of a `LastPart` or `LastCommits` was made, epoch ms, by which it is of its period."""
+    """The time at which each row of a `LastPart` or `LastCommits` was made (epoch ms); it sets the period."""
     is_tombstone = values_of(rows["value_version"]) < 0
     return np.where(is_tombstone, values_of(rows["record_timestamp"]), values_of(rows["commit_timestamp"]))
 
@@ -203,7 +203,7 @@ class _Generations:
 
 
 class _Membership:
-    """Where generations and epochs change. A group's first record counts: what was before is unknown."""
+    """The changes of generations and epochs. A group's first record counts: what was before is unknown."""
 
     def __init__(self) -> None:
         self.groups: dict[str, _Generations] = {}
@@ -225,12 +225,12 @@ class _Membership:
                     pass
 
     def _note(self, group: str, generation: int | None, log_offset: int) -> None:
-        known = self.groups.get(group)
-        if known is None:
+        generations = self.groups.get(group)
+        if generations is None:
             self.groups[group] = _Generations(generation, generation, [log_offset])
-        elif known.newest != generation:
-            known.newest = generation
-            known.log_offsets.append(log_offset)
+        elif generations.newest != generation:
+            generations.newest = generation
+            generations.log_offsets.append(log_offset)
 
 
 @dataclass(slots=True)
@@ -281,9 +281,9 @@ class _PartitionPart:
             first_markers=self._first_markers,
             memberships={
                 (self.partition, group): MembershipChanges(
-                    known.first, known.newest, tuple(known.log_offsets)
+                    generations.first, generations.newest, tuple(generations.log_offsets)
                 )
-                for group, known in self._membership.groups.items()
+                for group, generations in self._membership.groups.items()
             },
             problems=tuple(self._problems),
         )
@@ -299,7 +299,7 @@ class _PartitionPart:
 def _outcomes(
     waiting: pa.Table, markers: Sequence[tuple[int, int, bool]]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows a (producer id, log offset, committed) marker ends, and which of them it commits.
+    """The rows that a (producer id, log offset, committed) marker ends, and those of them that it commits.
 
     It is the producer's first marker after the row.
     """
@@ -311,11 +311,11 @@ def _outcomes(
     span = max(int(ordered[:, 1].max()), int(row_offsets.max(initial=ordered[0, 1]))) - first + 1
     marker_keys = np.searchsorted(producers, ordered[:, 0]) * span + (ordered[:, 1] - first)
     numbered = np.searchsorted(producers, row_producers)
-    known = producers[np.minimum(numbered, len(producers) - 1)] == row_producers
-    found = np.searchsorted(marker_keys, numbered * span + (row_offsets - first), side="right")
-    found = np.minimum(found, len(ordered) - 1)
-    ended = known & (ordered[found, 0] == row_producers) & (ordered[found, 1] > row_offsets)
-    return ended, ended & (ordered[found, 2] == 1)
+    has_markers = producers[np.minimum(numbered, len(producers) - 1)] == row_producers
+    marker = np.searchsorted(marker_keys, numbered * span + (row_offsets - first), side="right")
+    marker = np.minimum(marker, len(ordered) - 1)
+    ended = has_markers & (ordered[marker, 0] == row_producers) & (ordered[marker, 1] > row_offsets)
+    return ended, ended & (ordered[marker, 2] == 1)
 
 
 def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
@@ -335,12 +335,12 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
     keys += [values_of(rows["producer_id"])] if per_producer else []
     order = ordered_by(*keys, values_of(rows["log_offset"]))
-    place = np.arange(len(order))
+    position = np.arange(len(order))
     begins = begins_of([key[order] for key in keys])
     starts = np.flatnonzero(begins)
     number = np.cumsum(begins) - 1
     end = np.append(starts[1:], len(order))[number]
     is_tombstone = values_of(rows["value_version"])[order] < 0
-    tombstone = np.maximum.reduceat(np.where(is_tombstone, place, -1), starts)[number]
-    kept = (place == tombstone) | ((place > tombstone) & (end - place <= keep.slots))
+    tombstone = np.maximum.reduceat(np.where(is_tombstone, position, -1), starts)[number]
+    kept = (position == tombstone) | ((position > tombstone) & (end - position <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()

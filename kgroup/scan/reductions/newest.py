@@ -1,4 +1,4 @@
-"""The newest record per key, found while scanning: what is left of a log when only its end counts."""
+"""The newest record per key, found while scanning: the log when only its end counts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ FirstMarkers = Mapping[tuple[int, int], FirstMarker]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newest:
-    """What counts of a part of a log, in a form that parts can be merged in (`merge`).
+    """The records that count in a part of a log, in a form in which parts can be merged (`merge`).
 
     `commits` and `pending` have the columns of COMMIT_SCHEMA. `commits` is the newest row per offsets
     partition, group, topic and partition, tombstones included, among plain rows and those of transactions
@@ -105,15 +105,16 @@ def merge(parts: Iterable[Newest]) -> Newest:
     )
 
 
-def newest_time(found: Newest) -> int | None:
-    """When the newest commit was made, or another record of a group written (epoch ms); None if never.
+def newest_time(reduced: Newest) -> int | None:
+    """The time (epoch ms) of the newest commit or other record of a group; None if there is none.
 
     Tombstones of commits do not count: a broker writes them long after anybody was there.
     """
     commits = [
-        int(values_of(rows["commit_timestamp"]).max(initial=-1)) for rows in (found.commits, found.pending)
+        int(values_of(rows["commit_timestamp"]).max(initial=-1))
+        for rows in (reduced.commits, reduced.pending)
     ]
-    newest_ms = max(*commits, *(logged.timestamp_ms for logged in found.others), -1)
+    newest_ms = max(*commits, *(logged.timestamp_ms for logged in reduced.others), -1)
     return newest_ms if newest_ms >= 0 else None
 
 
@@ -183,7 +184,7 @@ class NewestReader:
         self._state = reduce(self._state, item.rows, item.count, item.buffer, capacity(self._rows.keys))
 
     def newest(self, slices: Sequence[Slice], *, verify_crc: bool = True) -> Newest:
-        """What counts of all that was read, which is that of these slices."""
+        """The records that count in all that was read, which is that of these slices."""
         state, keys, partition = self._state, self._rows.keys, self._partition
         others = _others(state, keys, partition)
         hidden = _hidden_by_undecodable(others)
@@ -254,21 +255,21 @@ def _hidden_by_undecodable(others: Iterable[LoggedEntry]) -> set[bytes]:
 
 
 def _newest_decodable(
-    slices: Iterable[Slice], partition: int, wanted: set[bytes], verify_crc: bool
+    slices: Iterable[Slice], partition: int, keys: set[bytes], verify_crc: bool
 ) -> list[LoggedEntry]:
     """Read the slices again for the newest value of these keys that can be decoded."""
     reader = RowReader(check_crc=verify_crc)
-    found: dict[bytes, LoggedEntry] = {}
+    entries: dict[bytes, LoggedEntry] = {}
     for block in chain.from_iterable(reader.read(part) for part in slices):
         if isinstance(block, Damage):
             continue
         for row in np.flatnonzero(block.rows[KIND, : block.count] == OTHER).tolist():
             key = key_bytes(reader.keys, int(block.rows[KEY_ID, row]))
-            if key in wanted and (key not in found or block.rows[LOG_OFFSET, row] > found[key].offset):
+            if key in keys and (key not in entries or block.rows[LOG_OFFSET, row] > entries[key].offset):
                 entry = decode_entry(key, value_bytes(block, row))
                 if isinstance(entry, OffsetsEntry):
-                    found[key] = logged_entry(block, row, partition, entry)
-    return list(found.values())
+                    entries[key] = logged_entry(block, row, partition, entry)
+    return list(entries.values())
 
 
 def value_bytes(block: RowBlock, row: int) -> bytes | None:

@@ -5,10 +5,10 @@ end, in memory bounded by the number of keys; `split` cuts large segments for se
 `merge` puts together. All agree record by record with the plain path (`read_entries`), which also takes
 over for every batch that is out of the ordinary.
 
-How it is laid out: `scan_reader` drives the kernel over chunks of a file (`scan_window`) and fills blocks
-of rows (`scan_rows`); `scan_kernel` walks batches, `scan_keys` turns keys into integers, `scan_crc`
-checks. A consumer takes the blocks: `scan_arrow` makes columns of them, `scan_newest` the newest row per key
-(by the rules of `scan_reduce`, in the memory of `scan_cells`).
+Layout: `reading/reader.py` drives the kernel over chunks of a file (`reading/chunk.py`) and fills blocks of
+rows (`kernels/rows.py`); `kernels/batches.py` walks batches, `keys.py` turns keys into integers, `crc.py`
+checks. A consumer takes the blocks: `reading/arrow.py` makes columns of them, `newest.py` the newest row per
+key (by the rules of `kernels/newest_rows.py`, in the memory of `kernels/cells.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +76,7 @@ class ScanBlock:
     damage: tuple[Damage, ...]
 
     def problems(self) -> Iterator[str]:
-        """What could not be read: the damage, then records that say nothing."""
+        """The unreadable parts: the damage, then records that say nothing."""
         yield from map(damage_text, self.damage)
         for logged in self.others:
             if isinstance(logged.entry, Undecodable):
@@ -96,7 +96,7 @@ def scan(
     commits are passed over, which makes a log of many transactions much faster. Raises SourceError if a
     file cannot be read.
     """
-    wanted = tuple(COMMIT_SCHEMA.names if columns is None else columns)
+    names = tuple(COMMIT_SCHEMA.names if columns is None else columns)
     for _, parts in groupby(slices, key=lambda part: part.offsets_partition):
         reader = RowReader(check_crc=verify_crc)
         dictionaries = Dictionaries()
@@ -106,12 +106,12 @@ def scan(
                 if isinstance(item, Damage):
                     damage.append(item)
                     continue
-                block = block_of(item, part, reader, wanted, dictionaries, others=others)
+                block = block_of(item, part, reader, names, dictionaries, others=others)
                 yield replace(block, damage=tuple(damage))
                 damage.clear()
             if damage:
-                nothing = schema_of(wanted).empty_table().to_batches() or [
-                    pa.RecordBatch.from_pylist([], schema_of(wanted))
+                nothing = schema_of(names).empty_table().to_batches() or [
+                    pa.RecordBatch.from_pylist([], schema_of(names))
                 ]
                 yield ScanBlock(slice=part, commits=nothing[0], others=(), damage=tuple(damage))
 

@@ -23,7 +23,7 @@ from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge, newest
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """The newest record of each key; where they were wanted, last commits, and what was before."""
+    """The newest record of each key; if asked for, its last commits and history."""
 
     newest: Newest
     last: LastCommits | None = None

@@ -78,7 +78,7 @@ def select(
 
 
 class _Selection:
-    """What must be remembered from block to block of one offsets partition."""
+    """The state kept from block to block of one offsets partition."""
 
     def __init__(self, partition: int, wanted: Callable[[str], bool]) -> None:
         self._partition = partition

@@ -106,9 +106,9 @@ def test_the_zeros_of_a_preallocated_index_are_no_entries(entries: list[tuple[in
     ],
 )
 def test_an_offset_index_that_cannot_be_right_says_why(raw: bytes, problem: str) -> None:
-    found = OffsetIndex(raw, 0).problem(1000)
-    assert found is not None
-    assert problem in found
+    flaw = OffsetIndex(raw, 0).problem(1000)
+    assert flaw is not None
+    assert problem in flaw
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_an_offset_index_that_cannot_be_right_says_why(raw: bytes, problem: str)
     ],
 )
 def test_a_time_index_that_cannot_be_right_says_why(raw: bytes, problem: str) -> None:
-    found = TimeIndex(raw, 0).problem()
-    assert found is not None
-    assert problem in found
+    flaw = TimeIndex(raw, 0).problem()
+    assert flaw is not None
+    assert problem in flaw
 
 
 def test_a_missing_index_is_a_source_error(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_log_directory_holds_every_segment_of_the_offsets_topic_in_order(captu
         for segment in sorted(folder.glob("*.log"))
     ]
     assert names_of(sources) == expected
-    assert [found.path for found in sources.log_dirs] == [capture]
+    assert [log_dir.path for log_dir in sources.log_dirs] == [capture]
     assert not sources.skipped
 
 
@@ -51,15 +51,15 @@ def test_a_partition_folder_is_taken_with_the_log_directory_it_lies_in() -> None
     (segment,) = sources
     assert segment.path == str(LIVES / "__consumer_offsets-5" / SEGMENT)
     assert (segment.topic, segment.partition, segment.base_offset) == ("__consumer_offsets", 5, 0)
-    (found,) = sources.log_dirs
-    assert found.path == LIVES
-    assert "payments" in {folder.topic for folder in found.partitions}
+    (log_dir,) = sources.log_dirs
+    assert log_dir.path == LIVES
+    assert "payments" in {folder.topic for folder in log_dir.partitions}
 
 
 def test_a_segment_file_knows_its_partition_from_the_folder() -> None:
     sources = open_sources([LIVES / "__consumer_offsets-5" / SEGMENT])
     assert partitions_of(sources) == [5]
-    assert [found.path for found in sources.log_dirs] == [LIVES]
+    assert [log_dir.path for log_dir in sources.log_dirs] == [LIVES]
 
 
 def test_a_path_is_kept_as_it_was_given(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_directory_of_many_log_directories_is_searched_to_any_depth(log_dir: P
     shutil.copytree(log_dir, other)
     sources = open_sources([log_dir.parent])
     assert partitions_of(sources) == [5, 5, 14, 14]
-    assert [found.path for found in sources.log_dirs] == [other, log_dir]
+    assert [log_dir.path for log_dir in sources.log_dirs] == [other, log_dir]
 
 
 def test_what_is_reached_twice_counts_once(log_dir: Path) -> None:

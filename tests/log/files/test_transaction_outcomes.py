@@ -48,8 +48,8 @@ def test_outcomes_of_every_capture(capture):
 
 
 def test_the_captures_hold_both_endings():
-    found = set(dict(outcomes_of(FIXTURES / "4.3.1" / "lives")).values())
-    assert found == {TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED}
+    kinds = set(dict(outcomes_of(FIXTURES / "4.3.1" / "lives")).values())
+    assert kinds == {TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED}
 
 
 def transactional_segment():
@@ -70,8 +70,8 @@ def test_standard_input_is_read_ahead_through_its_spool():
     sources = open_sources(["-"])
     with closing(SpooledStream(io.BytesIO(data))) as spooled:
         outcomes = TransactionOutcomes(sources, spooled)
-        found = {
+        kinds = {
             outcomes.of(read.segment, read.batch, read.record.offset)
             for read in read_decoded(sources, stdin=spooled.open())
         }
-    assert found == {None, TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED}
+    assert kinds == {None, TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED}

@@ -56,15 +56,15 @@ def state(log: SegmentLog | MemoryLog) -> tuple[dict[str, str], dict[int, dict[s
             key = (record.key or b"").decode()
             if batch.control:
                 settled = pending.pop(batch.producer_id, {})
-                for name, found in settled.items() if record.key == b"\0\0\0\x01" else ():
-                    counts[name] = max(counts.get(name, (-1, None)), found, key=lambda each: each[0])
+                for name, write in settled.items() if record.key == b"\0\0\0\x01" else ():
+                    counts[name] = max(counts.get(name, (-1, None)), write, key=lambda each: each[0])
             elif batch.transactional:
                 pending.setdefault(batch.producer_id, {})[key] = (record.offset, record.value)
             else:
                 counts[key] = (record.offset, record.value)
     values = {key: value.decode() for key, (_, value) in counts.items() if value is not None}
     return values, {
-        producer: {key: found[0] for key, found in writes.items()} for producer, writes in pending.items()
+        producer: {key: write[0] for key, write in writes.items()} for producer, writes in pending.items()
     }
 
 
@@ -113,9 +113,9 @@ def test_a_log_in_memory_is_cleaned_to_its_end() -> None:
     clean_memory(log, NOW_MS)
     assert [decode_batch(raw).base_offset for raw in log.batches(0)] == [38, 39]
     assert log.batch_count == 2
-    found = log.first_at_or_after(NOW_MS + 20)
-    assert found is not None
-    assert found.base_offset == 38
+    batch = log.first_at_or_after(NOW_MS + 20)
+    assert batch is not None
+    assert batch.base_offset == 38
     write(log, PLAIN, "key0", 40)
     assert log.end_offset == 41
 

@@ -39,12 +39,12 @@ def make_log(request: pytest.FixtureRequest, tmp_path: Path) -> MakeLog:
 
 
 def offsets(raw: bytes) -> list[tuple[int, int]]:
-    found, position = [], 0
+    spans, position = [], 0
     while position < len(raw):
         header = read_header(raw, position)
-        found.append((header.base_offset, header.last_offset))
+        spans.append((header.base_offset, header.last_offset))
         position += header.size
-    return found
+    return spans
 
 
 def test_batches_get_the_next_offsets_and_the_leaders_epoch(make_log: MakeLog) -> None:
@@ -58,12 +58,12 @@ def test_batches_get_the_next_offsets_and_the_leaders_epoch(make_log: MakeLog) -
 @settings(max_examples=30, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 5), min_size=1, max_size=60),
-    wanted=st.integers(0, 200),
+    offset=st.integers(0, 200),
     max_bytes=st.integers(0, 900),
     end=st.integers(0, 300),
 )
 def test_memory_and_disk_read_the_same(
-    tmp_path_factory: pytest.TempPathFactory, counts: list[int], wanted: int, max_bytes: int, end: int
+    tmp_path_factory: pytest.TempPathFactory, counts: list[int], offset: int, max_bytes: int, end: int
 ) -> None:
     logs: list[RecordLog] = [
         MemoryLog(),
@@ -73,12 +73,12 @@ def test_memory_and_disk_read_the_same(
     for log in logs:
         for number, count in enumerate(counts):
             log.append(batch(count, timestamp_ms=number * 10, size=30), 0)
-        read = log.read(wanted, max_bytes, min(end, log.end_offset))
-        answers.append((read, list(log.batches(wanted)), log.first_at_or_after(wanted)))
+        read = log.read(offset, max_bytes, min(end, log.end_offset))
+        answers.append((read, list(log.batches(offset)), log.first_at_or_after(offset)))
     assert answers[0] == answers[1]
     read = offsets(answers[0][0])
     if read:
-        assert read[0][1] >= wanted  # the batch that holds what was asked for, or the first after it
+        assert read[0][1] >= offset  # the batch that holds what was asked for, or the first after it
         assert len(read) == 1 or len(answers[0][0]) <= max_bytes
 
 
@@ -113,9 +113,9 @@ def test_segments_and_indexes_are_what_the_reader_of_kafkas_files_expects(tmp_pa
     segments = sorted(folder.glob("*.log"))
     assert len(segments) > 1
     for path in segments:
-        found = list(read_segment(path))
-        assert all(isinstance(each, Batch) for each in found)
-        ends = {each.last_offset: each.position for each in found if isinstance(each, Batch)}
+        batches = list(read_segment(path))
+        assert all(isinstance(each, Batch) for each in batches)
+        ends = {each.last_offset: each.position for each in batches if isinstance(each, Batch)}
         index = read_offset_index(path.with_suffix(".index"), int(path.stem))
         assert len(index) > 1
         assert all(ends[index[n].offset] == index[n].position for n in range(len(index)))
@@ -298,5 +298,5 @@ def test_no_record_is_so_young(make_log: MakeLog) -> None:
     for number in range(30):
         log.append(batch(1, timestamp_ms=number, size=100), 0)
     assert log.first_at_or_after(30) is None
-    found = log.first_at_or_after(29)
-    assert found is not None and offsets(found.batch) == [(29, 29)]
+    first = log.first_at_or_after(29)
+    assert first is not None and offsets(first.batch) == [(29, 29)]

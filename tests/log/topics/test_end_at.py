@@ -32,7 +32,7 @@ def true_times(capture: Path) -> dict[int, list[tuple[int, int]]]:
 
 
 def expected_end(times: list[tuple[int, int]], time_ms: int, end: int | None) -> int | None:
-    newer = next((place for place, (_, timestamp) in enumerate(times) if timestamp > time_ms), None)
+    newer = next((index for index, (_, timestamp) in enumerate(times) if timestamp > time_ms), None)
     if newer is None:
         return end
     return times[newer][0] if newer > 0 or times[0][0] == 0 else None
@@ -75,16 +75,16 @@ def log_of(tmp_path: Path, times: list[int], first_offset: int = 0) -> Partition
 def test_many_times_at_once_are_as_one_by_one(capture: Path) -> None:
     for partition, times in true_times(capture).items():
         folder = read(capture / f"__consumer_offsets-{partition}")
-        asked = sorted({time + step for _, time in times[::7] for step in (-1, 0, 1)})
-        assert log_ends_at(folder, asked) == [log_end_at(folder, time_ms) for time_ms in asked]
+        times_ms = sorted({time + step for _, time in times[::7] for step in (-1, 0, 1)})
+        assert log_ends_at(folder, times_ms) == [log_end_at(folder, time_ms) for time_ms in times_ms]
 
 
 def test_segment_after_segment(tmp_path: Path) -> None:
     log_of(tmp_path, [1000, 2000])
     log_of(tmp_path, [3000], first_offset=2)
     folder = log_of(tmp_path, [4000, 5000], first_offset=3)
-    asked = [500, 1000, 1500, 2000, 2999, 3000, 3500, 4000, 4999, 5000, 9999]
-    assert log_ends_at(folder, asked) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    times_ms = [500, 1000, 1500, 2000, 2999, 3000, 3500, 4000, 4999, 5000, 9999]
+    assert log_ends_at(folder, times_ms) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
 def test_before_the_first_record_of_a_whole_log_it_was_empty(tmp_path: Path) -> None:

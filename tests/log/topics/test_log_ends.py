@@ -38,18 +38,18 @@ def log_dir(tmp_path):
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=str)
 def test_high_watermarks_are_the_log_ends_that_the_broker_answered(capture):
-    found = read_log_ends([capture], topics=())
-    watermarks = {(log.topic, log.partition): log.log_end_offset for log in found.checkpoints.logs}
-    assert {place: watermarks[place] for place in answered(capture)} == answered(capture)
-    assert found.checkpoints.complete
+    listings = read_log_ends([capture], topics=())
+    watermarks = {(log.topic, log.partition): log.log_end_offset for log in listings.checkpoints.logs}
+    assert {partition: watermarks[partition] for partition in answered(capture)} == answered(capture)
+    assert listings.checkpoints.complete
 
 
 @pytest.mark.parametrize("capture", [path for path in CAPTURES if path.name == "lives"], ids=str)
 def test_segments_end_where_the_broker_answered(capture):
-    found = read_log_ends([capture], topics={"payments"})
+    listings = read_log_ends([capture], topics={"payments"})
     ends = {
         log.partition: (log.log_start_offset, log.log_end_offset)
-        for log in found.segments.logs
+        for log in listings.segments.logs
         if log.topic == "payments"
     }
     assert ends == {partition: (0, answered(capture)["payments", partition]) for partition in (0, 1, 2)}
@@ -58,20 +58,20 @@ def test_segments_end_where_the_broker_answered(capture):
 @pytest.mark.parametrize("capture", [path for path in CAPTURES if path.parts[1] >= "3"], ids=str)
 def test_topic_ids_are_those_of_the_cluster(capture):
     topics = json.loads((capture / "topics.json").read_text())["topics"]
-    found = {
+    topic_ids = {
         log.topic: topic_id_text(log.topic_id)
         for log in read_log_ends([capture], topics=()).segments.logs
         if log.topic in topics and log.topic_id is not None
     }
-    assert found
-    assert found == {topic: topics[topic]["topicId"] for topic in found}
+    assert topic_ids
+    assert topic_ids == {topic: topics[topic]["topicId"] for topic in topic_ids}
 
 
 def test_a_log_start_that_retention_moved_is_in_its_checkpoint():
-    found = read_log_ends([Path("fixtures/4.3.1/lives")], topics=())
+    listings = read_log_ends([Path("fixtures/4.3.1/lives")], topics=())
     starts = {
         (log.topic, log.partition): log.log_start_offset
-        for log in found.checkpoints.logs
+        for log in listings.checkpoints.logs
         if log.log_start_offset is not None
     }
     assert starts == {
@@ -93,8 +93,8 @@ def test_the_later_of_first_segment_and_checkpoint_is_the_log_start(log_dir):
 
 def payments_0(log_dir):
     reader = LogDirEndsReader([read_log_dir(log_dir)])
-    found = reader.read(topics={"payments"})
-    (log,) = (log for log in found.segments.logs if (log.topic, log.partition) == ("payments", 0))
+    listings = reader.read(topics={"payments"})
+    (log,) = (log for log in listings.segments.logs if (log.topic, log.partition) == ("payments", 0))
     return log.log_end_offset, reader.problems
 
 

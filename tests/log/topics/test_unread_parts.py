@@ -57,15 +57,15 @@ def test_the_logs_of_brokers(capture: Path) -> None:
         offsets = sorted({start, end, end + 5, *(offset + 1 for offset, _ in kinds[:: len(kinds) // 8 + 1])})
         for offset in offsets:
             expected = Counter(kind for at, kind in kinds if at >= offset)
-            found = unread_parts(folder, offset)
-            assert found is not None
+            parts = unread_parts(folder, offset)
+            assert parts is not None
             assert {
-                "records": found.records,
-                "aborted": found.aborted,
-                "undecided": found.undecided,
-                "markers": found.markers,
+                "records": parts.records,
+                "aborted": parts.aborted,
+                "undecided": parts.undecided,
+                "markers": parts.markers,
             } == {kind: expected[kind] for kind in ("records", "aborted", "undecided", "markers")}
-            assert found.gaps == max(end - offset, 0) - expected.total()
+            assert parts.gaps == max(end - offset, 0) - expected.total()
             seen += expected
     assert seen["records"] > 0
 

@@ -72,7 +72,7 @@ def test_every_place_of_two_partitions(cluster: Cluster) -> None:
     places = [UnreadPlace("plain", 0, offset) for offset in range(6)] + [UnreadPlace("plain", 1, 0)]
     answers = fetch_first_unread(cluster, places)
     assert answers.problems == ()
-    assert answers.found == {
+    assert answers.records == {
         **{UnreadPlace("plain", 0, offset): record(offset, 1000 * offset) for offset in range(5)},
         UnreadPlace("plain", 0, 5): None,
         UnreadPlace("plain", 1, 0): record(0, 0),
@@ -81,7 +81,7 @@ def test_every_place_of_two_partitions(cluster: Cluster) -> None:
 
 def test_batches_larger_than_what_is_asked_for_come_whole(cluster: Cluster) -> None:
     places = [UnreadPlace("large", partition, offset) for partition in (0, 1) for offset in (0, 1)]
-    assert fetch_first_unread(cluster, places).found == {
+    assert fetch_first_unread(cluster, places).records == {
         UnreadPlace("large", 0, 0): record(0, 0),
         UnreadPlace("large", 0, 1): record(1, 1),
         UnreadPlace("large", 1, 0): record(0, 2),
@@ -93,7 +93,7 @@ def test_transactions_are_told_apart_and_markers_are_no_data(cluster: Cluster) -
     places = [UnreadPlace("deals", 0, offset) for offset in range(6)]
     committed = record(2, 1, TransactionOutcome.COMMITTED)
     still_open = record(4, 2, TransactionOutcome.PENDING)
-    assert fetch_first_unread(cluster, places).found == dict(
+    assert fetch_first_unread(cluster, places).records == dict(
         zip(
             places,
             [record(0, 0, TransactionOutcome.ABORTED), committed, committed, still_open, still_open, None],
@@ -105,7 +105,7 @@ def test_transactions_are_told_apart_and_markers_are_no_data(cluster: Cluster) -
 def test_what_the_broker_refuses_is_named_and_the_rest_answered(cluster: Cluster) -> None:
     beyond, gone = UnreadPlace("plain", 0, 77), UnreadPlace("nosuch", 3, 0)
     answers = fetch_first_unread(cluster, [beyond, gone, UnreadPlace("plain", 1, 0)])
-    assert answers.found == {UnreadPlace("plain", 1, 0): record(0, 0)}
+    assert answers.records == {UnreadPlace("plain", 1, 0): record(0, 0)}
     assert answers.problems == (
         f"{cluster.name}: nosuch partition 3 at offset 0: no leader, or it may not be seen",
         f"{cluster.name}: plain partition 0 at offset 77: OFFSET_OUT_OF_RANGE",
@@ -113,17 +113,17 @@ def test_what_the_broker_refuses_is_named_and_the_rest_answered(cluster: Cluster
 
 
 def test_nothing_asked_is_nothing_answered(cluster: Cluster) -> None:
-    assert fetch_first_unread(cluster, []).found == {}
+    assert fetch_first_unread(cluster, []).records == {}
     assert search_timestamps(cluster, []).searches == {}
 
 
 def test_bisection_finds_the_same_times_by_list_offsets_alone(cluster: Cluster) -> None:
     places = [UnreadPlace("plain", 0, offset) for offset in range(5)] + [UnreadPlace("plain", 1, 0)]
-    found = search_timestamps(cluster, places)
-    assert found.problems == ()
-    lags = {place: search.time_lag(BEGIN_MS + 60_000) for place, search in found.searches.items()}
+    answers = search_timestamps(cluster, places)
+    assert answers.problems == ()
+    lags = {start: search.time_lag(BEGIN_MS + 60_000) for start, search in answers.searches.items()}
     assert lags == {
-        place: TimeLag(lag_ms=60_000 - 1000 * place.offset, method=TimeLagMethod.BISECT) for place in places
+        start: TimeLag(lag_ms=60_000 - 1000 * start.offset, method=TimeLagMethod.BISECT) for start in places
     }
 
 
@@ -144,6 +144,6 @@ def test_where_a_log_ended_at_a_time_is_where_its_first_newer_record_is(cluster:
 
 
 def test_bisection_names_what_has_no_leader(cluster: Cluster) -> None:
-    found = search_timestamps(cluster, [UnreadPlace("nosuch", 3, 0)])
-    assert found.searches == {}
-    assert found.problems == (f"{cluster.name}: nosuch partition 3: no leader, or it may not be seen",)
+    answers = search_timestamps(cluster, [UnreadPlace("nosuch", 3, 0)])
+    assert answers.searches == {}
+    assert answers.problems == (f"{cluster.name}: nosuch partition 3: no leader, or it may not be seen",)

@@ -25,20 +25,20 @@ def cluster() -> Iterator[Cluster]:
         OPEN.clear()
 
 
-def asked(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[UnreadPlace, UnreadParts]:
+def fetched(cluster: Cluster, ends: dict[UnreadPlace, int], **bound: int) -> dict[UnreadPlace, UnreadParts]:
     answers = fetch_unread_parts(cluster, ends, **bound)
     assert (answers.problems, answers.too_long) == ([], set())
-    return answers.found
+    return answers.parts
 
 
 def test_of_plain_records_all_are_records_up_to_the_end_that_is_given(cluster: Cluster) -> None:
     """What was written after somebody asked where the log ends does not count."""
     first, third = UnreadPlace("plain", 0, 0), UnreadPlace("plain", 0, 3)
-    assert asked(cluster, {first: 5, third: 5}) == {
+    assert fetched(cluster, {first: 5, third: 5}) == {
         first: UnreadParts(records=5, last_stable_offset=5),
         third: UnreadParts(records=2, last_stable_offset=5),
     }
-    assert asked(cluster, {first: 4}) == {first: UnreadParts(records=4, last_stable_offset=4)}
+    assert fetched(cluster, {first: 4}) == {first: UnreadParts(records=4, last_stable_offset=4)}
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_of_plain_records_all_are_records_up_to_the_end_that_is_given(cluster: C
 )
 def test_transactions_are_told_apart(cluster: Cluster, offset: int, parts: UnreadParts) -> None:
     """0 is aborted, 2 committed, 4 undecided; 1 and 3 are markers."""
-    place = UnreadPlace("deals", 0, offset)
-    assert asked(cluster, {place: 5}) == {place: parts}
+    start = UnreadPlace("deals", 0, offset)
+    assert fetched(cluster, {start: 5}) == {start: parts}
 
 
 def test_where_nothing_is_unread_nothing_is_asked(cluster: Cluster) -> None:
     empty, beyond = UnreadPlace("empty", 0, 0), UnreadPlace("nosuch", 0, 9)
-    assert asked(cluster, {empty: 0, beyond: 5}) == {
+    assert fetched(cluster, {empty: 0, beyond: 5}) == {
         empty: UnreadParts(last_stable_offset=0),
         beyond: UnreadParts(last_stable_offset=9),
     }
@@ -68,7 +68,7 @@ def test_beyond_the_bound_nothing_is_said_and_nearer_places_are_answered(cluster
     places = [UnreadPlace("large", 0, offset) for offset in range(3)]
     done: list[int] = []
     answers = fetch_unread_parts(cluster, dict.fromkeys(places, 3), done.append, bytes_max=500_000)
-    assert answers.found == {
+    assert answers.parts == {
         places[2]: UnreadParts(records=1, last_stable_offset=3),
         places[1]: UnreadParts(records=2, last_stable_offset=3),
     }
@@ -80,7 +80,7 @@ def test_beyond_the_bound_nothing_is_said_and_nearer_places_are_answered(cluster
 def test_what_a_broker_refuses_is_named_once_and_the_rest_answered(cluster: Cluster) -> None:
     gone, there = UnreadPlace("plain", 0, 77), UnreadPlace("plain", 0, 4)
     answers = fetch_unread_parts(cluster, {gone: 78, UnreadPlace("plain", 0, 76): 78, there: 5})
-    assert answers.found == {}
+    assert answers.parts == {}
     assert answers.problems == [f"{cluster.name}: plain partition 0: OFFSET_OUT_OF_RANGE"]
 
 

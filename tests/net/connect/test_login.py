@@ -30,8 +30,8 @@ async def join(
     lines = []
     async for line in process.stdout:
         lines.append(line.decode())
-        told = json.loads(line)
-        if until in (told["event"], told.get("api")):
+        event = json.loads(line)
+        if until in (event["event"], event.get("api")):
             process.terminate()
     errors = (await process.stderr.read()).decode()
     return await process.wait(), "".join(lines), errors

@@ -108,10 +108,10 @@ def test_mutated_records_of_real_brokers_never_raise_and_never_get_lost():
 def test_flipped_bytes_never_raise_and_never_get_lost(entry, flips):
     key, value = encode_entry(entry)
     damaged = [bytearray(key), bytearray(value or b"")]
-    for place, byte in flips:
-        target = damaged[int(place * 2)]
+    for where, byte in flips:
+        target = damaged[int(where * 2)]
         if target:
-            target[int(place * 2 % 1 * len(target))] = byte
+            target[int(where * 2 % 1 * len(target))] = byte
     bytes_read = bytes(damaged[0]), bytes(damaged[1])
     assert encode_entry(decode_entry(*bytes_read)) == bytes_read
 

@@ -31,9 +31,9 @@ class Table:
 
     def id_of(self, key: bytes) -> int:
         buffer = np.frombuffer(key + bytes(BUFFER_SLACK), np.uint8).copy()
-        while (found := intern_key(self.keys, buffer, 0, len(key))) == NO_ROOM:
+        while (key_id := intern_key(self.keys, buffer, 0, len(key))) == NO_ROOM:
             self.keys = grown(self.keys)
-        return found
+        return key_id
 
 
 def commit_key(group: str, topic: str, partition: int) -> bytes:
@@ -46,7 +46,7 @@ def test_ids_stay_when_the_table_grows():
     ids = [table.id_of(key) for key in keys]
     assert len(set(ids)) == len(keys)
     assert [table.id_of(key) for key in keys] == ids
-    assert [key_bytes(table.keys, found) for found in ids] == keys
+    assert [key_bytes(table.keys, key_id) for key_id in ids] == keys
     assert (group_count(table.keys), topic_count(table.keys)) == (97, 89)
 
 
@@ -79,5 +79,5 @@ def test_two_keys_have_one_id_only_if_they_are_equal(tails):
     table = Table()
     keys = [b"\x00\x02" + tail for tail in tails]
     ids = [table.id_of(key) for key in keys]
-    assert [key_bytes(table.keys, found) for found in ids] == keys
+    assert [key_bytes(table.keys, key_id) for key_id in ids] == keys
     assert len(set(ids)) == len(set(keys))

@@ -65,8 +65,8 @@ EVENTS = st.lists(
 @given(EVENTS, st.integers(2, 4))
 def test_any_log(tmp_path_factory, events, pieces):
     batches = []
-    for offset, (what, group, producer) in enumerate(events):
-        match what:
+    for offset, (kind, group, producer) in enumerate(events):
+        match kind:
             case "commit":
                 records = [commit(group, "t", offset % 3, offset * 40)]
                 batches.append(batch(offset, records, producer_id=producer))
@@ -75,7 +75,7 @@ def test_any_log(tmp_path_factory, events, pieces):
             case "members":
                 batches.append(batch(offset, [group_metadata(group, offset // 4)]))
             case _:
-                batches.append(marker(offset, max(producer, 5), committed=what == "committed"))
+                batches.append(marker(offset, max(producer, 5), committed=kind == "committed"))
     parts = parts_of(write(tmp_path_factory.mktemp("log"), batches))
     whole = merge_last(parts, KEEP)
     cut = [cut_last(part, pieces) for part in parts]

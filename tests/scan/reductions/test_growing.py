@@ -40,13 +40,13 @@ def grown(capture: Path, folder: Path, steps: int) -> Iterator[None]:
 def check(scan: GrowingScan, folder: Path) -> None:
     segments = open_sources([folder]).segments
     scanned = scan.scan(segments)
-    found, last = scanned.newest, scanned.last
+    kept, last = scanned.newest, scanned.last
     slices = [part for segment in segments for part in split(segment.path, segment.partition, 1 << 30)]
     once, once_last = newest(slices), last_commits(slices, SLOTS)
-    assert found.commits.to_pylist() == once.commits.to_pylist()
-    assert found.pending.to_pylist() == once.pending.to_pylist()
-    assert found.others == once.others
-    assert (found.records, found.bytes) == (once.records, once.bytes)
+    assert kept.commits.to_pylist() == once.commits.to_pylist()
+    assert kept.pending.to_pylist() == once.pending.to_pylist()
+    assert kept.others == once.others
+    assert (kept.records, kept.bytes) == (once.records, once.bytes)
     assert last is not None
     assert last.commits.to_pylist() == once_last.commits.to_pylist()
     assert last.membership_changes == once_last.membership_changes
@@ -76,8 +76,8 @@ def test_transactions_that_end_later_and_deletions(tmp_path: Path) -> None:
     for count in range(1, len(batches) + 1):
         write(tmp_path, batches[:count])
         check(scan, tmp_path)
-    found = scan.scan(open_sources([tmp_path]).segments).newest
-    first = found.commits.to_pylist()[0]
+    kept = scan.scan(open_sources([tmp_path]).segments).newest
+    first = kept.commits.to_pylist()[0]
     assert (first["partition"], first["offset"]) == (0, 7)
 
 
@@ -97,9 +97,9 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     scan.scan(open_sources([tmp_path]).segments)
     size = path.stat().st_size
     path.write_bytes(b"\xee" * size + batch(1, [commit("g", "t", 0, 6)]))
-    found = scan.scan(open_sources([tmp_path]).segments).newest
-    assert [row["offset"] for row in found.commits.to_pylist()] == [6]
-    assert found.damage == ()
+    kept = scan.scan(open_sources([tmp_path]).segments).newest
+    assert [row["offset"] for row in kept.commits.to_pylist()] == [6]
+    assert kept.damage == ()
 
 
 def test_a_file_that_became_shorter_is_another_one(tmp_path: Path) -> None:

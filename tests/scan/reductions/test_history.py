@@ -22,20 +22,22 @@ def history(tmp_path, batches, boundaries=()):
     return read_history(slices)
 
 
-def reach(found):
-    return [tuple(row.values()) for row in found.reach.to_pylist()]
+def reach(past):
+    return [tuple(row.values()) for row in past.reach.to_pylist()]
 
 
-def generations(found, group="g"):
-    entries = [logged.entry for logged in found.rounds.get((PARTITION, group), ())]
+def generations(past, group="g"):
+    entries = [logged.entry for logged in past.rounds.get((PARTITION, group), ())]
     return [entry.value.generation for entry in entries if isinstance(entry, OffsetsEntry)]
 
 
 def furthest(commits, periods):
     """Of (topic, partition, offset) the furthest of each of the newest periods; it was made a ms later."""
     for topic, partition in sorted({(topic, partition) for topic, partition, _ in commits}):
-        of_place = sorted(offset for *place, offset in commits if place == [topic, partition])
-        by_period = {(offset + 1) // PERIOD_MS: offset for offset in of_place}
+        of_partition = sorted(
+            offset for *topic_partition, offset in commits if topic_partition == [topic, partition]
+        )
+        by_period = {(offset + 1) // PERIOD_MS: offset for offset in of_partition}
         for offset in list(by_period.values())[-periods:]:
             yield topic, partition, offset, offset + 1
 
@@ -99,12 +101,12 @@ class TestReach:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(scan_history, "_PERIODS", 2)
             patch.setattr(scan_history, "_ROWS_AT_ONCE", 2)
-            found = history(tmp_path_factory.mktemp("log"), batches, boundaries)
-        assert reach(found) == list(furthest(commits, 2))
+            read = history(tmp_path_factory.mktemp("log"), batches, boundaries)
+        assert reach(read) == list(furthest(commits, 2))
 
     def test_an_empty_log(self, tmp_path):
-        found = history(tmp_path, [])
-        assert (reach(found), found.rounds) == ([], {})
+        read = history(tmp_path, [])
+        assert (reach(read), read.rounds) == ([], {})
         assert reach(merge_histories([])) == []
 
 
@@ -119,8 +121,8 @@ class TestRounds:
     def test_the_first_run_the_last_and_the_last_long_one(self, tmp_path):
         long_runs = [*range(1_000_000, 1_000_009), *range(2_000_000, 2_000_010)]
         times = [0, 100_000, *long_runs, 3_000_000, 4_000_000]
-        found = self.written(tmp_path, times)
-        assert generations(found) == [0, *range(11, 21), 22]
+        read = self.written(tmp_path, times)
+        assert generations(read) == [0, *range(11, 21), 22]
 
     def test_a_run_is_bounded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(scan_history, "_RUN_MAX", 5)

@@ -21,10 +21,10 @@ def keyed(rows):
     return KeyedRows(list(rows), counts, pa.table({"value": pa.array(values, pa.int64())}))
 
 
-def held(found):
-    values = iter(found.rows["value"].to_pylist())
+def held(keyed):
+    values = iter(keyed.rows["value"].to_pylist())
     return {
-        key: [next(values) for _ in range(count)] for key, count in zip(found.keys, found.counts, strict=True)
+        key: [next(values) for _ in range(count)] for key, count in zip(keyed.keys, keyed.counts, strict=True)
     }
 
 
@@ -72,32 +72,32 @@ RECORDS = [
 
 
 def test_commits_are_by_key_with_the_times_that_their_windows_go_by(tmp_path):
-    found = commits_in(tmp_path, RECORDS)
+    keyed = commits_in(tmp_path, RECORDS)
     keys = [key("a", 1), key("a", 0, "u"), key("b", 0)]
-    assert list(found.commits.keys) == [key("a", 0), *keys]
-    rows = found.commits.between(0, 2).rows.to_pylist()
+    assert list(keyed.commits.keys) == [key("a", 0), *keys]
+    rows = keyed.commits.between(0, 2).rows.to_pylist()
     assert [(row["offset"], row["is_tombstone"]) for row in rows if not row["is_tombstone"]] == [
         (30, False),
         (10, False),
         (11, False),
     ]
-    times = {row["log_offset"]: row["timestamp"] for row in found.commits.rows.to_pylist()}
+    times = {row["log_offset"]: row["timestamp"] for row in keyed.commits.rows.to_pylist()}
     assert times == {1: 21, 2: 11, 3: 31, 6: 41, 8: 12, 4: 1004}  # a tombstone's is that of its record
-    assert found.membership_changes == {(7, "a"): (0, 7)}
+    assert keyed.membership_changes == {(7, "a"): (0, 7)}
 
 
 def test_what_is_not_wanted_and_what_was_never_committed_is_left_out(tmp_path):
-    found = commits_in(tmp_path, RECORDS, lambda group, topic: topic == "u" or group == "c")
-    assert list(found.commits.keys) == [key("a", 0, "u")]
+    keyed = commits_in(tmp_path, RECORDS, lambda group, topic: topic == "u" or group == "c")
+    assert list(keyed.commits.keys) == [key("a", 0, "u")]
 
 
 def test_changes_of_membership_go_where_the_group_goes(tmp_path):
-    found = commits_in(tmp_path, RECORDS)
-    (_, with_a), (_, with_b) = found.parted(lambda of_key: int(of_key.group == "b"))
+    keyed = commits_in(tmp_path, RECORDS)
+    (_, with_a), (_, with_b) = keyed.parted(lambda of_key: int(of_key.group == "b"))
     assert (with_a.membership_changes, with_b.membership_changes) == ({(7, "a"): (0, 7)}, {})
 
 
 def test_nothing_at_all(tmp_path):
-    found = commits_in(tmp_path, [])
-    assert list(found.commits.keys) == []
-    assert list(found.blocks(10)) == []
+    keyed = commits_in(tmp_path, [])
+    assert list(keyed.commits.keys) == []
+    assert list(keyed.blocks(10)) == []

@@ -25,9 +25,9 @@ def last(tmp_path, batches, slots=3, boundaries=()):
     return last_commits(slices, slots)
 
 
-def held(found):
+def held(scanned):
     windows = defaultdict(list)
-    for row in found.commits.to_pylist():
+    for row in scanned.commits.to_pylist():
         windows[row["group"], row["topic"], row["partition"]].append(row["offset"])
     return dict(windows)
 
@@ -87,17 +87,17 @@ EVENTS = st.lists(
 def plainly(events, slots):
     """The same by going through the log one by one."""
     counting, open_ones, tombstones = defaultdict(dict), defaultdict(list), {}
-    for at, (kind, what, producer) in enumerate(events):
+    for at, (kind, subject, producer) in enumerate(events):
         if kind == "tombstone":
-            tombstones[what] = at
+            tombstones[subject] = at
         elif kind == "marker":
             ended = open_ones.pop(producer, [])
-            for begun, key in ended if what else []:
+            for begun, key in ended if subject else []:
                 counting[key][begun] = begun
         elif producer >= 0:
-            open_ones[producer].append((at, what))
+            open_ones[producer].append((at, subject))
         else:
-            counting[what][at] = at
+            counting[subject][at] = at
     windows = {
         key: [at for at in sorted(commits) if at > tombstones.get(key, -1)][-slots:]
         for key, commits in counting.items()
@@ -109,18 +109,18 @@ def plainly(events, slots):
 @given(EVENTS, st.integers(1, 4), st.data())
 def test_it_equals_going_through_one_by_one_however_it_is_cut(tmp_path_factory, events, slots, data):
     batches = []
-    for at, (kind, what, producer) in enumerate(events):
+    for at, (kind, subject, producer) in enumerate(events):
         if kind == "marker":
-            batches.append(marker(at, producer, committed=what))
+            batches.append(marker(at, producer, committed=subject))
         else:
-            record = commit(*what, at) if kind == "commit" else tombstone(*what)
+            record = commit(*subject, at) if kind == "commit" else tombstone(*subject)
             batches.append(batch(at, [record], producer_id=producer))
     sizes = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
     boundaries = sorted(data.draw(st.sets(st.sampled_from(sizes)))) if sizes else []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan_last, "_ROWS_AT_ONCE", data.draw(st.sampled_from([1, 4, 1000])))
-        found = last(tmp_path_factory.mktemp("log"), batches, slots, boundaries)
-    assert held(found) == plainly(events, slots)
+        commits = last(tmp_path_factory.mktemp("log"), batches, slots, boundaries)
+    assert held(commits) == plainly(events, slots)
 
 
 @settings(max_examples=60)
@@ -129,11 +129,11 @@ def test_parts_that_are_read_apart_and_merged_in_any_grouping_leave_the_same(
     tmp_path_factory, events, slots, data
 ):
     batches = []
-    for at, (kind, what, producer) in enumerate(events):
+    for at, (kind, subject, producer) in enumerate(events):
         if kind == "marker":
-            batches.append(marker(at, producer, committed=what))
+            batches.append(marker(at, producer, committed=subject))
         else:
-            record = commit(*what, at) if kind == "commit" else tombstone(*what)
+            record = commit(*subject, at) if kind == "commit" else tombstone(*subject)
             batches.append(batch(at, [record], producer_id=producer))
     path = write(tmp_path_factory.mktemp("log"), batches, PARTITION)
     ends = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
@@ -161,10 +161,10 @@ def test_a_generation_that_goes_on_in_the_next_part_has_not_changed_there(tmp_pa
 
 
 def slice_per_batch(path):
-    found = [item for item in read_segment(path) if isinstance(item, Batch)]
+    batches = [item for item in read_segment(path) if isinstance(item, Batch)]
     return [
         Slice(path=path, offsets_partition=PARTITION, start=item.position, end=item.position + item.size)
-        for item in found
+        for item in batches
     ]
 
 
@@ -176,6 +176,6 @@ def test_of_each_period_the_last_ones_stay_and_a_tombstone_ends_only_what_is_bef
     ]
     path = write(tmp_path, batches, PARTITION)
     keep = Keep(slots=2, period_ms=1000)
-    found = counting(last_part(slice_per_batch(path), keep), keep).commits
-    rows = list(zip((times_of(found) // 1000).tolist(), found["offset"].to_pylist(), strict=True))
+    commits = counting(last_part(slice_per_batch(path), keep), keep).commits
+    rows = list(zip((times_of(commits) // 1000).tolist(), commits["offset"].to_pylist(), strict=True))
     assert rows == [(0, 2), (0, 3), (1, -1), (1, 1500)]

@@ -182,10 +182,10 @@ def test_more_keys_and_text_than_there_is_room_for_at_first(tmp_path: Path, prod
         result = newest(slices)
         table, other = (result.commits, result.pending) if producer < 0 else (result.pending, result.commits)
         assert other.num_rows == 0
-        found = {
+        commits = {
             row["partition"]: (row["offset"], row["metadata"], row["topic_id"]) for row in table.to_pylist()
         }
-        assert found == {n: (2, metadata_of(n, 2), UUID(int=n + 1).bytes) for n in numbers}
+        assert commits == {n: (2, metadata_of(n, 2), UUID(int=n + 1).bytes) for n in numbers}
 
 
 def test_more_producers_than_there_is_room_for_at_first(tmp_path: Path) -> None:

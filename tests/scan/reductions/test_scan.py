@@ -27,11 +27,11 @@ def rows_by_chunk(path: Path, chunk_bytes: int, rows: int) -> list[dict[str, obj
     part = Slice(path=path, offsets_partition=5, start=0, end=path.stat().st_size)
     reader = RowReader(chunk_bytes=chunk_bytes, rows=rows)
     dictionaries = Dictionaries()
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for item in reader.read(part):
         if not isinstance(item, Damage):
-            found += commits_of(item, reader.keys, 5, COMMIT_SCHEMA.names, dictionaries).to_pylist()
-    return found
+            rows += commits_of(item, reader.keys, 5, COMMIT_SCHEMA.names, dictionaries).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: path.parents[1].name)

@@ -12,9 +12,9 @@ def test_reading_once_leaves_what_reading_for_each_does():
     sources = one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 16)]
     read: list[int] = []
-    found = read_slices(slices, ScanPlan(slots=3, history=True), advance=read.append)
-    assert found == Scanned(newest(slices), last_commits(slices, 3), read_history(slices))
-    assert found.newest.others and found.last.commits.num_rows and found.history.reach.num_rows
+    scanned = read_slices(slices, ScanPlan(slots=3, history=True), advance=read.append)
+    assert scanned == Scanned(newest(slices), last_commits(slices, 3), read_history(slices))
+    assert scanned.newest.others and scanned.last.commits.num_rows and scanned.history.reach.num_rows
     assert sum(read) == sum(part.end - part.start for part in slices)
 
 

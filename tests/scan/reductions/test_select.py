@@ -71,9 +71,9 @@ def test_all_groups_of_a_capture(folder):
 @pytest.mark.parametrize("slice_bytes", [1 << 40, 3000])
 def test_one_group_among_many_whatever_the_slices(slice_bytes):
     entries = selected(CAPTURE, {"orders-app"}, slice_bytes)
-    found = [essence(entry) for entry in entries if isinstance(entry, LoggedEntry)]
-    assert len(found) > 200
-    assert found == [essence(entry) for entry in plain(CAPTURE, {"orders-app"})]
+    of_app = [essence(entry) for entry in entries if isinstance(entry, LoggedEntry)]
+    assert len(of_app) > 200
+    assert of_app == [essence(entry) for entry in plain(CAPTURE, {"orders-app"})]
 
 
 def test_markers_come_with_the_transactions_of_the_group_only():
