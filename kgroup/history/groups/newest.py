@@ -65,8 +65,8 @@ class NewestEntries:
         )
 
     def _keep(self, key: Key, logged: LoggedEntry) -> None:
-        known = self._newest.get((logged.partition, key))
-        if known is None or logged.offset > known.offset:
+        newest = self._newest.get((logged.partition, key))
+        if newest is None or logged.offset > newest.offset:
             self._newest[logged.partition, key] = logged
 
 

@@ -129,7 +129,7 @@ def static_restart(old: str, new: TimelineMember) -> Cause:
 def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
     """Members that stayed and subscribe to other topics than before."""
     before = {member.member_id: member for member in previous.members}
-    found = []
+    changes = []
     for member in current.members:
         old = before.get(member.member_id)
         if old is None or old.subscribed is None or member.subscribed is None:
@@ -139,7 +139,7 @@ def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
             change = " ".join(
                 [*(f"+{topic}" for topic in sorted(more)), *(f"-{topic}" for topic in sorted(fewer))]
             )
-            found.append(
+            changes.append(
                 Cause(
                     kind=CauseKind.SUBSCRIPTION_CHANGED,
                     grade=Grade.RECORDED,
@@ -147,7 +147,7 @@ def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
                     evidence=f"{member.client_id} subscribes to {change or 'another pattern'}",
                 )
             )
-    return found
+    return changes
 
 
 def assignor_change(previous: Roster, current: Roster) -> list[Cause]:
@@ -172,19 +172,19 @@ def topic_growth(previous: Roster, current: Roster, known_counts: Mapping[str, i
     assigned without a hole before and is now: a leader hands out every partition that it sees.
     """
     before, now = _numbers(previous), _numbers(current)
-    found = []
+    growths = []
     for topic, numbers in sorted(now.items()):
         count = len(numbers)
         old = known_counts.get(topic, 0)
         if count > old and old == len(before.get(topic, ())) > 0 and numbers == set(range(count)):
-            found.append(
+            growths.append(
                 Cause(
                     kind=CauseKind.TOPIC_GREW,
                     grade=Grade.INFERRED,
                     evidence=f"{topic}: partitions 0 to {old - 1} were assigned, now 0 to {count - 1}",
                 )
             )
-    return found
+    return growths
 
 
 def cooperative_follow_up(before: Roster | None, previous: Roster, current: Roster) -> list[Cause]:

@@ -58,12 +58,12 @@ class _PartitionLog:
     gaps: int = 0
     groups: dict[str, GroupReplay] = field(default_factory=dict)
     producers: dict[int, dict[str, GroupReplay]] = field(default_factory=dict)
-    _told: dict[str, int] = field(default_factory=dict)
+    _gaps_told: dict[str, int] = field(default_factory=dict)
 
     def tell_gaps(self, group_id: str, group: GroupReplay) -> None:
         """Let a group know of the gaps since its last entry."""
-        if self._told.get(group_id, 0) != self.gaps:
-            self._told[group_id] = self.gaps
+        if self._gaps_told.get(group_id, 0) != self.gaps:
+            self._gaps_told[group_id] = self.gaps
             group.cut()
 
     def end(self) -> None:

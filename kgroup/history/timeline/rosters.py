@@ -62,10 +62,10 @@ def time_of(logged: LoggedEntry) -> int | None:
     value = logged.entry.value if isinstance(logged.entry, OffsetsEntry) else None
     match value:
         case (
-            values.OffsetCommitValue(commit_timestamp=told)
-            | values.GroupMetadataValue(current_state_timestamp=told)
+            values.OffsetCommitValue(commit_timestamp=timestamp_ms)
+            | values.GroupMetadataValue(current_state_timestamp=timestamp_ms)
         ):
-            return told if told >= 0 else None
+            return timestamp_ms if timestamp_ms >= 0 else None
         case _:
             return None
 
@@ -162,7 +162,7 @@ class ModernGroup:
 
     def roster(self, logged: LoggedEntry) -> Roster:
         """The group with its members and their targets as they are now."""
-        asked = sorted(
+        assignors = sorted(
             {
                 value.server_assignor
                 for value in self._members.values()
@@ -171,7 +171,7 @@ class ModernGroup:
         )
         members = (self._member(member_id, value) for member_id, value in self._members.items())
         roster = _roster(logged, self.kind, self.epoch, members)
-        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(asked) or None)
+        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(assignors) or None)
 
     def _member(self, member_id: str, value: values.Value) -> TimelineMember:
         owned = self._targets.get(member_id, frozenset())

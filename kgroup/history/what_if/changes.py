@@ -40,10 +40,12 @@ class Changes:
         """The protocol that is supposed for all of the history, None for that of each time."""
         return self.protocol if self.assignor is None else ASSIGNORS[self.assignor].protocol
 
-    def assignor_at(self, known: Circumstances) -> str | None:
+    def assignor_at(self, circumstances: Circumstances) -> str | None:
         """The assignor in these circumstances; None for one that is not Kafka's."""
         if self.assignor is not None:
             return self.assignor
-        if self.protocol is not None and (known.assignor is None or known.protocol is not self.protocol):
+        if self.protocol is not None and (
+            circumstances.assignor is None or circumstances.protocol is not self.protocol
+        ):
             return DEFAULT_ASSIGNORS[self.protocol]
-        return known.assignor
+        return circumstances.assignor

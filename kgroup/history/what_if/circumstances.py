@@ -31,14 +31,14 @@ class Circumstances:
 def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
     """Those of each generation."""
     pauses = list(_pauses_ms(generations))
-    known = [pause for pause in pauses if pause is not None]
-    usual = int(median(known)) if known else None
-    found = []
+    measured = [pause for pause in pauses if pause is not None]
+    usual = int(median(measured)) if measured else None
+    of_generations = []
     assignor: str | None = None
     for generation, counts, pause_ms in zip(generations, _counts(generations), pauses, strict=True):
         if generation.roster.members:
             assignor = _assignor(generation.roster)
-        found.append(
+        of_generations.append(
             Circumstances(
                 counts=counts,
                 assignor=assignor,
@@ -47,15 +47,15 @@ def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
                 estimated=pause_ms is None,
             )
         )
-    return found
+    return of_generations
 
 
 def _assignor(roster: Roster) -> str | None:
     if roster.kind is GroupKind.CONSUMER:
-        asked = roster.protocol or _DEFAULT_SERVER_ASSIGNOR
-        return {"range": "server-range", "uniform": "uniform"}.get(asked)
-    known = ASSIGNORS.get(roster.protocol or "")
-    return roster.protocol if known is not None and known.client is not None else None
+        name = roster.protocol or _DEFAULT_SERVER_ASSIGNOR
+        return {"range": "server-range", "uniform": "uniform"}.get(name)
+    assignor = ASSIGNORS.get(roster.protocol or "")
+    return roster.protocol if assignor is not None and assignor.client is not None else None
 
 
 def _counts(generations: Sequence[Generation]) -> Iterator[dict[str, int]]:
