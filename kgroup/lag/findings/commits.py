@@ -105,11 +105,11 @@ def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
     by_producer: dict[int, list[tuple[int, str]]] = {}
     for commit in facts.open_commits:
         if facts.now_ms - commit.timestamp > TRANSACTION_MAX_MS:
-            place = f"{commit.topic}-{commit.partition}"
-            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, place))
-    for producer_id, found in sorted(by_producer.items()):
-        since_ms = min(timestamp for timestamp, _ in found)
-        places = listed(sorted({place for _, place in found}))
+            partition = f"{commit.topic}-{commit.partition}"
+            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, partition))
+    for producer_id, commits in sorted(by_producer.items()):
+        since_ms = min(timestamp for timestamp, _ in commits)
+        places = listed(sorted({partition for _, partition in commits}))
         yield Finding(
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,

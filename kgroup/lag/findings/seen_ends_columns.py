@@ -111,11 +111,11 @@ def seen_numbers(
 def _matrix(seen: SeenColumns, rows: Int64s, log_ends: Int64s) -> tuple[Int64s, Int64s, Flags]:
     """Offsets and times, a line for each row, and which of them count."""
     starts, stops = seen.starts[rows], seen.stops[rows]
-    place = starts[:, None] + np.arange(int((stops - starts).max()))
-    counts = place < stops[:, None]
-    place = np.minimum(place, len(seen.offsets) - 1)
-    offsets = seen.offsets[place]
-    return offsets, seen.timestamps[place], counts & (offsets <= log_ends[:, None])
+    index = starts[:, None] + np.arange(int((stops - starts).max()))
+    counts = index < stops[:, None]
+    index = np.minimum(index, len(seen.offsets) - 1)
+    offsets = seen.offsets[index]
+    return offsets, seen.timestamps[index], counts & (offsets <= log_ends[:, None])
 
 
 def _look(
@@ -131,14 +131,14 @@ def _look(
     before = until & (times <= from_ms[:, None])
     begin = np.where(before.any(axis=1), _last(before), _first(until))
     end = _last(until)
-    known = until.any(axis=1)
+    any_reached = until.any(axis=1)
     return SeenNumbers(
         unread_by_ms=np.where(is_beyond, times[line, _first(beyond)], UNKNOWN),
         passed_until_ms=np.where(is_beyond, times[line, _last(beyond)], UNKNOWN),
-        begun_at=np.where(known, offsets[line, begin], UNKNOWN),
-        begun_ms=np.where(known, times[line, begin], UNKNOWN),
-        ended_at=np.where(known, offsets[line, end], UNKNOWN),
-        ended_ms=np.where(known, times[line, end], UNKNOWN),
+        begun_at=np.where(any_reached, offsets[line, begin], UNKNOWN),
+        begun_ms=np.where(any_reached, times[line, begin], UNKNOWN),
+        ended_at=np.where(any_reached, offsets[line, end], UNKNOWN),
+        ended_ms=np.where(any_reached, times[line, end], UNKNOWN),
     )
 
 

@@ -61,8 +61,8 @@ def is_stalled(commits: Commits) -> bool:
 
 def lag_fall(commits: Commits) -> LagFell | None:
     """The first fall of the lag from one commit to the next, unknown lags left out."""
-    known = [(commit.lag, commit.timestamp) for commit in commits if commit.lag is not None]
-    for (before, _), (lag, at_ms) in pairwise(known):
+    lags = [(commit.lag, commit.timestamp) for commit in commits if commit.lag is not None]
+    for (before, _), (lag, at_ms) in pairwise(lags):
         if lag < before:
             return LagFell(from_lag=before, to_lag=lag, at_ms=at_ms)
     return None
@@ -70,8 +70,8 @@ def lag_fall(commits: Commits) -> LagFell | None:
 
 def lag_never_fell(commits: Commits) -> LagNeverFell:
     """The first and the last lag that is known."""
-    known = [commit.lag for commit in commits if commit.lag is not None]
-    return LagNeverFell(first_lag=known[0] if known else None, last_lag=known[-1] if known else None)
+    lags = [commit.lag for commit in commits if commit.lag is not None]
+    return LagNeverFell(first_lag=lags[0] if lags else None, last_lag=lags[-1] if lags else None)
 
 
 def stalled(commits: Commits) -> Stalled:

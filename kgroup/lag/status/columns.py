@@ -87,14 +87,14 @@ class VerdictColumns:
 
 def every_commit(commits: CommitColumns, begins: Flags, slots: int) -> WindowColumns:
     """The window that each commit ends; `begins` is True at the first commit of each key."""
-    place = np.arange(1, len(begins) + 1, dtype=np.int64)
-    start = np.maximum.accumulate(np.where(begins, place - 1, 0))
+    number = np.arange(1, len(begins) + 1, dtype=np.int64)
+    start = np.maximum.accumulate(np.where(begins, number - 1, 0))
     unknown = np.full(len(begins), UNKNOWN, np.int64)
     return WindowColumns(
         commits=commits,
         slots=slots,
-        stops=place,
-        counts=np.minimum(place - start, slots),
+        stops=number,
+        counts=np.minimum(number - start, slots),
         unread_since_ms=unknown,
         unread_by_ms=unknown,
         caught_up_ms=unknown,
@@ -177,7 +177,7 @@ class Seen:
 class _SeenLags:
     was_within: Flags
     fell: Flags
-    known: Int64s
+    number: Int64s
     kept: Flags
 
 
@@ -253,12 +253,12 @@ def _look_at_lags(lags: Sequence[Int64s], filled_up: Int64s, allowed_lag: int) -
     if (highest < 0).all():
         return _SeenLags(was_within, fell, number, first == last)
     for lag in lags:
-        known = lag >= 0
-        was_within |= known & (lag <= allowed_lag)
-        fell |= known & (lag < last)
+        is_known = lag >= 0
+        was_within |= is_known & (lag <= allowed_lag)
+        fell |= is_known & (lag < last)
         first = np.where(first < 0, lag, first)
-        last = np.where(known, lag, last)
-        number += known
+        last = np.where(is_known, lag, last)
+        number += is_known
     number -= np.where(lags[0] >= 0, filled_up, 0)
     return _SeenLags(was_within, fell, number, first == last)
 
@@ -328,7 +328,7 @@ class KgroupCases:
 
     def lacks_trend(self) -> Flags | None:
         """Where fewer than two lags are known; None if nowhere."""
-        without_trend = self.seen.lags.known < 2
+        without_trend = self.seen.lags.number < 2
         return without_trend if without_trend.any() else None
 
 
@@ -337,8 +337,8 @@ def _had_unread(cases: KgroupCases) -> tuple[Flags, Flags]:
     seen, rules = cases.seen, cases.rules
     since, by = cases.windows.unread_since_ms[cases.part], cases.windows.unread_by_ms[cases.part]
     by_since, by_proof = (
-        (known >= 0) & ((known <= seen.first_ms) | (cases.now_ms - known > rules.patience_ms))
-        for known in (since, by)
+        (unread_ms >= 0) & ((unread_ms <= seen.first_ms) | (cases.now_ms - unread_ms > rules.patience_ms))
+        for unread_ms in (since, by)
     )
     by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
     waited: Flags = np.where(since >= 0, by_since, by_lag)
