@@ -92,7 +92,7 @@ class GroupsOfKind(Protocol):
 
     # The log, and time.
 
-    def found(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
+    def ensure(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
         """Make sure that the group exists: its first commit is enough to found one."""
 
     def apply(self, key: Key, value: Value | None, timestamp_ms: int) -> tuple[GroupEvent, ...]:

@@ -93,11 +93,11 @@ class Subscriptions:
 
     def subscribe(self, topics: Iterable[str]) -> None:
         """Raises UseError over another kind, InputError for an empty topic name."""
-        wanted = frozenset(topics)
-        if "" in wanted:
+        names = frozenset(topics)
+        if "" in names:
             raise InputError("a topic name is empty")
         self._become(SubscriptionKind.TOPICS)
-        self.topics = wanted
+        self.topics = names
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Raises UseError over another kind, InputError for what is no regular expression."""

@@ -211,7 +211,7 @@ class ClassicGroups:
 
     # ---- the log ------------------------------------------------------------------------------
 
-    def found(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
+    def ensure(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
         """Make sure that a group exists: its first commit is enough to found one."""
         if group_id in self._groups:
             return ()
@@ -224,7 +224,7 @@ class ClassicGroups:
         if value is None:
             return (GroupDeleted(group_id=key.group),) if self._groups.pop(key.group, None) else ()
         assert isinstance(value, GroupMetadataValue)
-        events = self.found(key.group, timestamp_ms)
+        events = self.ensure(key.group, timestamp_ms)
         group = self._groups[key.group]
         group.restore(value)
         group.subscribed_topics = group_subscriptions(group)
