@@ -98,7 +98,7 @@ class Partition:
     def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The newest epoch up to `leader_epoch`, and the offset where the next one starts (KIP-101)."""
         later = [start for epoch, start in self.epoch_starts if epoch > leader_epoch]
-        known = [epoch for epoch, _ in self.epoch_starts if epoch <= leader_epoch]
-        if not known or leader_epoch > self.leader_epoch:
+        up_to = [epoch for epoch, _ in self.epoch_starts if epoch <= leader_epoch]
+        if not up_to or leader_epoch > self.leader_epoch:
             return -1, -1
-        return known[-1], later[0] if later else self.log.end_offset
+        return up_to[-1], later[0] if later else self.log.end_offset

@@ -94,13 +94,15 @@ def _check_transaction(
     if request.transactional_id is None:
         return E.INVALID_TXN_STATE
     producer = (header.producer_id, header.producer_epoch)
-    place = (partition.topic, partition.index)
+    topic_partition = (partition.topic, partition.index)
     transactions = node.cluster.transactions
     if version >= 12:  # KIP-890: the partition joins the transaction with its first records
-        error = transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
+        error = transactions.add_partitions(request.transactional_id, producer, [topic_partition], now_ms)
         if error:
             return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED else error
-    return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
+    return transactions.verify(
+        request.transactional_id, producer, topic_partition, knows_abortable=version >= 11
+    )
 
 
 def _message_max_bytes(node: BrokerNode, topic: str) -> int:
