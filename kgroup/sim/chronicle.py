@@ -122,9 +122,9 @@ class Chronicle:
         else:
             self._reads[event.member].difference_update(event.partitions)
 
-    def _decided(self, at_ms: int, told: CoordinatorEvent) -> None:
-        group = self._groups.setdefault(told.event.group_id, _Group())
-        match told.event:
+    def _decided(self, at_ms: int, decided: CoordinatorEvent) -> None:
+        group = self._groups.setdefault(decided.event.group_id, _Group())
+        match decided.event:
             case MemberAdded(member_id=member_id, group_instance_id=instance_id):
                 group.added.append(instance_id or member_id)
             case MemberRemoved(member_id=member_id, why=why):
@@ -150,15 +150,17 @@ class Chronicle:
         """Who came and who went since the last generation, or else why it was started."""
         parts = []
         if group.added:
-            parts.append("joined " + ", ".join(sorted(map(self._names.of, group.added), key=self._place)))
+            parts.append(
+                "joined " + ", ".join(sorted(map(self._names.of, group.added), key=self._start_order))
+            )
         for why in dict.fromkeys(why for _, why in group.removed):
             gone = [self._names.of(member_id) for member_id, each in group.removed if each == why]
-            parts.append(f"gone {', '.join(sorted(gone, key=self._place))} ({why})")
+            parts.append(f"gone {', '.join(sorted(gone, key=self._start_order))} ({why})")
         if not parts:
             parts = [self._names.in_text(why) for why in group.whys[:1]]
         return "; ".join(parts) or "-"
 
-    def _place(self, name: str) -> tuple[int, str]:
+    def _start_order(self, name: str) -> tuple[int, str]:
         names = list(self.states)
         return names.index(name) if name in names else len(names), name
 

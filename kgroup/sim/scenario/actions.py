@@ -229,11 +229,11 @@ def _pairs(form: Form, rest: list[str], said: str) -> dict[str, str]:
         "to": form.word == "to",
     }
     pairs: dict[str, str] = {}
-    for place in range(0, len(rest), 2):
-        word = rest[place]
-        if not allowed.get(word) or word in pairs or place + 1 == len(rest):
+    for position in range(0, len(rest), 2):
+        word = rest[position]
+        if not allowed.get(word) or word in pairs or position + 1 == len(rest):
             raise InputError(f"'{word}' makes no sense there; say {said}")
-        pairs[word] = rest[place + 1]
+        pairs[word] = rest[position + 1]
     return pairs
 
 
@@ -258,8 +258,8 @@ def _amount(text: str, unit: Unit) -> int:
             return _number(text, _AMOUNT_MAX, "partitions")
 
 
-def _number(text: str, most: int, what: str) -> int:
+def _number(text: str, most: int, unit: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= most:
-        raise InputError(f"'{text}' is not a number of {what} from 1 to {most}")
+        raise InputError(f"'{text}' is not a number of {unit} from 1 to {most}")
     return number

@@ -185,11 +185,11 @@ class Faults:
 
         return undo
 
-    def _add_to_network(self, what: str, amount: float) -> Undo:
-        setattr(self._network, what, getattr(self._network, what) + amount)
+    def _add_to_network(self, setting: str, amount: float) -> Undo:
+        setattr(self._network, setting, getattr(self._network, setting) + amount)
 
         def undo() -> None:
-            setattr(self._network, what, getattr(self._network, what) - amount)
+            setattr(self._network, setting, getattr(self._network, setting) - amount)
 
         return undo
 

@@ -111,9 +111,9 @@ class World:
             tell=tell,
         )
 
-    def _random(self, what: str) -> Random:
+    def _random(self, subject: str) -> Random:
         """Chance of its own for each subject, so that more of the one changes nothing of the other."""
-        return Random(f"{self.seed}/{what}")
+        return Random(f"{self.seed}/{subject}")
 
     def _make_topics(self) -> None:
         # Before the first fault: no node could make it while all are cut off.
@@ -210,9 +210,9 @@ class World:
         seen_after_ms = max(member.spec.metadata_max_age_ms for member in members) + _TO_SHARE_OUT_MS
         for topic in sorted({topic for member in members for topic in member.spec.topics}):
             for index in range(len(self.cluster.cluster.topics[topic].partitions)):
-                found = readers.get((topic, index), [])
+                names = readers.get((topic, index), [])
                 since_ms = self.cluster.new_since_ms.get((topic, index), -seen_after_ms)
                 is_new = self.schedule.now_ms < since_ms + seen_after_ms
-                if len(found) != 1 and (found or with_new or not is_new):
-                    return f"{topic}-{index} is read by {' and '.join(found) or 'nobody'}"
+                if len(names) != 1 and (names or with_new or not is_new):
+                    return f"{topic}-{index} is read by {' and '.join(names) or 'nobody'}"
         return None

@@ -193,9 +193,9 @@ class ZookeeperConsumer:
     ) -> Generator[Operation | Sleep | WaitForWatch, Answer, list[Topic]]:
         counts = []
         for topic in sorted({topic for member in members for topic in member.topics}):
-            told = yield GetData(topic_path(topic))
-            if told.error is None:
-                counts.append(Topic(name=topic, partitions=len(json.loads(told.data)["partitions"])))
+            answer = yield GetData(topic_path(topic))
+            if answer.error is None:
+                counts.append(Topic(name=topic, partitions=len(json.loads(answer.data)["partitions"])))
         return counts
 
     def _claim(self, partitions: Sequence[TopicPartition]) -> Step:

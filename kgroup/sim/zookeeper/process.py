@@ -174,18 +174,18 @@ class ConsumerProcess:
                 return
             try:
                 # A generator is begun by sending it None.
-                wanted = script.send(answer)  # type: ignore[arg-type]
+                step = script.send(answer)  # type: ignore[arg-type]
             except StopIteration:
                 on_end()
                 return
-            match wanted:
+            match step:
                 case Sleep(ms):
                     self._after(ms, lambda: advance(Answer()))
                 case WaitForWatch():
                     self._waiting = advance
                     self._wake_if_fired()
                 case _:
-                    self.client.request(wanted, advance)
+                    self.client.request(step, advance)
 
         advance(None)
 
