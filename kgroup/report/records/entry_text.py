@@ -169,8 +169,8 @@ def _partitions(assigned: Iterable[TopicPartitions], topic_names: TopicNames) ->
 
 
 def _topic(topic_id: TopicId, topic_names: TopicNames) -> str:
-    known = topic_id or _NO_ID
-    return topic_names.get(known) or topic_id_text(known)
+    binary_id = topic_id or _NO_ID
+    return topic_names.get(binary_id) or topic_id_text(binary_id)
 
 
 def _tasks(active: Iterable[TaskIds], standby: Iterable[TaskIds], warmup: Iterable[TaskIds]) -> str:

@@ -85,17 +85,17 @@ def _marks(picture: Picture, columns: int) -> str:
 
 def _cells(changes: Sequence[tuple[int, str]], edges: Sequence[int], calm: str) -> Iterator[str]:
     """One letter per column: of those that are not calm the one that lasted longest in it."""
-    place = 0
+    index = 0
     current = changes[0][1] if changes else " "
     for begin_ms, end_ms in pairwise(edges):
         lasted = {current: 0}
         at_ms = begin_ms
-        while place < len(changes) and changes[place][0] < end_ms:
-            time_ms, letter = changes[place]
+        while index < len(changes) and changes[index][0] < end_ms:
+            time_ms, letter = changes[index]
             lasted[current] = lasted.get(current, 0) + max(0, time_ms - at_ms)
             at_ms, current = max(at_ms, time_ms), letter
             lasted.setdefault(current, 0)
-            place += 1
+            index += 1
         lasted[current] += end_ms - at_ms
         seen = [letter for letter, ms in lasted.items() if ms] or [current]
         yield max(seen, key=lambda letter: (letter not in calm, lasted[letter]))
