@@ -21,8 +21,8 @@ from kgroup.wire.frames import Call
 _LOADING_STEP_MS: Final = 10
 
 
-class Surroundings(Protocol):
-    """What a node of the world needs of the cluster's host, which has all nodes."""
+class SharedByNodes(Protocol):
+    """The side of the cluster's host that its nodes need."""
 
     schedule: Schedule
     network: Network
@@ -39,7 +39,7 @@ class Surroundings(Protocol):
 class NodeHost(Process):
     """One broker process. `disk_ms`: how long each append to the offsets topic takes."""
 
-    def __init__(self, host: Surroundings, node: BrokerNode) -> None:
+    def __init__(self, host: SharedByNodes, node: BrokerNode) -> None:
         super().__init__(node_name(node.node_id), host.schedule)
         self.node = node
         self.disk_ms = 0

@@ -25,6 +25,7 @@ from kgroup.sim.world.housekeeping import Housekeeping
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.surroundings import Surroundings
 
 _LOOK_MS: Final = 1_000
 """How often it is looked whether everything has settled."""
@@ -68,17 +69,20 @@ class World:
         self.checkers = checkers = Checkers(measures, lambda: schedule.now_ms)
         network = Network(schedule, self._random("network"), scenario.network)
         self.groups = tuple(dict.fromkeys(member.group for member in scenario.members))
-        self.cluster = ClusterHost(
+        around = Surroundings(
             schedule=schedule,
             network=network,
-            random=self._random("ids"),
+            random=self._random,
+            checkers=checkers,
+            measures=measures,
+            tell=tell,
+        )
+        self.cluster = ClusterHost(
+            around,
             settings=from_properties({"auto.create.topics.enable": "false", **scenario.properties}),
             nodes=scenario.nodes,
             storage=storage,
-            checkers=checkers,
-            measures=measures,
             groups=self.groups,
-            tell=tell,
         )
         self._make_topics()
         bootstrap = [
@@ -87,29 +91,15 @@ class World:
         self.members = {
             spec.name: MemberHost(
                 spec,
+                around,
                 number=number,
-                schedule=schedule,
-                network=network,
                 nodes=self.cluster.by_name,
                 bootstrap=bootstrap,
-                random=self._random(f"member {spec.name}"),
-                checkers=checkers,
-                measures=measures,
-                tell=tell,
                 codec=codec,
             )
             for number, spec in enumerate(scenario.members)
         }
-        self.faults = Faults(
-            scenario=scenario,
-            schedule=schedule,
-            network=network,
-            cluster=self.cluster,
-            members=self.members,
-            measures=measures,
-            random=self._random("faults"),
-            tell=tell,
-        )
+        self.faults = Faults(scenario, around, self.cluster, self.members)
 
     def _random(self, subject: str) -> Random:
         """Chance of its own for each subject, so that more of the one changes nothing of the other."""

@@ -74,13 +74,9 @@ class ConsumerProcess:
             on_expired=lambda: self._tell(SessionExpired),
         )
         self.reader = Reader(
-            name=member.name,
-            group=member.group,
-            schedule=around.schedule,
-            measures=around.measures,
-            processing_ms=member.processing_ms,
-            records_max=member.max_poll_records,
-            fetch_max_wait_ms=member.fetch_max_wait_ms,
+            member,
+            around.schedule,
+            around.measures,
             end_of=lambda partition: around.end_of(member.name, partition),
             on_processed=self._processed,
             on_batch_done=self._batch_done,
