@@ -18,7 +18,7 @@ _REMEDY_COOPERATIVE = (
 def member_changes(
     previous: Roster, current: Roster
 ) -> tuple[tuple[TimelineMember, ...], tuple[TimelineMember, ...], tuple[tuple[str, str], ...]]:
-    """Who joined, who is gone, and which static members came back under a new id (old, new)."""
+    """Members that joined, those that are gone, and static ones that came back under a new id (old, new)."""
     before = {member.member_id: member for member in previous.members}
     now = {member.member_id: member for member in current.members}
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
@@ -39,7 +39,7 @@ def member_changes(
 def moves(
     previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]], earlier: Roster | None = None
 ) -> Moved:
-    """Which partitions changed hands; a static member that came back keeps what it had.
+    """Partitions that changed hands; a static member that came back keeps what it had.
 
     `earlier` is the generation before the `previous` one: what a cooperative member had to give up after it
     moves when the next generation hands it to another (KIP-429).
@@ -75,7 +75,7 @@ def moves(
 
 
 def _readers(roster: Roster) -> dict[Partition, str]:
-    """Who has each partition, by a name that outlives a restart where there is one."""
+    """The owner of each partition, by a name that outlives a restart where there is one."""
     return {
         partition: member.instance_id or member.member_id
         for member in roster.members
@@ -166,7 +166,7 @@ def assignor_change(previous: Roster, current: Roster) -> list[Cause]:
 
 
 def topic_growth(previous: Roster, current: Roster, known_counts: Mapping[str, int]) -> list[Cause]:
-    """Topics of which more partitions are assigned than there have ever been.
+    """Topics with more partitions assigned than ever before.
 
     `known_counts`: highest partition number seen so far plus one, by topic. Only where the topic was
     assigned without a hole before and is now: a leader hands out every partition that it sees.

@@ -40,7 +40,7 @@ _REMEDY_REBALANCE_TIMEOUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a log tells from before a round that somebody is gone in.
+    """Evidence in the log from before a round in which somebody is gone.
 
     `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
     `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of

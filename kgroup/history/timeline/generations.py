@@ -1,4 +1,4 @@
-"""What rosters tell of a generation: when it begins, and when its assignment is known."""
+"""A generation as rosters show it: when it begins, and when its assignment is known."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -84,7 +84,7 @@ def _changes(
 
 
 def finish_round(generations: Sequence[Generation], known_counts: MutableMapping[str, int]) -> None:
-    """The assignment of the last generation is known: what moved, and what only that tells.
+    """The assignment of the last generation is known: note the moves, and causes that only they show.
 
     `known_counts` has of each topic how many partitions have been assigned at least; it grows here.
     """

@@ -279,7 +279,7 @@ class GroupReplay:
         self._removed = logged
 
     def _settle_removals(self, following: LoggedEntry | None, *, successor: GroupKind | None = None) -> None:
-        """Say what the tombstones collected so far were, now that it is known what came behind them."""
+        """Interpret the tombstones collected so far, now that the records behind them are known."""
         removed, self._removed = self._removed, None
         if removed is not None and following is not None and self._roster is not None:
             if successor not in (None, self._roster.kind) and _together(removed, following):

@@ -1,4 +1,4 @@
-"""What happens to a group outside of its rounds, as causes, and the list they are kept in."""
+"""Incidents of a group outside its rounds, as causes, and the list they are kept in."""
 
 from kgroup.history.timeline.model import (
     Cause,
@@ -69,7 +69,7 @@ def no_membership(timeline: Timeline) -> Occurrence:
 
 
 def unreadable_member(member: TimelineMember) -> Cause:
-    """A member whose metadata is not what its protocol type says."""
+    """A member whose metadata does not match its protocol type."""
     return Cause(
         kind=CauseKind.UNREADABLE_MEMBER,
         grade=Grade.RECORDED,
@@ -91,7 +91,7 @@ def aborted(producer_id: int, partitions: int) -> Cause:
 def odd_commit(
     roster: Roster, partition: Partition, before: int | None, offset: int, *, cut: bool
 ) -> Cause | None:
-    """What a commit is that goes back, or that comes into a group without members; None for an ordinary one.
+    """Classify a commit that goes back or comes into a group without members; None for an ordinary one.
 
     Into an empty group commit both admins and consumers that use assign(): a step back tells them apart.
     """

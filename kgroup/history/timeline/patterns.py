@@ -1,4 +1,4 @@
-"""What only many generations show: storms, flapping members, ping-pong, churn, members that never commit."""
+"""Patterns over many generations: storms, flapping members, ping-pong, churn, members that never commit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -52,7 +52,7 @@ def replay(
 
 @dataclass(slots=True)
 class _PartitionLog:
-    """What one offsets partition's entries have in common: gaps, and transactions over several groups."""
+    """State that all entries of one offsets partition share: gaps, and transactions over several groups."""
 
     partition: int
     gaps: int = 0

@@ -56,7 +56,7 @@ _TARGET_MEMBER_KEYS = (
 
 
 def time_of(logged: LoggedEntry) -> int | None:
-    """Epoch ms of a record; of one in message format 0, the time that its value tells, else None."""
+    """Epoch ms of a record; in message format 0, the time in its value, else None."""
     if logged.timestamp_ms >= 0:
         return logged.timestamp_ms
     value = logged.entry.value if isinstance(logged.entry, OffsetsEntry) else None
@@ -130,7 +130,7 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
 
 @dataclass(slots=True)
 class ModernGroup:
-    """What the records of a group whose broker assigns add up to; `apply` them in log order."""
+    """The sum of the records of a group whose broker assigns; `apply` them in log order."""
 
     kind: GroupKind
     topic_names: Mapping[UUID, str]

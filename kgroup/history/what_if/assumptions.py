@@ -1,4 +1,4 @@
-"""What a what-if rests on, in sentences: what the log tells, what is supposed, and what is not known."""
+"""The assumptions of a what-if, in sentences: what the log tells, what is supposed, what is unknown."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What a what-if supposes to be different, and what follows for the assignor and the length of a pause."""
+"""The changes that a what-if supposes, and what follows for the assignor and the length of a pause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ DEFAULT_ASSIGNORS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What to suppose. None and nothing: as it was recorded.
+    """The changes to suppose. None or empty: as it was recorded.
 
     `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `static` gives every member a
     group.instance.id; `more_members` are there whenever the group has members; `partitions` are counts by

@@ -1,4 +1,4 @@
-"""What a timeline tells of the world around a group: how many partitions, how long a rebalance took."""
+"""The world around a group, as a timeline shows it: numbers of partitions, lengths of rebalances."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def _counts(generations: Sequence[Generation]) -> Iterator[dict[str, int]]:
 
 
 def _pauses_ms(generations: Sequence[Generation]) -> Iterator[int | None]:
-    """How much longer than usual the partitions that had to stop went without a commit, as a median."""
+    """The median time beyond the usual that the partitions that had to stop went without a commit."""
     usual = [g.usual_interval_ms for g in generations if g.usual_interval_ms is not None]
     usual_ms = median(usual) if usual else None
     previous: Generation | None = None
@@ -99,7 +99,7 @@ def _pauses_ms(generations: Sequence[Generation]) -> Iterator[int | None]:
 
 
 def _stopped(previous: Roster, generation: Generation) -> set[Partition]:
-    """What members who stayed did not read meanwhile: under an eager assignor all that they had."""
+    """Partitions that members who stayed stopped reading: under an eager assignor all that they had."""
     current = generation.roster
     renamed = dict(generation.replaced)
     now = {member.member_id: member.owned for member in current.members}

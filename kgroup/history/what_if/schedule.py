@@ -1,4 +1,4 @@
-"""When a group would have rebalanced: its recorded comings and goings, with members set up differently."""
+"""The times of a group's rebalances: its recorded comings and goings, with members set up differently."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -74,7 +74,7 @@ def recorded_schedule(timeline: Timeline) -> Schedule:
 
 
 def changed_schedule(timeline: Timeline, changes: Changes) -> Schedule:
-    """Only the rebalances that would have been, at the times at which they would have been."""
+    """Only the rebalances that would have happened, at the times they would have happened."""
     return _Scheduler(timeline, changes).schedule(keep_all=False)
 
 
@@ -139,7 +139,7 @@ class _Scheduler:
         return self._changes.static
 
     def _gone_ms(self, stay: Stay) -> int | None:
-        """When it was there last, as far as that is known."""
+        """The last time it was there, as far as that is known."""
         assert stay.end is not None
         noticed_ms, joined_ms = self._times[stay.end], self._times[stay.first]
         if noticed_ms is None or stay.departure is not CauseKind.SESSION_EXPIRED:
@@ -215,7 +215,7 @@ def _has_reason(moment: Moment) -> bool:
 
 
 def _times(generations: Sequence[Generation]) -> Iterator[int | None]:
-    """When each generation began, or the one before where no time was logged; never going back."""
+    """The time each generation began, or the one before where no time was logged; never going back."""
     time: int | None = None
     for generation in generations:
         at_ms = generation.roster.at_ms

@@ -1,4 +1,4 @@
-"""Who was in a group from when to when, across its generations: what a what-if changes and plays again.
+"""The stays of members in a group, across its generations: a what-if changes them and plays them again.
 
 Places count the generations of a timeline from 0.
 """
@@ -75,7 +75,7 @@ def _departure(generation: Generation, member_id: str) -> CauseKind:
 
 
 class _Names:
-    """What to call a process: its instance id, else its client id, with the host where several share that."""
+    """The name of a process: its instance id, else its client id, with the host where several share that."""
 
     def __init__(self, generations: Sequence[Generation]) -> None:
         self._shared = {

@@ -1,4 +1,4 @@
-"""What a group's history would have cost with another assignor, protocol, or members set up differently.
+"""The cost of a group's history with another assignor, protocol, or members set up differently.
 
 Both sides are played by the same rules over the same comings and goings: the recorded one with the
 assignments of the log, the supposed one with those that Kafka's assignor computes, each from its own
@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A group as it was, and as it would have been."""
+    """A group as recorded and as supposed."""
 
     group_id: str
     recorded: Outcome
@@ -293,7 +293,7 @@ class _Player:
         return tuple(sorted(stopped))
 
     def _reason(self, moment: Moment) -> str:
-        """What made the group rebalance: `join grow-2; session-expired grow-victim`."""
+        """The reason why the group rebalanced: `join grow-2; session-expired grow-victim`."""
         joined = [stay.process for _, stay in moment.joins]
         parts = [f"join {_counted(joined)}"] if joined else []
         for kind in dict.fromkeys(departure.kind for departure in moment.departures):
@@ -313,7 +313,7 @@ def _counted(names: Sequence[str]) -> str:
 
 
 def _unread_partitions(protocol: Protocol, plan: GroupPlan, scored: Score, departed: int) -> int:
-    """How many partitions that were read before are not read while the group rebalances.
+    """The number of partitions that were read before and are not read while the group rebalances.
 
     `departed` are those of members that are gone. Under a cooperative assignor what a member gives up is
     unread while the rebalance after this one hands it out, and counts here.
