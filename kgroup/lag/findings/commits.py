@@ -1,4 +1,4 @@
-"""What is odd about the commits themselves: they went back, two write in turn, a transaction hangs."""
+"""Oddities of the commits themselves: they went back, two write in turn, a transaction hangs."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -42,7 +42,7 @@ def rewinds(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _turns(window: CommitWindow) -> int:
-    """How often two sequences of commits that each go forward take turns: down, and up again beyond.
+    """Count how often two sequences of commits that each go forward take turns: down, and up again beyond.
 
     A reset goes down once; two writers go down as often as the one that is behind commits.
     """
@@ -101,7 +101,7 @@ def _rewound(facts: GroupFacts, partition: PartitionFacts, reason: Rewound) -> F
 
 
 def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
-    """Commits in transactions that are open for longer than any may be, one finding per producer."""
+    """Commits in transactions that are open for longer than allowed, one finding per producer."""
     by_producer: dict[int, list[tuple[int, str]]] = {}
     for commit in facts.open_commits:
         if facts.now_ms - commit.timestamp > TRANSACTION_MAX_MS:

@@ -93,14 +93,14 @@ class PartitionColumns:
         return any(bool(((values > FURTHEST) | (values < -FURTHEST)).any()) for values in numbers)
 
     def seen(self, ends: SeenColumns) -> SeenNumbers:
-        """What log ends of the past, those of each row, say of it; nothing of rows without a lag."""
+        """The conclusions of each row's past log ends; none for rows without a lag."""
         windows = self.windows
         return seen_numbers(
             ends.only(self.lagging), self.ends, windows.commits, windows.stops, windows.counts
         )
 
     def usual_steps(self, number: int) -> list[int]:
-        """How many records further each group's commits usually go, of so many groups."""
+        """The number of records by which commits usually advance, for each of `number` groups."""
         steps = [
             np.where(self.windows.counts > 0, after - before, 0)
             for before, after in pairwise(self.looked.offsets)

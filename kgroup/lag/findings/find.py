@@ -1,4 +1,4 @@
-"""What is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
+"""Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
 `absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and

@@ -1,4 +1,4 @@
-"""Where a group stands still, looked at as a whole: its findings and its partitions' statuses go by this.
+"""The standstills of a group as a whole: its findings and its partitions' statuses go by them.
 
 A partition by itself can only be silent. Whether that is a fault depends on the rest: its member may be busy
 with another partition that is as far behind, or all of the group may stand still.
@@ -23,7 +23,7 @@ class Standing:
 
 @dataclass(slots=True)
 class Standings:
-    """What stands still, told as widely as it holds: `group` if all does, else by member, else by partition.
+    """All that stands still, as widely as it holds: `group` if all does, else by member, else by partition.
 
     `in_turn` are those of members that are busy elsewhere, which is no fault.
     """
@@ -41,11 +41,11 @@ class Standings:
         yield from self.partitions
 
     def of_reader(self, partition: PartitionFacts) -> Sequence[Standing]:
-        """Where the group, or else the member that owns a partition, stands still as a whole."""
+        """The standstills of the group, or else of the partition's owner, if all of it stands still."""
         return self.group or self.members.get(partition.row.member_id or "", ())
 
     def explained(self, partitions: Iterable[PartitionFacts]) -> set[Place]:
-        """Those of which these tell what is wrong."""
+        """The partitions whose trouble these standstills explain."""
         of_readers = {partition.place for partition in partitions if self.of_reader(partition)}
         return of_readers | {stopped.facts.place for stopped in self.partitions}
 

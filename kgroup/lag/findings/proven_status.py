@@ -61,7 +61,7 @@ def are_waited_for(facts: GroupFacts) -> list[bool]:
 
 
 def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
-    """What the rest of the group proves of its partitions, for kgroup's own rules."""
+    """Proofs about a group's partitions from the rest of the group, for kgroup's own rules."""
     if not isinstance(rules, KgroupRules):
         return {}
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:

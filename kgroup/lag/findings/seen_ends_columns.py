@@ -1,4 +1,4 @@
-"""What proven log ends of the past say of partitions, over columns: `seen_ends.py` says it of one."""
+"""Conclusions from proven log ends of the past, over columns: `seen_ends.py` draws them for one partition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class SeenColumns:
 
     @classmethod
     def of(cls, ends: Sequence[Sequence[LogEnd]]) -> "SeenColumns":
-        """Those of each row, whose times must be known."""
+        """The ends of each row, whose times must be known."""
         stops = np.cumsum([len(of_row) for of_row in ends], dtype=np.int64)
         return cls(
             offsets=np.array([end.offset for of_row in ends for end in of_row], np.int64),
@@ -76,7 +76,7 @@ class SeenNumbers:
         ]
 
     def or_where(self, rows: Flags, others: "SeenNumbers") -> "SeenNumbers":
-        """What others say of these rows, and this of the rest."""
+        """The numbers of `others` in these rows, and of this one in the rest."""
         return SeenNumbers(
             **{name: np.where(rows, getattr(others, name), getattr(self, name)) for name in self.__slots__}
         )
@@ -90,7 +90,7 @@ class SeenNumbers:
 def seen_numbers(
     seen: SeenColumns, log_ends: Int64s, commits: CommitColumns, stops: Int64s, counts: Int64s
 ) -> SeenNumbers:
-    """What is said of rows whose logs end at `log_ends` now, and whose commits end before `stops`."""
+    """The numbers of rows whose logs end at `log_ends` now, and whose commits end before `stops`."""
     numbers = SeenNumbers(**{name: np.full(len(stops), UNKNOWN) for name in SeenNumbers.__slots__})
     having = np.flatnonzero((seen.stops > seen.starts) & (counts > 0))
     for start in range(0, len(having), _ROWS_AT_ONCE):

@@ -48,7 +48,7 @@ class Standstill:
 
     @property
     def evidence(self) -> str:
-        """What says so, in words."""
+        """The evidence, in words."""
         if self.repeats:
             return f"offset {self.offset} committed again and again for {lasting(self.lasted_ms)}"
         silence = f"no commit after offset {self.offset} for {lasting(self.lasted_ms)}"

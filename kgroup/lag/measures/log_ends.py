@@ -1,4 +1,4 @@
-"""Which source to believe about a partition's log, and whether a committed topic is still there.
+"""The source to believe about a partition's log, and whether a committed topic is still there.
 
 Precedence, for each number by itself: the first listing given that knows it. Callers give what the user
 wrote (`--log-ends`) or a live cluster first, then the data topics' own segments, then checkpoints.
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_id import TopicId
 
 
 class TopicState(StrEnum):
-    """What became of the topic that an offset was committed for, as far as the sources can tell.
+    """The fate of the topic that an offset was committed for, as far as the sources can tell.
 
     `RECREATED`: there is a topic of that name, but not the one that the offset was committed for.
     `UNKNOWN`: no source knows the topic, and none claims to know them all.
@@ -47,7 +47,7 @@ class LogEnds:
                 self._partition_complete.add(log.topic)
 
     def find(self, topic: str, partition: int) -> PartitionLog | None:
-        """What is known of a partition, None if no source named it."""
+        """The log of a partition, None if no source named it."""
         return self._logs.get((topic, partition))
 
     def topic_state(self, topic: str, partition: int, committed_topic_id: TopicId = None) -> TopicState:

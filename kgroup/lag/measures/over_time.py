@@ -1,4 +1,4 @@
-"""How the lag of groups went over time, put together from how far each was in each window.
+"""The lag of groups over time, put together from the position of each in each window.
 
 Where a partition's own log says how long it was, a lag is known. Where it does not, what all groups committed
 says how long it was at least: whoever commits an offset has read the record before it. So the lag was no
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 
 class PastOffset(NamedTuple):
-    """Where a group was in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
+    """The position of a group in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
 
     group: str
     topic: str

@@ -1,4 +1,4 @@
-"""How far groups were behind at the end of each of many windows of time, from their commits in log order.
+"""The lag of groups at the end of each of many windows of time, from their commits in log order.
 
 Over columns: every window of many groups and partitions at once.
 """
@@ -46,15 +46,15 @@ class WindowsOfTime:
         return max(self.last - self.first + 1, 0)
 
     def start_ms(self, number: int) -> int:
-        """When a window begins."""
+        """The first ms of a window."""
         return number * self.length_ms
 
     def end_ms(self, number: int) -> int:
-        """When a window ends, the first ms that is not in it; the last one may be cut short."""
+        """The end of a window, the first ms that is not in it; the last one may be cut short."""
         return min((number + 1) * self.length_ms, self.until_ms + 1)
 
     def ends_ms(self) -> Int64s:
-        """When each ends."""
+        """The end of each."""
         return np.array([self.end_ms(self.first + number) for number in range(len(self))], np.int64)
 
 

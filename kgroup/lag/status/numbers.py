@@ -50,7 +50,7 @@ ChangedBetween = Callable[[Int64s, Int64s, Int64s], Numbers]
 
 
 def unknown_changes(windows: Int64s, _before: Int64s, _after: Int64s) -> Numbers:
-    """For whoever does not know the membership."""
+    """For callers that do not know the membership."""
     nothing = np.zeros(len(windows), np.bool_)
     return Numbers(nothing, nothing)
 
@@ -227,7 +227,7 @@ def _few_unread(of: _Decided) -> _Fields:
 
 
 def _first_and_last_lag(seen: Seen) -> tuple[Int64s, Int64s]:
-    """Of those that are known; UNKNOWN where none is."""
+    """The first and the last known lag of each window; UNKNOWN without any."""
     lags = np.stack(seen.each_lag)
     windows = np.arange(lags.shape[1])
     is_known = lags >= 0

@@ -154,7 +154,7 @@ def _lag_never_fell(case: Case) -> Reason | None:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What a rule set makes of a rule: the status, when it holds, and the same as the docs say it."""
+    """The meaning of a rule in a rule set: the status, when it holds, and the same as the docs say it."""
 
     status: PartitionStatus
     holds: Predicate
