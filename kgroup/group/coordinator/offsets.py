@@ -36,7 +36,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTopic:
-    """Which partitions to read; `topic_id` is None when the client gave only the name."""
+    """The partitions to read; `topic_id` is None when the client gave only the name."""
 
     name: str
     topic_id: UUID | None

@@ -48,7 +48,7 @@ class ClusterView:
         self._group_topics = topics
 
     def refresh(self) -> None:
-        """What is known has proved wrong."""
+        """The metadata at hand has proved wrong."""
         self._is_stale = True
 
     def knows(self, topics: frozenset[str]) -> bool:
@@ -167,7 +167,7 @@ class ClusterView:
 
 
 class CoordinatorLink:
-    """Which broker coordinates the group, and the search for it."""
+    """The broker that coordinates the group, and the search for it."""
 
     def __init__(self, outbox: Outbox, view: ClusterView) -> None:
         self._outbox = outbox

@@ -163,7 +163,7 @@ class Committer:
         self._backoff.failed(now_ms)
 
     def drop_all(self) -> None:
-        """What has not ended by now has failed."""
+        """Fail all that has not ended by now."""
         for commit in self._waiting:
             self._outbox.abandon(commit.request_id)
             self._end(commit, ErrorCode.REBALANCE_IN_PROGRESS)

@@ -181,7 +181,7 @@ class ClassicGroups:
         return self._groups[group_id].subscribes(topic)
 
     def retention(self, group_id: str) -> OffsetRetention | None:
-        """From when offsets are kept (KIP-211); None: they are kept for as long as the group is as it is."""
+        """The time from which offsets are kept (KIP-211); None: for as long as the group stays as it is."""
         group = self._groups[group_id]
         if group.protocol_type is None:
             return OffsetRetention(None)  # nobody has ever joined: simple consumers

@@ -123,12 +123,12 @@ class ClassicMember:
 
     @property
     def subscription_kind(self) -> SubscriptionKind:
-        """Which of the exclusive kinds of subscription it has."""
+        """The one of the exclusive kinds of subscription that it has."""
         return self._subscriptions.kind
 
     @property
     def positions(self) -> Mapping[TopicPartition, Position]:
-        """Where the member stands, by assigned partition."""
+        """The positions of the member, by assigned partition."""
         return self._subscriptions.positions
 
     # ---- what happens -----------------------------------------------------------------------------
