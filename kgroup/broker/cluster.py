@@ -54,7 +54,7 @@ class Topic:
 
 
 class Cluster:
-    """What a set of nodes knows together.
+    """The state that a set of nodes shares.
 
     Nodes share one copy of every partition: whatever a leader acknowledged, its successor has. Every
     method that changes logs may raise SourceError when the storage fails.
@@ -269,7 +269,7 @@ class Cluster:
     # ---- group coordinators -------------------------------------------------------------------
 
     def offsets_partition(self, group_id: str) -> int:
-        """Which offsets partition a group lives in."""
+        """The offsets partition that a group lives in."""
         return _partition_of(group_id, self.settings.offsets_topic_partitions)
 
     def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
@@ -305,7 +305,7 @@ class Cluster:
         return [log for log in logs if isinstance(log, SegmentLog) and is_dirty(log)]
 
     def checkpoint(self) -> None:
-        """Write down how far every log goes, for those who read the files."""
+        """Write down the end of every log, for those who read the files."""
         ends = {
             (partition.topic, partition.index): partition.log.end_offset for partition in self._partitions()
         }
@@ -322,7 +322,7 @@ class Cluster:
     # ---- transactions -------------------------------------------------------------------------
 
     def transaction_partition(self, transactional_id: str) -> int:
-        """Which partition of the transaction topic a transactional id lives in."""
+        """The partition of the transaction topic that a transactional id lives in."""
         return partition_for(transactional_id, self.settings.transaction_state_partitions)
 
     def _new_producer_id(self) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class FetchPart(NamedTuple):
-    """What a fetch wants of one partition; `partition` is None if there is no such."""
+    """One partition's part of a fetch request; `partition` is None if there is no such."""
 
     topic: str
     topic_id: object

@@ -15,7 +15,7 @@ NO_LEADER = -1
 
 
 class Partition:
-    """The copy that all nodes share: what a leader has acknowledged, its successor has, too."""
+    """The copy that all nodes share: a leader's successor has all that the leader acknowledged."""
 
     def __init__(self, topic: str, index: int, replicas: tuple[int, ...], log: RecordLog) -> None:
         self.topic = topic
@@ -46,7 +46,7 @@ class Partition:
         self.leader_epoch += 1
 
     def check_epoch(self, leader_epoch: int) -> ErrorCode:
-        """What a client believes about the leader (KIP-320); -1: it does not know."""
+        """Check what a client believes about the leader (KIP-320); -1: it does not know."""
         if leader_epoch in (-1, self.leader_epoch):
             return ErrorCode.NONE
         if leader_epoch < self.leader_epoch:

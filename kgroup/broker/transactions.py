@@ -39,7 +39,7 @@ class Transaction:
     start_ms: int = -1
 
     def entry(self) -> TransactionEntry:
-        """What the log shall say about it."""
+        """The record that the log shall have of it."""
         return TransactionEntry(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,

@@ -1,4 +1,4 @@
-"""What a node tells of itself and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
+"""Requests about a node and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
 
 from typing import Any, Final
 
@@ -197,7 +197,7 @@ def _partition(node: BrokerNode, version: int, partition: Partition) -> Any:
 
 
 def _partition_fields(node: BrokerNode, partition: Partition) -> dict[str, Any]:
-    """Who leads a partition, and its replicas: on nodes that are alive, and on those that are not."""
+    """The leader of a partition, and its replicas: on nodes that are alive, and on those that are not."""
     nodes = node.cluster.nodes
     return {
         "error_code": E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,

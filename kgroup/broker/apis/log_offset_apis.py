@@ -1,4 +1,4 @@
-"""Where a log begins and ends, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+"""The beginning and end of a log, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
