@@ -1,4 +1,4 @@
-"""What a run is remembered by: generations with their shares, states of members, the times of faults."""
+"""The chronicle of a run: generations with their shares, states of members, the times of faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,7 +106,7 @@ class Chronicle:
         return sorted(formed, key=lambda each: (each.at_ms, each.group))
 
     def last_reads(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """What each member reads now."""
+        """The partitions that each member reads now."""
         return {member: tuple(sorted(partitions)) for member, partitions in self._reads.items()}
 
     def _state(self, at_ms: int, member: str, letter: str) -> None:
@@ -147,7 +147,7 @@ class Chronicle:
                 pass
 
     def _cause(self, group: _Group) -> str:
-        """Who came and who went since the last generation, or else why it was started."""
+        """The members that came and went since the last generation, or else the reason why it was started."""
         parts = []
         if group.added:
             parts.append(

@@ -36,7 +36,7 @@ def compared_designs(text: str) -> list[str]:
 
 
 def own_design(scenario: Scenario) -> str:
-    """What a scenario is played as when nobody says otherwise: the assignors of its members."""
+    """The design of a scenario unless another one is named: the assignors of its members."""
     return " and ".join(dict.fromkeys(",".join(member.assignors) for member in scenario.members))
 
 

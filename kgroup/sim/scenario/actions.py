@@ -13,7 +13,7 @@ from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.scenario.scenario import Fault, FaultKind
 
 RESTART_MS: Final = 1_000
-"""How long a restart takes that does not say."""
+"""The length of a restart that does not give one."""
 DURATION_MAX_MS: Final = 366 * 24 * 3_600_000
 LOSS_PERCENT_MAX: Final = 50
 """Beyond that TCP hardly gets anything through: a cut says so more clearly."""
@@ -21,7 +21,7 @@ _AMOUNT_MAX: Final = 1_000_000
 
 
 class Target(Enum):
-    """What a verb is about."""
+    """The kind of thing that a verb is about."""
 
     NONE = ""
     PROCESS = "MEMBER or node-N"
@@ -32,7 +32,7 @@ class Target(Enum):
 
 
 class Unit(Enum):
-    """What the number of `by` or `to` is."""
+    """The meaning of the number after `by` or `to`."""
 
     DURATION = "DURATION"
     SIGNED_DURATION = "DURATION or -DURATION"
@@ -51,7 +51,7 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How a fault is said. `word` stands before the amount; `explained` ends the sentence "this fault ...".
+    """The words of a fault. `word` stands before the amount; `explained` ends the sentence "this fault ...".
 
     `default_ms`: the duration when `for` is left out.
     """

@@ -87,7 +87,7 @@ class Checkers:
             del generations[min(generations)]
 
     def group_event(self, event: GroupEvent) -> None:
-        """What a coordinator has stored and says of it."""
+        """A coordinator has stored something and says so."""
         match event:
             case GroupStable():
                 self._stored(event.group_id, event.generation_id)
@@ -158,7 +158,7 @@ class Checkers:
         return commits[0][1] if commits else _NONE
 
     def acknowledged_partitions(self) -> list[GroupPartition]:
-        """Where something was ever committed, in a fixed order."""
+        """The partitions of groups that were ever committed to, in a fixed order."""
         return sorted(self._commits)
 
     def committed(self, group_partition: GroupPartition, offset: int, retention_ms: int, where: str) -> None:

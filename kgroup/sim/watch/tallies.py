@@ -34,14 +34,14 @@ class Measures:
         self._stopped_ms = 0
 
     def group_event(self, event: GroupEvent) -> None:
-        """What a coordinator says of itself."""
+        """A coordinator says what it did."""
         if isinstance(event, RebalanceStarted):
             self.rebalances += 1
         elif isinstance(event, GenerationFormed) and event.members:
             self.generations += 1
 
     def answer(self, body: MemberResponse) -> None:
-        """What a member was answered."""
+        """A member got an answer."""
         self.notifications += _tells_of_rebalance(body)
 
     # ---- partitions -------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Measures:
         self._shared -= len(holders) == 1
 
     def readers(self, group_partition: GroupPartition) -> frozenset[str]:
-        """Who reads the partition now."""
+        """The members that read the partition now."""
         return frozenset(self._holders.get(group_partition, ()))
 
     def _count_to(self, now_ms: int) -> None:

@@ -25,7 +25,7 @@ from kgroup.sim.world.surroundings import Surroundings
 
 PORT: Final = 9092
 NODE_SESSION_MS: Final = 9_000
-"""How long the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
+"""The time the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
 _ROUNDS_MAX: Final = 64
 
 
@@ -50,7 +50,7 @@ class ClusterHost:
         self.metadata: dict[Metadata, MemberResponse] = {}
         """Answers that are true until leaders or topics change."""
         self.new_since_ms: dict[TopicPartition, int] = {}
-        """When partitions came that were not there from the start."""
+        """The times at which partitions came that were not there from the start."""
         self._flush_is_due = False
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups

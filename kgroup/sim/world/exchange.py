@@ -57,7 +57,7 @@ def read_answer(exchange: Exchange, answer: DirectAnswer | MemberResponse | byte
 
 
 class Client(Protocol):
-    """Who has connections to nodes: a member's process."""
+    """The owner of connections to nodes: a member's process."""
 
     def answered(
         self, connection: "Connection", exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes

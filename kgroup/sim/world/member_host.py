@@ -42,7 +42,7 @@ Batch = tuple[tuple[TopicPartition, int, int], ...]
 
 
 class Doing(StrEnum):
-    """What the user of the consumer is at."""
+    """The activity of the consumer's user."""
 
     POLLING = "polling"
     PROCESSING = "processing"
@@ -169,7 +169,7 @@ class MemberHost(Process):
             self._measures.hold((self.spec.group, partition), self.name, self.schedule.now_ms)
 
     def _if_same(self, number: int, action: Callable[[], None]) -> None:
-        """What was meant for a process that is gone does not reach its successor."""
+        """Run what was meant for a process only if it still runs: nothing reaches its successor."""
         if self.is_running and number == self.number:
             action()
 
@@ -192,7 +192,7 @@ class MemberHost(Process):
 
     @property
     def reads(self) -> dict[TopicPartition, bool]:
-        """What the running process owns, and whether its position is known."""
+        """The partitions that the running process owns, and whether its position is known."""
         if self.machine is None or self.is_still:
             return {}
         positions = self.machine.positions

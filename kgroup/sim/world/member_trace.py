@@ -1,4 +1,4 @@
-"""What a member of the world does, as events of the trace."""
+"""The doings of a member of the world, as events of the trace."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ class MemberTrace:
         )
 
     def moved(self, machine: ClassicMember) -> None:
-        """Where the member is in its group, if that is not what was told last."""
+        """The member's state in its group, unless it is the one that was told last."""
         now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
         if now == self._last_told:
             return

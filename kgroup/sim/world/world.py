@@ -28,10 +28,10 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.world.surroundings import Surroundings
 
 _LOOK_MS: Final = 1_000
-"""How often it is looked whether everything has settled."""
+"""The interval between checks whether everything has settled."""
 
 _TO_SHARE_OUT_MS: Final = 60_000
-"""How long after it is seen a new partition may wait for a reader."""
+"""The time a new partition may wait for a reader after it is seen."""
 
 Tell = Callable[[TraceEvent], None]
 

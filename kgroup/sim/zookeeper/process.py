@@ -29,7 +29,7 @@ from kgroup.sim.zookeeper.trace import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every process shares. `end_of(member, partition)`: the log end, None without a leader in reach.
+    """Shared by all processes. `end_of(member, partition)`: the log end, None without a leader in reach.
 
     `on_session(session, process)`: whom the watches of this session are to be told.
     """
@@ -100,7 +100,7 @@ class ConsumerProcess:
         return self._consumer.consumer_id
 
     def requests(self) -> int:
-        """How many it has sent so far, to ZooKeeper and to brokers."""
+        """The number of requests it has sent so far, to ZooKeeper and to brokers."""
         return self.client.requests_and_pings() + self.reader.fetches
 
     def begin(self) -> None:

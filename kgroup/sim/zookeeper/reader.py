@@ -17,7 +17,7 @@ class _Chunk:
 
 
 class Inflow:
-    """How many records partitions have at a time, without keeping them."""
+    """The number of records that partitions have at a time, without keeping them."""
 
     def __init__(self, records_per_s: float, partitions: int, now_ms: int) -> None:
         self._records_per_s = records_per_s
