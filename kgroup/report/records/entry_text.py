@@ -59,7 +59,7 @@ _MEMBER_SUBJECTS = {
 
 
 def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_names: TopicNames) -> str:
-    """What the entry says beside its type and group."""
+    """The contents of the entry besides its type and group."""
     match entry:
         case OffsetsEntry(value=None):
             return f"{_subject(entry)} deleted{_note(entry)}"
@@ -76,7 +76,7 @@ def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_name
 
 
 def _subject(entry: OffsetsEntry) -> str:
-    """What a key is about: a partition, a member, or some side of the group."""
+    """The subject of a key: a partition, a member, or some side of the group."""
     key = entry.key
     if isinstance(key, OffsetCommitKey):
         return f"{key.topic}-{key.partition}"

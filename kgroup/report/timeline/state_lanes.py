@@ -23,7 +23,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is to be drawn, in ms since the start.
+    """The picture to draw, in ms since the start.
 
     `calm` are letters that give way in a column where another one stood at all: what is short and matters
     must not vanish between two columns. `marks` get a sign in a line of their own.
@@ -54,7 +54,7 @@ def draw_lanes(picture: Picture, width: int = WIDTH) -> Iterator[str]:
 
 
 def _times(end_ms: int, columns: int) -> str:
-    """Round times above the columns in which they are."""
+    """Round times above their columns."""
     step_ms = _round_step_ms(end_ms * _TICK_COLUMNS // columns)
     line = ""
     for time_ms in range(0, end_ms, step_ms):
