@@ -28,7 +28,7 @@ from kgroup.sim.zookeeper.trace import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ConsumerSurroundings:
     """Shared by all processes. `end_of(member, partition)`: the log end, None without a leader in reach.
 
     `on_session(session, process)`: whom the watches of this session are to be told.
@@ -51,7 +51,9 @@ class ConsumerProcess:
     A process that was killed, or is closed, never does anything again.
     """
 
-    def __init__(self, member: SimMember, around: Surroundings, on_gone: Callable[[str], None]) -> None:
+    def __init__(
+        self, member: SimMember, around: ConsumerSurroundings, on_gone: Callable[[str], None]
+    ) -> None:
         self.member = member
         self.alive = True
         self._around = around
@@ -276,6 +278,6 @@ class ConsumerProcess:
         self._tell(PartitionsChanged, kind=kind, generation=-1, partitions=tuple(sorted(partitions)))
 
 
-def _consumer_id(member: SimMember, around: Surroundings) -> str:
+def _consumer_id(member: SimMember, around: ConsumerSurroundings) -> str:
     """`<group>_<host>-<ms>-<8 hex digits of a UUID>`, as ZookeeperConsumerConnector makes it."""
     return f"{member.group}_{member.name}-{around.schedule.now_ms}-{around.rng.getrandbits(32):08x}"

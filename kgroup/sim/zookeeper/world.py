@@ -28,7 +28,7 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.zookeeper.brokers import Brokers
 from kgroup.sim.zookeeper.client import ZOOKEEPER
 from kgroup.sim.zookeeper.ensemble import Zookeeper
-from kgroup.sim.zookeeper.process import ConsumerProcess, Surroundings
+from kgroup.sim.zookeeper.process import ConsumerProcess, ConsumerSurroundings
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 
@@ -72,7 +72,7 @@ class _World:
         self._clients: dict[int, ConsumerProcess] = {}  # by session
         zookeeper = Zookeeper(self._notify)
         self._brokers = Brokers(scenario, schedule, rng, zookeeper, self._tell)
-        self._around = Surroundings(
+        self._around = ConsumerSurroundings(
             schedule=schedule,
             network=self._network,
             rng=rng,
