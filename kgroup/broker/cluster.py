@@ -54,7 +54,7 @@ class Topic:
 
 
 class Cluster:
-    """What a set of nodes knows together.
+    """The state that a set of nodes shares.
 
     Nodes share one copy of every partition: whatever a leader acknowledged, its successor has. Every
     method that changes logs may raise SourceError when the storage fails.
@@ -237,8 +237,8 @@ class Cluster:
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """A partition, or None if there is no such."""
-        found = self.topics.get(topic)
-        return found.partitions[index] if found and 0 <= index < len(found.partitions) else None
+        of_topic = self.topics.get(topic)
+        return of_topic.partitions[index] if of_topic and 0 <= index < len(of_topic.partitions) else None
 
     def _open(self, spec: TopicSpec, indexes: range, now_ms: int) -> None:
         topic = self.topics.setdefault(spec.name, Topic(spec))
@@ -269,8 +269,8 @@ class Cluster:
     # ---- group coordinators -------------------------------------------------------------------
 
     def offsets_partition(self, group_id: str) -> int:
-        """Which offsets partition a group lives in."""
-        return _place(group_id, self.settings.offsets_topic_partitions)
+        """The offsets partition that a group lives in."""
+        return _partition_of(group_id, self.settings.offsets_topic_partitions)
 
     def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
         """The group's coordinator on this node, or why it cannot be asked here and now."""
@@ -278,7 +278,7 @@ class Cluster:
             return self.forced_error
         if OFFSETS_TOPIC not in self.topics:
             self.internal_topic(OFFSETS_TOPIC, now_ms)
-        hosted = self.coordinators.hosted.get(_place(group_id, self.settings.offsets_topic_partitions))
+        hosted = self.coordinators.hosted.get(_partition_of(group_id, self.settings.offsets_topic_partitions))
         if hosted is None or hosted.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if hosted.is_loading else hosted
@@ -305,7 +305,7 @@ class Cluster:
         return [log for log in logs if isinstance(log, SegmentLog) and is_dirty(log)]
 
     def checkpoint(self) -> None:
-        """Write down how far every log goes, for those who read the files."""
+        """Write down the end of every log, for those who read the files."""
         ends = {
             (partition.topic, partition.index): partition.log.end_offset for partition in self._partitions()
         }
@@ -322,7 +322,7 @@ class Cluster:
     # ---- transactions -------------------------------------------------------------------------
 
     def transaction_partition(self, transactional_id: str) -> int:
-        """Which partition of the transaction topic a transactional id lives in."""
+        """The partition of the transaction topic that a transactional id lives in."""
         return partition_for(transactional_id, self.settings.transaction_state_partitions)
 
     def _new_producer_id(self) -> int:
@@ -337,8 +337,8 @@ class Cluster:
         record = LogRecord(offset=0, timestamp_ms=now_ms, key=key, value=value)
         topic.partitions[self.transaction_partition(entry.transactional_id)].append(encode_batch([record]))
 
-    def _mark(self, place: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        partition = self.partition(*place)
+    def _mark(self, topic_partition: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
+        partition = self.partition(*topic_partition)
         if partition is None:
             return  # the topic was deleted meanwhile
         hosted = self.coordinators.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
@@ -357,7 +357,7 @@ class Cluster:
 
 
 @lru_cache(maxsize=1 << 14)
-def _place(group_id: str, partitions: int) -> int:
+def _partition_of(group_id: str, partitions: int) -> int:
     """`partition_for`, remembered: a live group asks with every heartbeat."""
     return partition_for(group_id, partitions)
 

@@ -146,7 +146,7 @@ class Coordinators:
     # ---- answers ------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write what was decided, then give the answers to whoever asked."""
+        """Write what was decided, then give the answers to those that asked."""
         while self._busy:
             _, hosted = self._busy.popitem()
             self.flush_one(hosted)
@@ -164,7 +164,7 @@ class Coordinators:
         self._deliver(replies)
 
     def _reload(self, failed: HostedCoordinator) -> None:
-        """What a failed append had decided is void: begin again from what the log says."""
+        """The decisions of a failed append are void: begin again from what the log says."""
         if self.hosted.get(failed.partition.index) is failed:
             self._loading[failed.partition.index] = self._host(failed.partition)
 

@@ -46,8 +46,8 @@ def ask(
         case JoinGroup():
             body = replace(body, needs_known_id=True, can_skip_assignment=True)
         case OffsetCommit():
-            told = replace(body, knows_group_not_found=True)
-            commit_known(node, call, told, body.topics, False, now_ms, answer)
+            commit = replace(body, knows_group_not_found=True)
+            commit_known(node, call, commit, body.topics, False, now_ms, answer)
             return
         case SyncGroup() | Heartbeat() | LeaveGroup():
             pass

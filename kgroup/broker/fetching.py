@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class FetchPart(NamedTuple):
-    """What a fetch wants of one partition; `partition` is None if there is no such."""
+    """One partition's part of a fetch request; `partition` is None if there is no such."""
 
     topic: str
     topic_id: object
@@ -110,10 +110,10 @@ class FetchWaits:
             return None
         self._timers.cancel(token)
         for part in fetch.parts:
-            place = (part.topic, part.partition_index)
-            waiting = self._by_partition.get(place)
+            topic_partition = (part.topic, part.partition_index)
+            waiting = self._by_partition.get(topic_partition)
             if waiting is not None:
                 waiting.discard(token)
                 if not waiting:
-                    del self._by_partition[place]
+                    del self._by_partition[topic_partition]
         return fetch

@@ -124,5 +124,5 @@ class HostedCoordinator:
 
 
 def damage(partition: Partition, error: DecodeError) -> str:
-    """What to tell the operator about a log that cannot be loaded."""
+    """The message for the operator about a log that cannot be loaded."""
     return f"{partition.topic}-{partition.index}: {error}"

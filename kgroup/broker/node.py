@@ -11,7 +11,7 @@ from kgroup.wire.frames import Call, read_call
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send for the request with this token: a frame, or nothing (a produce without acks)."""
+    """The answer to the request with this token: a frame, or nothing (a produce without acks)."""
 
     token: int
     frame: bytes | None

@@ -50,7 +50,7 @@ def encode_marker(marker: TransactionMarker, timestamp_ms: int) -> bytes:
 
 
 def is_commit_marker(batch: Batch) -> bool:
-    """Which of the two markers a control batch holds. Raises DecodeError if it does not decode."""
+    """The one of the two markers that a control batch holds. Raises DecodeError if it does not decode."""
     key = batch.records()[0].key
     return key is not None and int.from_bytes(key[2:4], "big") == COMMIT_MARKER
 

@@ -15,7 +15,7 @@ NO_LEADER = -1
 
 
 class Partition:
-    """The copy that all nodes share: what a leader has acknowledged, its successor has, too."""
+    """The copy that all nodes share: a leader's successor has all that the leader acknowledged."""
 
     def __init__(self, topic: str, index: int, replicas: tuple[int, ...], log: RecordLog) -> None:
         self.topic = topic
@@ -46,7 +46,7 @@ class Partition:
         self.leader_epoch += 1
 
     def check_epoch(self, leader_epoch: int) -> ErrorCode:
-        """What a client believes about the leader (KIP-320); -1: it does not know."""
+        """Check what a client believes about the leader (KIP-320); -1: it does not know."""
         if leader_epoch in (-1, self.leader_epoch):
             return ErrorCode.NONE
         if leader_epoch < self.leader_epoch:
@@ -98,7 +98,7 @@ class Partition:
     def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The newest epoch up to `leader_epoch`, and the offset where the next one starts (KIP-101)."""
         later = [start for epoch, start in self.epoch_starts if epoch > leader_epoch]
-        known = [epoch for epoch, _ in self.epoch_starts if epoch <= leader_epoch]
-        if not known or leader_epoch > self.leader_epoch:
+        up_to = [epoch for epoch, _ in self.epoch_starts if epoch <= leader_epoch]
+        if not up_to or leader_epoch > self.leader_epoch:
             return -1, -1
-        return known[-1], later[0] if later else self.log.end_offset
+        return up_to[-1], later[0] if later else self.log.end_offset

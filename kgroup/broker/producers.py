@@ -1,4 +1,4 @@
-"""What a partition remembers of its producers: sequences, open transactions, aborted ones (KIP-98)."""
+"""The memory a partition has of its producers: sequences, open transactions, aborted ones (KIP-98)."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -56,21 +56,24 @@ class Producers:
         """Whether a producer's batch is the next one, an old one again, or out of turn."""
         if header.producer_id == NO_PRODUCER:
             return SequenceCheck()
-        known = self._producers.get(header.producer_id)
-        if known is None:
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
             return SequenceCheck()
-        if header.producer_epoch < known.epoch:
+        if header.producer_epoch < producer.epoch:
             return SequenceCheck(ErrorCode.INVALID_PRODUCER_EPOCH)
         if header.base_sequence == NO_SEQUENCE:
             return SequenceCheck()
-        if header.producer_epoch > known.epoch:
+        if header.producer_epoch > producer.epoch:
             first = header.base_sequence == 0
             return SequenceCheck(ErrorCode.NONE if first else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         last_sequence = _last_sequence(header)
-        for batch in known.batches:
+        for batch in producer.batches:
             if batch.base_sequence == header.base_sequence and batch.last_sequence == last_sequence:
                 return SequenceCheck(duplicate_offset=batch.base_offset)
-        if known.batches and header.base_sequence != (known.batches[-1].last_sequence + 1) % _SEQUENCE_RANGE:
+        if (
+            producer.batches
+            and header.base_sequence != (producer.batches[-1].last_sequence + 1) % _SEQUENCE_RANGE
+        ):
             return SequenceCheck(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         return SequenceCheck()
 

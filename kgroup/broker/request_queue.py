@@ -23,7 +23,7 @@ class RequestQueue:
 
     @property
     def waiting_bytes(self) -> int:
-        """What has arrived and has not been handed out."""
+        """The requests that have arrived and have not been handed out."""
         return len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> None:

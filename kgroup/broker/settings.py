@@ -13,7 +13,7 @@ _MINUTE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """What a node obeys; defaults are Kafka 4's. `properties` are all that were given, as text."""
+    """Settings of a node; defaults are Kafka 4's. `properties` are all that were given, as text."""
 
     group: GroupSettings = field(default_factory=GroupSettings)
     offsets_topic_partitions: int = 50
@@ -64,7 +64,7 @@ _FLAGS: Final = {"auto.create.topics.enable": "auto_create_topics"}
 
 
 def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
-    """The settings that these properties ask for; names kgroup has no use for are kept as they are.
+    """The settings from these properties; names kgroup has no use for are kept as they are.
 
     Raises InputError for a value that the property cannot have.
     """
@@ -93,7 +93,7 @@ def unused(properties: Mapping[str, str]) -> list[str]:
 
 
 def read_properties(text: str, where: str) -> dict[str, str]:
-    """What a server.properties file sets. Raises InputError, naming the line, for one without `=` or `:`.
+    """The settings of a server.properties file. Raises InputError, naming a line without `=` or `:`.
 
     Java would take that for a property with an empty value, which no broker setting that kgroup obeys can
     have. Values are trimmed, as Kafka does before it reads a number or a flag.

@@ -1,4 +1,4 @@
-"""Where a cluster keeps its logs and what it knows of its topics: nowhere, or in a folder."""
+"""Storage for a cluster's logs and for what it knows of its topics: nowhere, or in a folder."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class TopicSpec:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterSpec:
-    """What outlives a restart beside the logs. `next_producer_id` is the first that was never given out."""
+    """The state that outlives a restart besides the logs. `next_producer_id` is the first not given out."""
 
     cluster_id: str
     topics: dict[str, TopicSpec] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Storage(Protocol):
     """Logs and the cluster's own facts."""
 
     def load(self) -> ClusterSpec | None:
-        """What was kept, or None the first time; from now on it is this process's. Raises SourceError."""
+        """The stored state, or None the first time; from now on it is this process's. Raises SourceError."""
 
     def save(self, spec: ClusterSpec) -> None:
         """Keep these facts. Raises SourceError."""
@@ -56,7 +56,7 @@ class Storage(Protocol):
         """The log of a partition, new or as it was. Raises SourceError."""
 
     def checkpoint(self, ends: dict[TopicPartition, int]) -> None:
-        """Write down how far each log goes. Raises SourceError."""
+        """Write down the end of each log. Raises SourceError."""
 
     def close(self) -> None:
         """Let others have it."""
@@ -97,7 +97,7 @@ class FolderStorage:
         self._lock: FolderLock | None = None
 
     def load(self) -> ClusterSpec | None:
-        """What was kept, or None in a new folder. Raises SourceError, also if another process has it."""
+        """The stored state, or None in a new folder. Raises SourceError, also if another process has it."""
         path = self._folder / _CLUSTER_FILE
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class Transaction:
     start_ms: int = -1
 
     def entry(self) -> TransactionEntry:
-        """What the log shall say about it."""
+        """The record that the log shall have of it."""
         return TransactionEntry(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -94,13 +94,13 @@ class Transactions:
     # ---- requests -----------------------------------------------------------------------------
 
     def init_producer_id(
-        self, transactional_id: str | None, timeout_ms: int, known: tuple[int, int], now_ms: int
+        self, transactional_id: str | None, timeout_ms: int, current: tuple[int, int], now_ms: int
     ) -> ProducerIdentity:
         """A producer starts, or asks for a new epoch with the id and epoch it had (KIP-360).
 
         Whoever had the transactional id before is fenced, and what it left open is aborted.
         """
-        if (known[0] == NO_PRODUCER_ID) != (known[1] == NO_PRODUCER_EPOCH):
+        if (current[0] == NO_PRODUCER_ID) != (current[1] == NO_PRODUCER_EPOCH):
             return ProducerIdentity(E.INVALID_REQUEST)
         if transactional_id is None:
             return ProducerIdentity(E.NONE, self._new_producer_id(), 0)
@@ -117,8 +117,8 @@ class Transactions:
                 timeout_ms=timeout_ms,
             )
             self._transactions[transactional_id] = transaction
-        elif known[0] != NO_PRODUCER_ID and (
-            known[0] != transaction.producer_id or known[1] != transaction.producer_epoch
+        elif current[0] != NO_PRODUCER_ID and (
+            current[0] != transaction.producer_id or current[1] != transaction.producer_epoch
         ):
             return ProducerIdentity(E.PRODUCER_FENCED)
         if transaction.status is T.ONGOING:

@@ -1,4 +1,4 @@
-"""What `kgroup assign` shows: partitions in runs, each member's share, and assignors side by side."""
+"""The output of `kgroup assign`: partitions in runs, each member's share, and assignors side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -233,4 +233,4 @@ def side_by_side(rounds: Sequence[Round]) -> tuple[list[Column], list[Row]]:
 
 
 _SIDE_BY_SIDE_MAX: Final = 68
-"""Characters of partitions in a line, beside the member's name in a terminal of 80 columns."""
+"""Characters of partitions in a line, next to the member's name in a terminal of 80 columns."""

@@ -1,4 +1,4 @@
-"""Where output goes: standard output, or a file that errors name; and how wide it may be."""
+"""The destination of output: standard output, or a file that errors name; and how wide it may be."""
 
 import os
 import shutil

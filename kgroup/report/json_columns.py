@@ -17,7 +17,7 @@ _join: Any = compute.binary_join_element_wise  # typed for arrays only, it takes
 
 
 def json_objects(fields: Mapping[str, ArrowColumn], rows: int) -> ArrowColumn:
-    """An object for each of so many rows; the fields are JSON already, as `json_values` makes it."""
+    """An object for each of `rows` rows; the fields are JSON already, as `json_values` makes it."""
     if not fields:
         return pa.repeat(pa.scalar("{}"), rows)
     pieces: list[ArrowColumn | str] = []

@@ -13,7 +13,7 @@ _DATA_MARK: Final = "/*DATA*/null"
 
 
 def write_page(template: str, data: object, path: Path) -> None:
-    """Write the template of that name beside this module, with `data` (of JSON's types) in its script.
+    """Write the template of that name next to this module, with `data` (of JSON's types) in its script.
 
     The page needs no network. Raises SourceError if the file cannot be written.
     """

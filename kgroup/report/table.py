@@ -45,7 +45,7 @@ def display_width(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """How a table shows a column: numbers stand right, and only free text may wrap.
+    """The layout of a column in a table: numbers stand right, and only free text may wrap.
 
     Where there is little room, `narrow` is the heading, and the column with the highest number in `spare` is
     the first to be left out; one with 0 never is.
@@ -95,7 +95,7 @@ def render_table(
 def _with_room(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width_max: int
 ) -> dict[int, TableColumn]:
-    """The columns to show, by their places: without so many of those to spare that most rows are one line.
+    """The columns to show, by index, without the spare ones that keep most rows from being one line.
 
     They go one after the other while there is one left; then those come back that there is room for.
     """
@@ -117,7 +117,7 @@ def _with_room(
 
 
 def _usual_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
-    """What all numbers of a column need, and nine of ten texts."""
+    """The width that all numbers of a column need, and nine of ten texts."""
     sorted_widths = [sorted(display_width(row[i]) for row in rows) or [0] for i in range(len(columns))]
     return [
         widths[len(widths) * 9 // 10] if column.wraps else widths[-1]
@@ -163,7 +163,7 @@ def _wrapped(cell: str, width: int) -> str:
 
 
 def _pieces(cell: str, width: int) -> Iterator[str]:
-    """What stays on one line: words; of a longer one what is between its separators; else what fits."""
+    """Pieces that stay on one line: words, of a longer one the parts between separators, else what fits."""
     for word in _WORD.findall(cell):
         if display_width(word.rstrip(" ")) <= width:
             yield word
@@ -187,7 +187,7 @@ def _widths(
     rows: Sequence[Sequence[str]],
     width_max: int | None,
 ) -> list[int]:
-    """Widths of columns: as their cells are, or with `width_max` as much narrower as it takes.
+    """Widths of columns: those of their cells, or with `width_max` narrower until they fit.
 
     First only the rare long texts wrap, then all as far as it takes. Where nothing takes it, texts are as
     narrow as still reads well.
@@ -229,7 +229,7 @@ def _grown(
 
 
 def _narrowed(widths: list[int], floors: list[int], width_max: int, headings: list[str]) -> list[int]:
-    """The widest columns narrower until all fit, or until every one is as narrow as it may be.
+    """Narrow the widest columns until all fit, or until none may get narrower.
 
     A column is at once as narrow as the longest line of its wrapped heading, if it has one.
     Ends because each turn takes one from a width that is above its floor.

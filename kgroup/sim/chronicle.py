@@ -1,4 +1,4 @@
-"""What a run is remembered by: generations with their shares, states of members, the times of faults."""
+"""The chronicle of a run: generations with their shares, states of members, the times of faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,7 +106,7 @@ class Chronicle:
         return sorted(formed, key=lambda each: (each.at_ms, each.group))
 
     def last_reads(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """What each member reads now."""
+        """The partitions that each member reads now."""
         return {member: tuple(sorted(partitions)) for member, partitions in self._reads.items()}
 
     def _state(self, at_ms: int, member: str, letter: str) -> None:
@@ -122,9 +122,9 @@ class Chronicle:
         else:
             self._reads[event.member].difference_update(event.partitions)
 
-    def _decided(self, at_ms: int, told: CoordinatorEvent) -> None:
-        group = self._groups.setdefault(told.event.group_id, _Group())
-        match told.event:
+    def _decided(self, at_ms: int, decided: CoordinatorEvent) -> None:
+        group = self._groups.setdefault(decided.event.group_id, _Group())
+        match decided.event:
             case MemberAdded(member_id=member_id, group_instance_id=instance_id):
                 group.added.append(instance_id or member_id)
             case MemberRemoved(member_id=member_id, why=why):
@@ -147,18 +147,20 @@ class Chronicle:
                 pass
 
     def _cause(self, group: _Group) -> str:
-        """Who came and who went since the last generation, or else why it was started."""
+        """The members that came and went since the last generation, or else the reason why it was started."""
         parts = []
         if group.added:
-            parts.append("joined " + ", ".join(sorted(map(self._names.of, group.added), key=self._place)))
+            parts.append(
+                "joined " + ", ".join(sorted(map(self._names.of, group.added), key=self._start_order))
+            )
         for why in dict.fromkeys(why for _, why in group.removed):
             gone = [self._names.of(member_id) for member_id, each in group.removed if each == why]
-            parts.append(f"gone {', '.join(sorted(gone, key=self._place))} ({why})")
+            parts.append(f"gone {', '.join(sorted(gone, key=self._start_order))} ({why})")
         if not parts:
             parts = [self._names.in_text(why) for why in group.whys[:1]]
         return "; ".join(parts) or "-"
 
-    def _place(self, name: str) -> tuple[int, str]:
+    def _start_order(self, name: str) -> tuple[int, str]:
         names = list(self.states)
         return names.index(name) if name in names else len(names), name
 

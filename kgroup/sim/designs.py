@@ -26,17 +26,17 @@ def with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
 def compared_designs(text: str) -> list[str]:
     """The names in `eager,cooperative,zookeeper`, which may also be those of assignors."""
     names = [name.strip() for name in text.split(",")]
-    known = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
+    designs = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
     for name in names:
-        if name not in known:
-            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, known)}")
+        if name not in designs:
+            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, designs)}")
         if names.count(name) > 1:
             raise InputError(f"--compare: '{name}' is there twice")
     return names
 
 
 def own_design(scenario: Scenario) -> str:
-    """What a scenario is played as when nobody says otherwise: the assignors of its members."""
+    """The design of a scenario unless another one is named: the assignors of its members."""
     return " and ".join(dict.fromkeys(",".join(member.assignors) for member in scenario.members))
 
 

@@ -18,7 +18,7 @@ from kgroup.sim.world.world import run
 
 _DURATION_MS: Final = 120_000
 _CODEC_EVERY: Final = 10
-"""One seed in so many sends every request through the wire's codec; the others save the time."""
+"""One seed in this number sends every request through the wire's codec; the others save the time."""
 
 _ASSIGNORS: Final = (
     ("range", "cooperative-sticky"),

@@ -1,4 +1,4 @@
-"""What a node tells of itself and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
+"""Requests about a node and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
 
 from typing import Any, Final
 
@@ -82,21 +82,21 @@ def find_coordinator(node: BrokerNode, call: Call, now_ms: int) -> None:
     if version >= 4:
         coordinators = [
             FindCoordinatorResponse.Coordinator(
-                version=version, key=key, error_message=_message(key_type, found), **found
+                version=version, key=key, error_message=_message(key_type, fields), **fields
             )
             for key in required(request.coordinator_keys)
-            for found in [_coordinator(node, key_type, key, now_ms)]
+            for fields in [_coordinator(node, key_type, key, now_ms)]
         ]
         node.answer(call, FindCoordinatorResponse(version=version, coordinators=coordinators))
         return
-    found = _coordinator(node, key_type, request.key, now_ms)
-    message = E(found["error_code"]).name
-    node.answer(call, FindCoordinatorResponse(version=version, error_message=message, **found))
+    fields = _coordinator(node, key_type, request.key, now_ms)
+    message = E(fields["error_code"]).name
+    node.answer(call, FindCoordinatorResponse(version=version, error_message=message, **fields))
 
 
-def _message(key_type: int, found: dict[str, Any]) -> str:
+def _message(key_type: int, fields: dict[str, Any]) -> str:
     """From version 4 on Kafka has words for a key type that nobody knows, and for nothing else."""
-    return E(found["error_code"]).name if key_type not in (_GROUP, _TRANSACTION, _SHARE) else ""
+    return E(fields["error_code"]).name if key_type not in (_GROUP, _TRANSACTION, _SHARE) else ""
 
 
 def _coordinator(node: BrokerNode, key_type: int, key: str, now_ms: int) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def metadata(node: BrokerNode, call: Call, now_ms: int) -> None:
     if everything:
         topics = [_topic(node, version, topic) for _, topic in sorted(cluster.topics.items())]
     else:
-        topics = [_asked_topic(node, call, each, now_ms) for each in request.topics]
+        topics = [_metadata_topic(node, call, each, now_ms) for each in request.topics]
     with_operations = version >= 8 and request.include_topic_authorized_operations
     for topic in topics:
         topic.authorized_operations = _TOPIC_OPERATIONS if with_operations else None
@@ -146,13 +146,13 @@ def metadata(node: BrokerNode, call: Call, now_ms: int) -> None:
     node.answer(call, response)
 
 
-def _asked_topic(node: BrokerNode, call: Call, asked: Any, now_ms: int) -> Any:
+def _metadata_topic(node: BrokerNode, call: Call, requested: Any, now_ms: int) -> Any:
     cluster = node.cluster
-    by_id = call.version >= 10 and asked.topic_id is not None
-    name = cluster.topic_names.get(asked.topic_id) if by_id else asked.name
+    by_id = call.version >= 10 and requested.topic_id is not None
+    name = cluster.topic_names.get(requested.topic_id) if by_id else requested.name
     if name is None:
         error = E.UNKNOWN_TOPIC_ID if by_id else E.INVALID_REQUEST
-        return _no_topic(call.version, None if call.version >= 12 else "", asked.topic_id, error)
+        return _no_topic(call.version, None if call.version >= 12 else "", requested.topic_id, error)
     if name not in cluster.topics:
         error = _make(node, call, name, now_ms)
         if error:
@@ -197,7 +197,7 @@ def _partition(node: BrokerNode, version: int, partition: Partition) -> Any:
 
 
 def _partition_fields(node: BrokerNode, partition: Partition) -> dict[str, Any]:
-    """Who leads a partition, and its replicas: on nodes that are alive, and on those that are not."""
+    """The leader of a partition, and its replicas: on nodes that are alive, and on those that are not."""
     nodes = node.cluster.nodes
     return {
         "error_code": E.NONE if partition.leader != NO_LEADER else E.LEADER_NOT_AVAILABLE,
@@ -215,8 +215,8 @@ def describe_topic_partitions(node: BrokerNode, call: Call, now_ms: int) -> None
     version = call.version
     answer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
     topics = []
-    for asked in sorted(required(call.body.topics), key=lambda each: each.name):
-        found = node.cluster.topics.get(asked.name)
+    for requested in sorted(required(call.body.topics), key=lambda each: each.name):
+        topic = node.cluster.topics.get(requested.name)
         partitions = [
             answer.DescribeTopicPartitionsResponsePartition(
                 version=version,
@@ -224,15 +224,15 @@ def describe_topic_partitions(node: BrokerNode, call: Call, now_ms: int) -> None
                 last_known_elr=[],
                 **_partition_fields(node, partition),
             )
-            for partition in (found.partitions if found else ())
+            for partition in (topic.partitions if topic else ())
         ]
         topics.append(
             answer(
                 version=version,
-                error_code=E.NONE if found else E.UNKNOWN_TOPIC_OR_PARTITION,
-                name=asked.name,
-                topic_id=found.spec.topic_id if found else None,
-                is_internal=found.is_internal if found else False,
+                error_code=E.NONE if topic else E.UNKNOWN_TOPIC_OR_PARTITION,
+                name=requested.name,
+                topic_id=topic.spec.topic_id if topic else None,
+                is_internal=topic.is_internal if topic else False,
                 partitions=partitions,
                 topic_authorized_operations=sum(1 << code for code in _TOPIC_OPERATIONS),
             )
@@ -248,7 +248,7 @@ def describe_cluster(node: BrokerNode, call: Call, now_ms: int) -> None:
         response = DescribeClusterResponse(version=version, error_code=error, cluster_id="", brokers=[])
         node.answer(call, response)
         return
-    wanted = call.body.include_cluster_authorized_operations
+    with_operations = call.body.include_cluster_authorized_operations
     response = DescribeClusterResponse(
         version=version,
         endpoint_type=_BROKERS,
@@ -266,7 +266,7 @@ def describe_cluster(node: BrokerNode, call: Call, now_ms: int) -> None:
             for each in cluster.alive
         ],
     )
-    response.authorized_operations = _CLUSTER_OPERATIONS if wanted else None
+    response.authorized_operations = _CLUSTER_OPERATIONS if with_operations else None
     node.answer(call, response)
 
 

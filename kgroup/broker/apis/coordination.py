@@ -32,7 +32,7 @@ def ask_coordinator(
 
 
 def _while_loading(body: RequestBody, error: ErrorCode) -> ErrorCode:
-    """What members hear while their coordinator loads, so that they keep calm and come back."""
+    """The answers to members while their coordinator loads, so that they keep calm and come back."""
     if error is not E.COORDINATOR_LOAD_IN_PROGRESS:
         return error
     match body:

@@ -94,13 +94,15 @@ def _check_transaction(
     if request.transactional_id is None:
         return E.INVALID_TXN_STATE
     producer = (header.producer_id, header.producer_epoch)
-    place = (partition.topic, partition.index)
+    topic_partition = (partition.topic, partition.index)
     transactions = node.cluster.transactions
     if version >= 12:  # KIP-890: the partition joins the transaction with its first records
-        error = transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
+        error = transactions.add_partitions(request.transactional_id, producer, [topic_partition], now_ms)
         if error:
             return E.INVALID_PRODUCER_EPOCH if error is E.PRODUCER_FENCED else error
-    return transactions.verify(request.transactional_id, producer, place, knows_abortable=version >= 11)
+    return transactions.verify(
+        request.transactional_id, producer, topic_partition, knows_abortable=version >= 11
+    )
 
 
 def _message_max_bytes(node: BrokerNode, topic: str) -> int:
@@ -131,7 +133,7 @@ def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
 
 
 def finish_or_park(node: BrokerNode, waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
-    """Answer a fetch at once, if there is enough or it may not wait, or when there is."""
+    """Answer a fetch at once if there is enough or it may not wait, else when there is enough."""
     if max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
         waiting.finish(waiting)
         return
@@ -165,7 +167,7 @@ def _parts(node: BrokerNode, call: Call) -> list[FetchPart]:
 
 
 class ReadPart(NamedTuple):
-    """What a fetch gets of one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE.
+    """The answer of a fetch for one partition; offsets are -1 with an error other than OFFSET_OUT_OF_RANGE.
 
     `aborted` is for readers of committed records, None for others and with an error.
     """
@@ -180,7 +182,7 @@ class ReadPart(NamedTuple):
 
 
 def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
-    """Every part of a fetch with what there is of it now, as far as the fetch's bytes go."""
+    """Every part of a fetch with its records so far, up to the fetch's limit of bytes."""
     left_bytes = fetch.max_bytes
     for part in fetch.parts:
         read = _read_part(node, fetch, part, left_bytes, by_id)

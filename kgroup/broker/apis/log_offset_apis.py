@@ -1,4 +1,4 @@
-"""Where a log begins and ends, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+"""The beginning and end of a log, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -80,8 +80,8 @@ def _find_offset(
 
 
 def _first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[ErrorCode, int, int, int]:
-    found = partition.log.first_at_or_after(timestamp_ms)
-    for record in _records(found.batch) if found else ():
+    first = partition.log.first_at_or_after(timestamp_ms)
+    for record in _records(first.batch) if first else ():
         if record.timestamp_ms >= timestamp_ms and record.offset >= partition.log.start_offset:
             return E.NONE, record.timestamp_ms, record.offset, partition.leader_epoch
     return E.NONE, _NO_TIMESTAMP, _NO_OFFSET, -1

@@ -92,18 +92,18 @@ def txn_offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
     def answer(reply: ReplyBody) -> None:
         node.answer(call, _for_old_producers(commits.merged(reply), call.version))
 
-    place = (OFFSETS_TOPIC, node.cluster.offsets_partition(group_id))
+    offsets_partition = (OFFSETS_TOPIC, node.cluster.offsets_partition(group_id))
     producer = (body.producer_id, body.producer_epoch)
     transactions = node.cluster.transactions
     transactional_id = text(request.transactional_id)
     if group_id and not isinstance(node.cluster.coordinator(group_id, node.node_id, now_ms), ErrorCode):
         error = E.NONE
         if call.version >= 5:
-            error = transactions.add_partitions(transactional_id, producer, [place], now_ms)
+            error = transactions.add_partitions(transactional_id, producer, [offsets_partition], now_ms)
             if error is E.PRODUCER_FENCED:
                 error = E.INVALID_PRODUCER_EPOCH  # what clients expect of a commit
         error = error or transactions.verify(
-            transactional_id, producer, place, knows_abortable=call.version >= 4
+            transactional_id, producer, offsets_partition, knows_abortable=call.version >= 4
         )
         if error:
             answer(refusal(body, error))
@@ -219,8 +219,8 @@ def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     group = _fetch_group(node, call, text(request.group_id), topics, now_ms)
     if group.error_code and call.version < 2:
         # Version 1 has no place for a group's error: it stands with every partition.
-        asked = _asked_topics(node.cluster, topics, by_id=False)
-        group = replace(group, topics=[_failed_topic(topic, group.error_code) for topic in asked])
+        requested = _requested_topics(node.cluster, topics, by_id=False)
+        group = replace(group, topics=[_failed_topic(topic, group.error_code) for topic in requested])
     node.answer(call, OffsetFetchResponse(topics=group.topics, error_code=group.error_code))
 
 
@@ -239,14 +239,14 @@ def _fetch_group(
                 _with_id(node.cluster, topic) for topic in fetched if topic.name in node.cluster.topics
             ]
         return FetchedGroup(group_id=group_id, topics=fetched)
-    asked = _asked_topics(node.cluster, topics, by_id)
-    known = tuple(topic for topic in asked if topic.name or not by_id)
-    fetched = hosted.coordinator.fetch_offsets(group_id, known, stable)
-    fetched += [_failed_topic(topic, E.UNKNOWN_TOPIC_ID) for topic in asked if by_id and not topic.name]
+    requested = _requested_topics(node.cluster, topics, by_id)
+    named = tuple(topic for topic in requested if topic.name or not by_id)
+    fetched = hosted.coordinator.fetch_offsets(group_id, named, stable)
+    fetched += [_failed_topic(topic, E.UNKNOWN_TOPIC_ID) for topic in requested if by_id and not topic.name]
     return FetchedGroup(group_id=group_id, topics=fetched)
 
 
-def _asked_topics(cluster: Cluster, topics: Sequence[Any], by_id: bool) -> list[FetchTopic]:
+def _requested_topics(cluster: Cluster, topics: Sequence[Any], by_id: bool) -> list[FetchTopic]:
     return [
         FetchTopic(
             name=cluster.topic_names.get(each.topic_id, "") if by_id else text(each.name),

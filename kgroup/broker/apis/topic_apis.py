@@ -36,22 +36,24 @@ def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreateTopics v2 to v7; replica assignments by hand are not taken."""
     version = call.version
     results = []
-    for asked in required(call.body.topics):
-        configs = {each.name: each.value or "" for each in required(asked.configs)}
+    for requested in required(call.body.topics):
+        configs = {each.name: each.value or "" for each in required(requested.configs)}
         error, message = E.NONE, None
-        if required(asked.assignments):
+        if required(requested.assignments):
             error, message = E.INVALID_REPLICATION_ASSIGNMENT, "kgroup places replicas by itself"
         elif call.body.validate_only:
-            error = node.cluster.check_new_topic(asked.name, asked.num_partitions, asked.replication_factor)
+            error = node.cluster.check_new_topic(
+                requested.name, requested.num_partitions, requested.replication_factor
+            )
         else:
             error = node.cluster.create_topic(
-                asked.name, asked.num_partitions, asked.replication_factor, configs, now_ms
+                requested.name, requested.num_partitions, requested.replication_factor, configs, now_ms
             )
-        topic = node.cluster.topics.get(asked.name) if not error else None
+        topic = node.cluster.topics.get(requested.name) if not error else None
         results.append(
             CreateTopicsResponse.CreatableTopicResult(
                 version=version,
-                name=asked.name,
+                name=requested.name,
                 topic_id=topic.spec.topic_id if topic else None,
                 error_code=error,
                 error_message=message or (error.name if error else None),
@@ -67,19 +69,19 @@ def create_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreatePartitions v0 to v3."""
     version = call.version
     results = []
-    for asked in required(call.body.topics):
-        topic = node.cluster.topics.get(asked.name)
+    for requested in required(call.body.topics):
+        topic = node.cluster.topics.get(requested.name)
         error = E.NONE
         if topic is None:
             error = E.UNKNOWN_TOPIC_OR_PARTITION
-        elif asked.count <= len(topic.partitions):
+        elif requested.count <= len(topic.partitions):
             error = E.INVALID_PARTITIONS
         elif not call.body.validate_only:
-            error = node.cluster.create_partitions(asked.name, asked.count, now_ms)
+            error = node.cluster.create_partitions(requested.name, requested.count, now_ms)
         results.append(
             CreatePartitionsResponse.CreatePartitionsTopicResult(
                 version=version,
-                name=asked.name,
+                name=requested.name,
                 error_code=error,
                 error_message=error.name if error else None,
             )
@@ -92,10 +94,10 @@ def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     version, cluster = call.version, node.cluster
     results = []
     if version >= 6:
-        asked = [(each.name, each.topic_id) for each in required(call.body.topics)]
+        requested = [(each.name, each.topic_id) for each in required(call.body.topics)]
     else:
-        asked = [(name, None) for name in required(call.body.topic_names)]
-    for given_name, given_id in asked:
+        requested = [(name, None) for name in required(call.body.topic_names)]
+    for given_name, given_id in requested:
         topic_id = given_id
         name = given_name if given_id is None else cluster.topic_names.get(given_id)
         topic = cluster.topics.get(name) if name is not None else None
@@ -120,31 +122,31 @@ def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeConfigs v1 to v4 of topics, brokers and groups."""
     version = call.version
     results = []
-    for asked in required(call.body.resources):
-        error, found = _configs(node, asked.resource_type, asked.resource_name)
-        wanted = asked.configuration_keys
+    for resource in required(call.body.resources):
+        error, configs = _configs(node, resource.resource_type, resource.resource_name)
+        names = resource.configuration_keys
         result = DescribeConfigsResponse.DescribeConfigsResult
         results.append(
             result(
                 version=version,
                 error_code=error,
                 error_message=error.name if error else None,
-                resource_type=asked.resource_type,
-                resource_name=asked.resource_name,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
                 configs=[
                     result.DescribeConfigsResourceResult(
                         version=version,
                         name=name,
                         value=value,
-                        read_only=asked.resource_type == _BROKER,
+                        read_only=resource.resource_type == _BROKER,
                         config_source=source,
                         is_sensitive=False,
                         synonyms=[],
                         config_type=_TYPE_STRING,
                         documentation=None,
                     )
-                    for name, (value, source) in sorted(found.items())
-                    if wanted is None or name in wanted
+                    for name, (value, source) in sorted(configs.items())
+                    if names is None or name in names
                 ],
             )
         )
@@ -169,12 +171,12 @@ def _configs(node: BrokerNode, resource_type: int, name: str) -> tuple[ErrorCode
 
 
 def _broker_configs(settings: BrokerSettings) -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
+    configs: dict[str, tuple[str, int]] = {}
     for name, rule in PROPERTIES.items():
         holder: Any = settings.group if rule.in_group else settings
-        found[name] = (str(getattr(holder, rule.field) // rule.unit_ms), _SOURCE_DEFAULT)
-    found |= {name: (value, _SOURCE_STATIC_BROKER) for name, value in settings.properties.items()}
-    return found
+        configs[name] = (str(getattr(holder, rule.field) // rule.unit_ms), _SOURCE_DEFAULT)
+    configs |= {name: (value, _SOURCE_STATIC_BROKER) for name, value in settings.properties.items()}
+    return configs
 
 
 HANDLERS: Final = {

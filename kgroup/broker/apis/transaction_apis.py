@@ -33,12 +33,12 @@ def _for_version(error: ErrorCode, fenced_since: int, version: int) -> ErrorCode
 def init_producer_id(node: BrokerNode, call: Call, now_ms: int) -> None:
     """InitProducerId v0 to v5."""
     request, version = call.body, call.version
-    known = (request.producer_id, request.producer_epoch) if version >= 3 else (-1, -1)
+    current = (request.producer_id, request.producer_epoch) if version >= 3 else (-1, -1)
     if request.transactional_id and not _coordinates(node, request.transactional_id, now_ms):
         identity = ProducerIdentity(E.NOT_COORDINATOR)
     else:
         identity = node.cluster.transactions.init_producer_id(
-            request.transactional_id, request.transaction_timeout_ms, known, now_ms
+            request.transactional_id, request.transaction_timeout_ms, current, now_ms
         )
     response = InitProducerIdResponse(
         version=version,
@@ -52,17 +52,17 @@ def init_producer_id(node: BrokerNode, call: Call, now_ms: int) -> None:
 def add_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """AddPartitionsToTxn v0 to v3: all partitions or none."""
     request, version = call.body, call.version
-    asked = [
+    partitions = [
         (topic.name, index)
         for topic in required(request.v3_and_below_topics)
         for index in required(topic.partitions)
     ]
     transactional_id = request.v3_and_below_transactional_id
     producer = (request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-    missing = [place for place in asked if node.cluster.partition(*place) is None]
+    missing = [partition for partition in partitions if node.cluster.partition(*partition) is None]
     errors: dict[tuple[str, int], ErrorCode] = {}
     if missing:
-        errors = dict.fromkeys(asked, E.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(
+        errors = dict.fromkeys(partitions, E.OPERATION_NOT_ATTEMPTED) | dict.fromkeys(
             missing, E.UNKNOWN_TOPIC_OR_PARTITION
         )
     else:
@@ -70,8 +70,8 @@ def add_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
         if not transactional_id:
             error = E.INVALID_REQUEST
         elif _coordinates(node, transactional_id, now_ms):
-            error = node.cluster.transactions.add_partitions(transactional_id, producer, asked, now_ms)
-        errors = dict.fromkeys(asked, _for_version(error, 2, version))
+            error = node.cluster.transactions.add_partitions(transactional_id, producer, partitions, now_ms)
+        errors = dict.fromkeys(partitions, _for_version(error, 2, version))
     result = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
     topics = [
         result(
@@ -97,9 +97,11 @@ def add_offsets(node: BrokerNode, call: Call, now_ms: int) -> None:
         error = E.INVALID_REQUEST
     elif _coordinates(node, request.transactional_id, now_ms):
         node.cluster.internal_topic(OFFSETS_TOPIC, now_ms)
-        place = (OFFSETS_TOPIC, node.cluster.offsets_partition(request.group_id))
+        offsets_partition = (OFFSETS_TOPIC, node.cluster.offsets_partition(request.group_id))
         producer = (request.producer_id, request.producer_epoch)
-        error = node.cluster.transactions.add_partitions(request.transactional_id, producer, [place], now_ms)
+        error = node.cluster.transactions.add_partitions(
+            request.transactional_id, producer, [offsets_partition], now_ms
+        )
     response = AddOffsetsToTxnResponse(version=version, error_code=_for_version(error, 2, version))
     node.answer(call, response)
 

@@ -136,7 +136,7 @@ class GroupCoordinator:
                 self._kinds.of(body.group_id).heartbeat(request, body)
             case OffsetCommit():
                 if self._commits.commit(self._kinds.of(body.group_id), request, body):
-                    self._found_unlogged(body.group_id)
+                    self._ensure_unlogged(body.group_id)
             case JoinGroup():
                 self._kinds.of(body.group_id).join(request, body)
             case SyncGroup():
@@ -145,7 +145,7 @@ class GroupCoordinator:
                 self._kinds.of(body.group_id).leave(request, body)
             case TxnOffsetCommit():
                 if self._commits.commit_in_transaction(self._kinds.of(body.group_id), request, body):
-                    self._found_unlogged(body.group_id)
+                    self._ensure_unlogged(body.group_id)
             case OffsetDelete():
                 self._commits.delete(self._kinds.of(body.group_id), request, body)
             case DeleteGroups():
@@ -274,18 +274,18 @@ class GroupCoordinator:
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             self._offsets.apply(key, value, producer_id, offset)
-            return () if value is None else self._kinds.of(key.group).found(key.group, timestamp_ms)
+            return () if value is None else self._kinds.of(key.group).ensure(key.group, timestamp_ms)
         groups = self._kinds.of_record(key)
         # Records of kinds that it does not have are not this coordinator's to understand.
         return () if groups is None else groups.apply(key, value, timestamp_ms)
 
-    def _found_unlogged(self, group_id: str) -> None:
+    def _ensure_unlogged(self, group_id: str) -> None:
         """Kafka has the group of a commit also where it refuses every partition of it, and logs nothing.
 
         Whoever describes or lists groups sees the state as of the last record of the log, so it shows up
         with the next one, whatever group that is of. Seen with brokers of 4.3.1.
         """
-        events = self._kinds.of(group_id).found(group_id, self._turn.now_ms)
+        events = self._kinds.of(group_id).ensure(group_id, self._turn.now_ms)
         if events:
             self._turn.events.extend(events)
             self._unlogged.add(group_id)

@@ -1,4 +1,4 @@
-"""What happened to groups, for whoever watches: a narration of steps, never an input to the rules."""
+"""Events of groups, for observers: a narration of steps, never an input to the rules."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a coordinator asks of a kind of group: classic groups, and the kinds to come beside them.
+"""The interface between a coordinator and a kind of group: classic groups, and the kinds to come.
 
 A kind is a package next to `classic` with a class that keeps `GroupsOfKind`, and one more argument of
 `GroupKinds` in `coordinator.py`.
@@ -82,7 +82,7 @@ class GroupsOfKind(Protocol):
         """Whether some member may be reading `topic`."""
 
     def retention(self, group_id: str) -> OffsetRetention | None:
-        """How long offsets are kept that nobody subscribes to; None: for as long as the group is as it is."""
+        """The time to keep offsets that nobody subscribes to; None: as long as the group stays as it is."""
 
     def is_deserted(self, group_id: str) -> bool:
         """The group has no members, and nobody is about to join."""
@@ -92,7 +92,7 @@ class GroupsOfKind(Protocol):
 
     # The log, and time.
 
-    def found(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
+    def ensure(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
         """Make sure that the group exists: its first commit is enough to found one."""
 
     def apply(self, key: Key, value: Value | None, timestamp_ms: int) -> tuple[GroupEvent, ...]:

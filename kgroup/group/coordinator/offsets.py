@@ -21,10 +21,9 @@ from kgroup.protocol.requests.coordinator import (
     PartitionResult,
     TopicResult,
 )
+from kgroup.protocol.topic_partition import TopicPartition
 
 NO_EXPIRY: Final = -1
-
-Place = tuple[str, int]  # topic name, partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTopic:
-    """Which partitions to read; `topic_id` is None when the client gave only the name."""
+    """The partitions to read; `topic_id` is None when the client gave only the name."""
 
     name: str
     topic_id: UUID | None
@@ -49,9 +48,9 @@ class Offsets:
 
     def __init__(self, metadata_max_bytes: int) -> None:
         self._metadata_max = metadata_max_bytes
-        self._committed: dict[str, dict[Place, CommittedOffset]] = {}
+        self._committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         # producer id -> group -> place. Kept as one map per producer: a marker settles all at once.
-        self._pending: dict[int, dict[str, dict[Place, CommittedOffset]]] = {}
+        self._pending: dict[int, dict[str, dict[TopicPartition, CommittedOffset]]] = {}
         self._open_transactions: dict[str, set[int]] = {}
 
     # ---- deciding -----------------------------------------------------------------------------
@@ -100,8 +99,10 @@ class Offsets:
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether there is an offset to delete, committed or pending."""
-        place = (topic, partition)
-        return place in self._committed.get(group_id, {}) or self._is_pending(group_id, place)
+        topic_partition = (topic, partition)
+        return topic_partition in self._committed.get(group_id, {}) or self._is_pending(
+            group_id, topic_partition
+        )
 
     # ---- reading ------------------------------------------------------------------------------
 
@@ -131,33 +132,35 @@ class Offsets:
     def fetch_all(self, group_id: str, require_stable: bool) -> list[FetchedTopic]:
         """Every committed offset of a group, topics in the order they were first committed."""
         topics: dict[str, list[FetchedOffset]] = {}
-        for place, commit in self._committed.get(group_id, {}).items():
-            fetched = self._fetched(group_id, place, commit, None, require_stable)
-            topics.setdefault(place[0], []).append(fetched)
+        for topic_partition, commit in self._committed.get(group_id, {}).items():
+            fetched = self._fetched(group_id, topic_partition, commit, None, require_stable)
+            topics.setdefault(topic_partition[0], []).append(fetched)
         return [FetchedTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
 
     def _fetched(
         self,
         group_id: str,
-        place: Place,
+        topic_partition: TopicPartition,
         commit: CommittedOffset | None,
         topic: FetchTopic | None,
         require_stable: bool,
     ) -> FetchedOffset:
-        if require_stable and self._is_pending(group_id, place):
-            return FetchedOffset(partition_index=place[1], error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        if require_stable and self._is_pending(group_id, topic_partition):
+            return FetchedOffset(
+                partition_index=topic_partition[1], error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
+            )
         if commit is None or _is_of_other_topic(commit.value, topic):
-            return FetchedOffset(partition_index=place[1])
+            return FetchedOffset(partition_index=topic_partition[1])
         return FetchedOffset(
-            partition_index=place[1],
+            partition_index=topic_partition[1],
             committed_offset=commit.value.offset,
             committed_leader_epoch=commit.value.leader_epoch,
             metadata=commit.value.metadata,
         )
 
-    def _is_pending(self, group_id: str, place: Place) -> bool:
+    def _is_pending(self, group_id: str, topic_partition: TopicPartition) -> bool:
         return any(
-            place in self._pending[producer_id].get(group_id, {})
+            topic_partition in self._pending[producer_id].get(group_id, {})
             for producer_id in self._open_transactions.get(group_id, ())
         )
 
@@ -171,25 +174,25 @@ class Offsets:
         record_offset: int,
     ) -> None:
         """Take over one logged commit or tombstone; with a producer id it waits for the marker."""
-        place = (key.topic, key.partition)
+        topic_partition = (key.topic, key.partition)
         if value is None:
-            self._remove(key.group, place)
+            self._remove(key.group, topic_partition)
             return
         commit = CommittedOffset(value, record_offset)
         if producer_id is None:
-            self._committed.setdefault(key.group, {})[place] = commit
+            self._committed.setdefault(key.group, {})[topic_partition] = commit
             return
-        self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[place] = commit
+        self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[topic_partition] = commit
         self._open_transactions.setdefault(key.group, set()).add(producer_id)
 
-    def _remove(self, group_id: str, place: Place) -> None:
+    def _remove(self, group_id: str, topic_partition: TopicPartition) -> None:
         committed = self._committed.get(group_id)
         if committed is not None:
-            committed.pop(place, None)
+            committed.pop(topic_partition, None)
             if not committed:
                 del self._committed[group_id]
         for producer_id in self._open_transactions.get(group_id, ()):
-            self._pending[producer_id].get(group_id, {}).pop(place, None)
+            self._pending[producer_id].get(group_id, {}).pop(topic_partition, None)
 
     def apply_marker(self, producer_id: int, committed: bool) -> None:
         """Settle a producer's transaction; without pending offsets here nothing happens."""
@@ -201,12 +204,14 @@ class Offsets:
             if committed and offsets:
                 self._settle(self._committed.setdefault(group_id, {}), offsets)
 
-    def _settle(self, current: dict[Place, CommittedOffset], offsets: dict[Place, CommittedOffset]) -> None:
-        for place, commit in offsets.items():
+    def _settle(
+        self, current: dict[TopicPartition, CommittedOffset], offsets: dict[TopicPartition, CommittedOffset]
+    ) -> None:
+        for topic_partition, commit in offsets.items():
             # A plain commit made during the transaction outlives it.
-            existing = current.get(place)
+            existing = current.get(topic_partition)
             if existing is None or commit.record_offset > existing.record_offset:
-                current[place] = commit
+                current[topic_partition] = commit
 
 
 def _commit_entry(

@@ -1,4 +1,4 @@
-"""What a coordinator is handed and what it hands back.
+"""The inputs and outputs of a coordinator.
 
 Tuples where one is made for every request: a frozen dataclass takes four times as long to make.
 """
@@ -45,7 +45,7 @@ class OffsetsRecord:
 
 
 class Step(NamedTuple):
-    """What one request or one passing of time led to.
+    """The outcome of one request or one passing of time.
 
     Append `append` to the log, in order, before sending `replies`, which may answer requests parked
     by earlier steps.

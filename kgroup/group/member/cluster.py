@@ -34,7 +34,7 @@ class ClusterView:
         self._fetched_ms: int | None = None
         self._is_stale = True
         self._request: int | None = None
-        self._asked: tuple[str, ...] | None = ()
+        self._requested: tuple[str, ...] | None = ()
         self._backoff = outbox.backoff()
         self._checked: tuple[object, ...] = (None, None, None)  # what the topics are known to cover
 
@@ -48,7 +48,7 @@ class ClusterView:
         self._group_topics = topics
 
     def refresh(self) -> None:
-        """What is known has proved wrong."""
+        """The metadata at hand has proved wrong."""
         self._is_stale = True
 
     def knows(self, topics: frozenset[str]) -> bool:
@@ -66,14 +66,14 @@ class ClusterView:
     def assignable(self, topics: frozenset[str]) -> list[Topic]:
         """These topics for an assignor, with the racks of their replicas (KIP-881)."""
         racks = {node.node_id: node.rack for node in self._nodes}
-        found = []
+        assignable = []
         for name in sorted(topics & self._topics.keys()):
             partitions = self._topics[name].partitions
             replica_racks = tuple(
                 tuple(racks.get(replica) for replica in partition.replicas) for partition in partitions
             )
-            found.append(Topic(name=name, partitions=len(partitions), replica_racks=replica_racks))
-        return found
+            assignable.append(Topic(name=name, partitions=len(partitions), replica_racks=replica_racks))
+        return assignable
 
     def leader(self, partition: TopicPartition) -> Node | None:
         """The broker that leads a partition, if that is known."""
@@ -84,19 +84,19 @@ class ClusterView:
         return leaders.get(number)
 
     def _leaders_of(self, topic: str) -> dict[int, Node]:
-        known = self._topics.get(topic)
+        metadata = self._topics.get(topic)
         nodes = {node.node_id: node for node in self._nodes}
-        partitions = known.partitions if known is not None else ()
+        partitions = metadata.partitions if metadata is not None else ()
         return {each.partition: nodes[each.leader] for each in partitions if each.leader in nodes}
 
     def progress(self, now_ms: int) -> None:
         """Ask for metadata when it is due."""
         if self._request is not None or not self._is_due(now_ms) or not self._backoff.is_ready(now_ms):
             return
-        self._asked = self._wanted()
+        self._requested = self._topics_to_request()
         self._is_stale = False
         node = self._outbox.least_loaded(self.nodes)
-        self._request = self._outbox.send(Metadata(topics=self._asked), node)
+        self._request = self._outbox.send(Metadata(topics=self._requested), node)
 
     def take(self, answer: MetadataResponse, now_ms: int) -> None:
         """New metadata: replaces what is known, also with less."""
@@ -112,7 +112,7 @@ class ClusterView:
         leaderless = any(
             topic.error_code is not ErrorCode.NONE or any(each.leader < 0 for each in topic.partitions)
             for topic in answer.topics
-            if self._asked is not None
+            if self._requested is not None
         )
         if leaderless:
             self._is_stale = True
@@ -156,10 +156,10 @@ class ClusterView:
         if self._subscriptions.kind is SubscriptionKind.PATTERN:
             return False
         self._checked = (topics, self._group_topics, positions)
-        wanted = topics | self._group_topics | {topic for topic, _ in positions}
-        return not wanted <= self._topics.keys()
+        needed = topics | self._group_topics | {topic for topic, _ in positions}
+        return not needed <= self._topics.keys()
 
-    def _wanted(self) -> tuple[str, ...] | None:
+    def _topics_to_request(self) -> tuple[str, ...] | None:
         if self._subscriptions.kind is SubscriptionKind.PATTERN:
             return None
         own = self._subscriptions.topics | {topic for topic, _ in self._subscriptions.positions}
@@ -167,7 +167,7 @@ class ClusterView:
 
 
 class CoordinatorLink:
-    """Which broker coordinates the group, and the search for it."""
+    """The broker that coordinates the group, and the search for it."""
 
     def __init__(self, outbox: Outbox, view: ClusterView) -> None:
         self._outbox = outbox

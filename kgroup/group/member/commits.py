@@ -57,9 +57,9 @@ class Committer:
 
     def add(self, commit_id: int | None, offsets: Offsets | None, now_ms: int) -> None:
         """Commit `offsets`, or every position."""
-        wanted = self._subscriptions.all_consumed() if offsets is None else offsets
-        commit = _Waiting(commit_id, wanted, now_ms + self._outbox.settings.default_api_timeout_ms)
-        if not wanted:
+        to_commit = self._subscriptions.all_consumed() if offsets is None else offsets
+        commit = _Waiting(commit_id, to_commit, now_ms + self._outbox.settings.default_api_timeout_ms)
+        if not to_commit:
             self._end(commit, ErrorCode.NONE)
         else:
             self._waiting.append(commit)
@@ -124,7 +124,7 @@ class Committer:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.REBALANCE_IN_PROGRESS
 
-    def take(self, asked: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
+    def take(self, request: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
         """The oldest commit was answered; returns what follows for the membership.
 
         A refusal of an earlier generation's commit says nothing about the generation of now.
@@ -133,8 +133,8 @@ class Committer:
         commit.request_id = None
         errors = [each.error_code for topic in answer.topics for each in topic.partitions]
         worst = next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
-        what = reaction(member_errors.OFFSET_COMMIT, worst)
-        match what:
+        outcome = reaction(member_errors.OFFSET_COMMIT, worst)
+        match outcome:
             case Reaction.PROCEED:
                 for partition, offset in commit.offsets:
                     position = self._subscriptions.positions.get(partition)
@@ -144,16 +144,16 @@ class Committer:
                 self._end(self._waiting.pop(0), worst)
             case Reaction.RETRY | Reaction.FIND:
                 self._backoff.failed(now_ms)
-                if what is Reaction.FIND:
+                if outcome is Reaction.FIND:
                     self._coordinator.lost()
             case Reaction.FATAL:
                 self._end(self._waiting.pop(0), worst)
                 self._outbox.turn.error = MemberError("OffsetCommit", worst)
             case _:
                 self._end(self._waiting.pop(0), worst)
-                if asked.generation_id != self._identity.generation:
+                if request.generation_id != self._identity.generation:
                     return Reaction.GIVE_UP
-        return what
+        return outcome
 
     def failed(self, now_ms: int) -> None:
         """The coordinator is gone: nobody knows whether the commit arrived, so it is made again."""
@@ -163,7 +163,7 @@ class Committer:
         self._backoff.failed(now_ms)
 
     def drop_all(self) -> None:
-        """What has not ended by now has failed."""
+        """Fail all that has not ended by now."""
         for commit in self._waiting:
             self._outbox.abandon(commit.request_id)
             self._end(commit, ErrorCode.REBALANCE_IN_PROGRESS)

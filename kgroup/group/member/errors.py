@@ -1,4 +1,4 @@
-"""What a member does about each error of each answer, as tables.
+"""The reactions of a member to each error of each answer, as tables.
 
 Source: AbstractCoordinator, ConsumerCoordinator, OffsetFetcherUtils and FetchCollector of Kafka 4.3.1. An
 error that a table does not name is `FATAL` there, as Kafka's consumer throws for it.
@@ -12,7 +12,7 @@ from kgroup.protocol.error_codes import ErrorCode as E
 
 
 class Reaction(StrEnum):
-    """What follows from an answer.
+    """The consequence of an answer.
 
     RETRY: again after a back-off. FIND: the coordinator is another one; find it, then again. REJOIN: join
     again and keep the member id. ANEW: the group no longer knows this member; all it owned is lost, it joins
@@ -107,5 +107,5 @@ FETCH: Final[Mapping[E, Reaction]] = _LEADER_GONE | {
 
 
 def reaction(table: Mapping[E, Reaction], error_code: E) -> Reaction:
-    """What to do about an error."""
+    """The reaction to an error; FATAL for one that is not in the table."""
     return table.get(error_code, R.FATAL)

@@ -1,4 +1,4 @@
-"""Where to read: committed offsets and resets; and reading, ahead of the user, partition by partition."""
+"""Positions from committed offsets and resets; and fetching, ahead of the user, partition by partition."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -191,9 +191,9 @@ class Fetcher:
                 node,
             )
 
-    def take_listed(self, asked: ListOffsets, answer: ListOffsetsResponse, now_ms: int) -> None:
+    def take_listed(self, request: ListOffsets, answer: ListOffsetsResponse, now_ms: int) -> None:
         """The ends of the logs become positions."""
-        self._listing.difference_update(asked.partitions)
+        self._listing.difference_update(request.partitions)
         for listed in answer.offsets:
             match reaction(member_errors.LIST_OFFSETS, listed.error_code):
                 case Reaction.PROCEED:
@@ -207,9 +207,9 @@ class Fetcher:
                 case _:
                     self._fail("ListOffsets", listed.partition, listed.error_code)
 
-    def listing_failed(self, asked: ListOffsets, now_ms: int) -> None:
+    def listing_failed(self, request: ListOffsets, now_ms: int) -> None:
         """The leader is gone."""
-        self._listing.difference_update(asked.partitions)
+        self._listing.difference_update(request.partitions)
         self._view.refresh()
         self._backoff.failed(now_ms)
 
@@ -239,14 +239,14 @@ class Fetcher:
                 node,
             )
 
-    def take_fetched(self, node_id: int, asked: Fetch, answer: FetchResponse, now_ms: int) -> None:
+    def take_fetched(self, node_id: int, request: Fetch, answer: FetchResponse, now_ms: int) -> None:
         """Records are kept for the user."""
         self._fetching_from.discard(node_id)
         session = self._sessions.setdefault(node_id, _Session())
         match reaction(member_errors.FETCH, answer.error_code):
             case Reaction.PROCEED:
                 session.session_id = answer.session_id
-                session.epoch = asked.session_epoch + 1 if answer.session_id else 0
+                session.epoch = request.session_epoch + 1 if answer.session_id else 0
             case Reaction.NEW_SESSION:
                 self._sessions[node_id] = _Session()
                 return
@@ -258,7 +258,7 @@ class Fetcher:
             case _:
                 self._outbox.turn.error = MemberError("Fetch", answer.error_code)
                 return
-        offsets = dict(asked.offsets)
+        offsets = dict(request.offsets)
         for fetched in answer.partitions:
             position = self._subscriptions.positions.get(fetched.partition)
             if position is None or position.state is not PositionState.FETCHING:

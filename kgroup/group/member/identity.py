@@ -1,4 +1,4 @@
-"""Who a member is in its group: the state, the generation, the id."""
+"""The identity of a member in its group: the state, the generation, the id."""
 
 from dataclasses import dataclass
 from enum import StrEnum

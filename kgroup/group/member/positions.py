@@ -1,4 +1,4 @@
-"""What a consumer is subscribed to, and where it stands in each partition that it has."""
+"""The subscription of a consumer, and its position in each partition that it has."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class PositionState(StrEnum):
 
 @dataclass(slots=True)
 class Position:
-    """Where a member stands in one partition.
+    """The position of a member in one partition.
 
     committed offset <= position <= high watermark <= log end offset. `position` is the offset of the next
     record to hand out. The log end offset behind the high watermark is the brokers' own affair: no consumer
@@ -93,11 +93,11 @@ class Subscriptions:
 
     def subscribe(self, topics: Iterable[str]) -> None:
         """Raises UseError over another kind, InputError for an empty topic name."""
-        wanted = frozenset(topics)
-        if "" in wanted:
+        names = frozenset(topics)
+        if "" in names:
             raise InputError("a topic name is empty")
         self._become(SubscriptionKind.TOPICS)
-        self.topics = wanted
+        self.topics = names
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Raises UseError over another kind, InputError for what is no regular expression."""

@@ -1,4 +1,4 @@
-"""What a member is told before it starts: Kafka's consumer settings, with Kafka's defaults."""
+"""Settings of a member: Kafka's consumer settings, with Kafka's defaults."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What goes into a member and what comes out of it.
+"""The inputs and outputs of a member.
 
 Tuples where one is made for every request: a frozen dataclass takes four times as long to make.
 """

@@ -8,7 +8,7 @@ from kgroup.protocol.topic_id import TopicId
 
 
 class GroupKind(StrEnum):
-    """Which protocol the members speak. `SIMPLE`: offsets only, committed without membership."""
+    """The protocol that the members speak. `SIMPLE`: offsets only, committed without membership."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"

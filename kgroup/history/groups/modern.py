@@ -134,7 +134,7 @@ def _member(
     | None,
     topic_names: Mapping[UUID, str],
 ) -> Member:
-    """What members of consumer and share groups have in common."""
+    """The fields that members of consumer and share groups have in common."""
     return Member(
         member_id=member_id,
         instance_id=None,
@@ -198,7 +198,7 @@ def _source_topics(topology: values.StreamsGroupTopologyValue | None) -> dict[st
 def _task_partitions(
     held: values.StreamsGroupCurrentMemberAssignmentValue, sources: Mapping[str, tuple[str, ...]]
 ) -> tuple[OwnedPartition, ...]:
-    """Task n of a subtopology reads partition n of its source topics, of those that have so many."""
+    """Task n of a subtopology reads partition n of its source topics, of those that have that many."""
     return tuple(
         OwnedPartition(topic, partition)
         for tasks in held.active_tasks

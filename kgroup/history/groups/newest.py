@@ -1,4 +1,4 @@
-"""What still counts of a log: the newest entry of every key, with transactions settled.
+"""The entries of a log that still count: the newest of every key, with transactions settled.
 
 This is the reduction that compaction and a coordinator's boot come to, entry by entry.
 `kgroup.scan.reductions.scan` does the same for commits at memory speed; tests hold the two equal.
@@ -57,7 +57,7 @@ class NewestEntries:
                     yield logged
 
     def others(self) -> Iterator[LoggedEntry]:
-        """What counts of all other types, tombstones left out."""
+        """The entries that count of all other types, without tombstones."""
         return (
             logged
             for (_, key), logged in self._newest.items()
@@ -65,8 +65,8 @@ class NewestEntries:
         )
 
     def _keep(self, key: Key, logged: LoggedEntry) -> None:
-        known = self._newest.get((logged.partition, key))
-        if known is None or logged.offset > known.offset:
+        newest = self._newest.get((logged.partition, key))
+        if newest is None or logged.offset > newest.offset:
             self._newest[logged.partition, key] = logged
 
 

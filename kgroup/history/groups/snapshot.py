@@ -1,4 +1,4 @@
-"""What a coordinator would hold of its groups at the end of a log: kinds, states, members, what they own.
+"""The groups a coordinator would hold at the end of a log: kinds, states, members, what they own.
 
 Offsets are not here (`lag/measures/rows.py`). Read from the newest entry of each key (`newest.py`); what the
 log cannot know is None, and what is odd is said in `notes` and never fails.
@@ -128,7 +128,7 @@ def _of_kind(
 
 
 def _state_ms(entries: Sequence[LoggedEntry]) -> int:
-    """When the group got into its state: by its epoch's record, which of a classic group is its only one.
+    """The time the group got into its state: that of its epoch's record, of a classic group its only one.
 
     Brokers since 2.1 say it in GroupMetadata, and count the retention of offsets from it (KIP-211).
     """

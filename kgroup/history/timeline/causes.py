@@ -18,7 +18,7 @@ _REMEDY_COOPERATIVE = (
 def member_changes(
     previous: Roster, current: Roster
 ) -> tuple[tuple[TimelineMember, ...], tuple[TimelineMember, ...], tuple[tuple[str, str], ...]]:
-    """Who joined, who is gone, and which static members came back under a new id (old, new)."""
+    """Members that joined, those that are gone, and static ones that came back under a new id (old, new)."""
     before = {member.member_id: member for member in previous.members}
     now = {member.member_id: member for member in current.members}
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
@@ -39,7 +39,7 @@ def member_changes(
 def moves(
     previous: Roster, current: Roster, replaced: Iterable[tuple[str, str]], earlier: Roster | None = None
 ) -> Moved:
-    """Which partitions changed hands; a static member that came back keeps what it had.
+    """Partitions that changed hands; a static member that came back keeps what it had.
 
     `earlier` is the generation before the `previous` one: what a cooperative member had to give up after it
     moves when the next generation hands it to another (KIP-429).
@@ -75,7 +75,7 @@ def moves(
 
 
 def _readers(roster: Roster) -> dict[Partition, str]:
-    """Who has each partition, by a name that outlives a restart where there is one."""
+    """The owner of each partition, by a name that outlives a restart where there is one."""
     return {
         partition: member.instance_id or member.member_id
         for member in roster.members
@@ -129,7 +129,7 @@ def static_restart(old: str, new: TimelineMember) -> Cause:
 def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
     """Members that stayed and subscribe to other topics than before."""
     before = {member.member_id: member for member in previous.members}
-    found = []
+    changes = []
     for member in current.members:
         old = before.get(member.member_id)
         if old is None or old.subscribed is None or member.subscribed is None:
@@ -139,7 +139,7 @@ def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
             change = " ".join(
                 [*(f"+{topic}" for topic in sorted(more)), *(f"-{topic}" for topic in sorted(fewer))]
             )
-            found.append(
+            changes.append(
                 Cause(
                     kind=CauseKind.SUBSCRIPTION_CHANGED,
                     grade=Grade.RECORDED,
@@ -147,7 +147,7 @@ def subscription_changes(previous: Roster, current: Roster) -> list[Cause]:
                     evidence=f"{member.client_id} subscribes to {change or 'another pattern'}",
                 )
             )
-    return found
+    return changes
 
 
 def assignor_change(previous: Roster, current: Roster) -> list[Cause]:
@@ -166,25 +166,25 @@ def assignor_change(previous: Roster, current: Roster) -> list[Cause]:
 
 
 def topic_growth(previous: Roster, current: Roster, known_counts: Mapping[str, int]) -> list[Cause]:
-    """Topics of which more partitions are assigned than there have ever been.
+    """Topics with more partitions assigned than ever before.
 
     `known_counts`: highest partition number seen so far plus one, by topic. Only where the topic was
     assigned without a hole before and is now: a leader hands out every partition that it sees.
     """
     before, now = _numbers(previous), _numbers(current)
-    found = []
+    growths = []
     for topic, numbers in sorted(now.items()):
         count = len(numbers)
         old = known_counts.get(topic, 0)
         if count > old and old == len(before.get(topic, ())) > 0 and numbers == set(range(count)):
-            found.append(
+            growths.append(
                 Cause(
                     kind=CauseKind.TOPIC_GREW,
                     grade=Grade.INFERRED,
                     evidence=f"{topic}: partitions 0 to {old - 1} were assigned, now 0 to {count - 1}",
                 )
             )
-    return found
+    return growths
 
 
 def cooperative_follow_up(before: Roster | None, previous: Roster, current: Roster) -> list[Cause]:

@@ -1,4 +1,4 @@
-"""How a group commits: per partition the last commit, and the rhythm of those before it."""
+"""The commits of a group: per partition the last one, and the rhythm of those before it."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ class Silence:
 def silence_of(
     tracks: dict[Partition, CommitTrack], owned: Iterable[Partition], since_log_offset: int
 ) -> Silence | None:
-    """What the commits for the partitions since a record tell; None if there are none."""
+    """The evidence of commits for the partitions since a record; None if there are none."""
     own = [tracks[partition] for partition in owned if partition in tracks]
     own = [track for track in own if track.log_offset > since_log_offset]
     if not own:

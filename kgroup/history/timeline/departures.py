@@ -40,7 +40,7 @@ _REMEDY_REBALANCE_TIMEOUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a log tells from before a round that somebody is gone in.
+    """Evidence in the log from before a round in which somebody is gone.
 
     `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
     `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of
@@ -177,12 +177,14 @@ def _alive_shortly_before(
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
     if _round_was_shorter(longest, previous, current, tracks):
         # A static member leaves when an admin removes it, or since KIP-1092 if its close() is told to.
-        what = (
+        departure = (
             "a LeaveGroup took the static member out"
             if member.instance_id
             else "left by itself or was removed by an admin"
         )
-        why = f"{what}: {why}, nor can the round have lasted a rebalance timeout ({seconds_text(longest)})"
+        why = (
+            f"{departure}: {why}, nor can the round have lasted a rebalance timeout ({seconds_text(longest)})"
+        )
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
 

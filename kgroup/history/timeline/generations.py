@@ -1,4 +1,4 @@
-"""What rosters tell of a generation: when it begins, and when its assignment is known."""
+"""A generation as rosters show it: when it begins, and when its assignment is known."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -50,9 +50,9 @@ def _changes(
     generation: Generation, previous: Roster, evidence: Evidence, unrevoked_since: MutableMapping[str, int]
 ) -> list[Cause]:
     roster = generation.roster
-    found: list[Cause] = []
+    changes: list[Cause] = []
     if previous.kind is not roster.kind:
-        found.append(
+        changes.append(
             Cause(
                 kind=CauseKind.PROTOCOL_MIGRATED,
                 grade=Grade.RECORDED,
@@ -60,7 +60,7 @@ def _changes(
             )
         )
     elif roster.generation < previous.generation or (evidence.cut and generation.unfinished):
-        found.append(
+        changes.append(
             Cause(
                 kind=CauseKind.HISTORY_CUT,
                 grade=Grade.UNKNOWN,
@@ -68,23 +68,23 @@ def _changes(
                 "not in the log",
             )
         )
-    found += causes.joins(generation.joined, previous)
+    changes += causes.joins(generation.joined, previous)
     before = {member.member_id: member for member in previous.members}
     now = {member.member_id: member for member in roster.members}
-    found += [
+    changes += [
         why_renamed(before[old], now[new], previous, roster, evidence) for old, new in generation.replaced
     ]
-    found += [
+    changes += [
         why_gone(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
         for member in generation.left
     ]
-    found += causes.subscription_changes(previous, roster)
-    found += causes.assignor_change(previous, roster)
-    return found
+    changes += causes.subscription_changes(previous, roster)
+    changes += causes.assignor_change(previous, roster)
+    return changes
 
 
 def finish_round(generations: Sequence[Generation], known_counts: MutableMapping[str, int]) -> None:
-    """The assignment of the last generation is known: what moved, and what only that tells.
+    """The assignment of the last generation is known: note the moves, and causes that only they show.
 
     `known_counts` has of each topic how many partitions have been assigned at least; it grows here.
     """
@@ -104,12 +104,12 @@ def _with_moves(
     generation: Generation, previous: Roster, before: Roster | None, known_counts: Mapping[str, int]
 ) -> list[Cause]:
     roster = generation.roster
-    found = list(generation.causes)
+    reasons = list(generation.causes)
     if not generation.cut:
         growth = causes.topic_growth(previous, roster, known_counts)
-        found += [cause for cause in growth if cause not in found]
+        reasons += [cause for cause in growth if cause not in reasons]
         follow_up = causes.cooperative_follow_up(before, previous, roster)
-        found += [cause for cause in follow_up if cause not in found]
-    if not found:
-        found.append(causes.unexplained(roster, generation.unfinished))
-    return found
+        reasons += [cause for cause in follow_up if cause not in reasons]
+    if not reasons:
+        reasons.append(causes.unexplained(roster, generation.unfinished))
+    return reasons

@@ -208,9 +208,9 @@ class GroupReplay:
             last.roster = _as_of(roster, last.roster)
 
     def _note_unreadable(self, logged: LoggedEntry, roster: Roster) -> None:
-        known = {member.member_id for member in self._roster.members} if self._roster else set()
+        noted = {member.member_id for member in self._roster.members} if self._roster else set()
         for member in roster.members:
-            if member.unreadable and member.member_id not in known:
+            if member.unreadable and member.member_id not in noted:
                 self._occur(logged, incidents.unreadable_member(member))
 
     # Commits
@@ -279,7 +279,7 @@ class GroupReplay:
         self._removed = logged
 
     def _settle_removals(self, following: LoggedEntry | None, *, successor: GroupKind | None = None) -> None:
-        """Say what the tombstones collected so far were, now that it is known what came behind them."""
+        """Interpret the tombstones collected so far, now that the records behind them are known."""
         removed, self._removed = self._removed, None
         if removed is not None and following is not None and self._roster is not None:
             if successor not in (None, self._roster.kind) and _together(removed, following):
@@ -313,12 +313,16 @@ class GroupReplay:
         self._cut = False
 
     def _note_leader_epoch(self, logged: LoggedEntry) -> None:
-        known, self._leader_epoch = self._leader_epoch, logged.leader_epoch
+        epoch_before, self._leader_epoch = self._leader_epoch, logged.leader_epoch
         # What was before is by another broker's clock.
         self._clock_ms = self._together_after_ms = None
         self._clock_from = logged.offset
-        if known is not None and logged.leader_epoch is not None and logged.leader_epoch != known:
-            self._occur(logged, incidents.coordinator_moved(known, logged.leader_epoch))
+        if (
+            epoch_before is not None
+            and logged.leader_epoch is not None
+            and logged.leader_epoch != epoch_before
+        ):
+            self._occur(logged, incidents.coordinator_moved(epoch_before, logged.leader_epoch))
 
     def _occur(
         self, logged: LoggedEntry, cause: Cause | None, partitions: tuple[Partition, ...] = ()

@@ -1,4 +1,4 @@
-"""What happens to a group outside of its rounds, as causes, and the list they are kept in."""
+"""Incidents of a group outside its rounds, as causes, and the list they are kept in."""
 
 from kgroup.history.timeline.model import (
     Cause,
@@ -27,7 +27,7 @@ def add_incident(
     """Note a cause at the record that shows it; commits that belong to one act become one occurrence."""
     if cause is None:
         return
-    found = Occurrence(
+    occurrence = Occurrence(
         at_ms=time_of(logged),
         offset=logged.offset,
         offsets_partition=logged.partition,
@@ -36,18 +36,18 @@ def add_incident(
         partitions=partitions,
     )
     last = timeline.occurrences[-1] if timeline.occurrences else None
-    if last is not None and _is_one_act(last, found):
-        timeline.occurrences[-1] = _merged(last, found)
+    if last is not None and _is_one_act(last, occurrence):
+        timeline.occurrences[-1] = _merged(last, occurrence)
     else:
-        timeline.occurrences.append(found)
+        timeline.occurrences.append(occurrence)
 
 
-def coordinator_moved(known: int, now: int) -> Cause:
+def coordinator_moved(before: int, now: int) -> Cause:
     """Batches have another leader epoch than those before."""
     return Cause(
         kind=CauseKind.COORDINATOR_MOVED,
         grade=Grade.RECORDED,
-        evidence=f"the offsets partition has leader epoch {now}, before {known}",
+        evidence=f"the offsets partition has leader epoch {now}, before {before}",
         remedy="Look at the brokers at that time: another one took over the offsets partition, or the same"
         " one restarted.",
     )
@@ -69,7 +69,7 @@ def no_membership(timeline: Timeline) -> Occurrence:
 
 
 def unreadable_member(member: TimelineMember) -> Cause:
-    """A member whose metadata is not what its protocol type says."""
+    """A member whose metadata does not match its protocol type."""
     return Cause(
         kind=CauseKind.UNREADABLE_MEMBER,
         grade=Grade.RECORDED,
@@ -91,7 +91,7 @@ def aborted(producer_id: int, partitions: int) -> Cause:
 def odd_commit(
     roster: Roster, partition: Partition, before: int | None, offset: int, *, cut: bool
 ) -> Cause | None:
-    """What a commit is that goes back, or that comes into a group without members; None for an ordinary one.
+    """Classify a commit that goes back or comes into a group without members; None for an ordinary one.
 
     Into an empty group commit both admins and consumers that use assign(): a step back tells them apart.
     """
@@ -119,20 +119,24 @@ def odd_commit(
     )
 
 
-def _is_one_act(last: Occurrence, found: Occurrence) -> bool:
-    kind, grade = found.cause.kind, found.cause.grade
-    if (last.cause.kind, last.cause.grade) != (kind, grade) or last.generation != found.generation:
+def _is_one_act(last: Occurrence, occurrence: Occurrence) -> bool:
+    kind, grade = occurrence.cause.kind, occurrence.cause.grade
+    if (last.cause.kind, last.cause.grade) != (kind, grade) or last.generation != occurrence.generation:
         return False
     if kind is CauseKind.OFFSET_RESET and grade is Grade.UNKNOWN:
         return True  # a consumer without membership goes on and on
-    near = last.at_ms is not None and found.at_ms is not None and found.at_ms - last.at_ms <= _ONE_ACT_MS
+    near = (
+        last.at_ms is not None
+        and occurrence.at_ms is not None
+        and occurrence.at_ms - last.at_ms <= _ONE_ACT_MS
+    )
     return near and kind in (CauseKind.OFFSET_RESET, CauseKind.REWIND)
 
 
-def _merged(last: Occurrence, found: Occurrence) -> Occurrence:
+def _merged(last: Occurrence, occurrence: Occurrence) -> Occurrence:
     evidence = last.cause.evidence
-    if not set(found.partitions) <= set(last.partitions):
-        evidence += f", {found.cause.evidence.partition(': ')[2]}"
+    if not set(occurrence.partitions) <= set(last.partitions):
+        evidence += f", {occurrence.cause.evidence.partition(': ')[2]}"
     return Occurrence(
         at_ms=last.at_ms,
         offset=last.offset,
@@ -141,10 +145,10 @@ def _merged(last: Occurrence, found: Occurrence) -> Occurrence:
         cause=Cause(
             kind=last.cause.kind,
             grade=last.cause.grade,
-            member_ids=tuple(dict.fromkeys(last.cause.member_ids + found.cause.member_ids)),
+            member_ids=tuple(dict.fromkeys(last.cause.member_ids + occurrence.cause.member_ids)),
             evidence=evidence,
             alternatives=last.cause.alternatives,
             remedy=last.cause.remedy,
         ),
-        partitions=tuple(sorted({*last.partitions, *found.partitions})),
+        partitions=tuple(sorted({*last.partitions, *occurrence.partitions})),
     )

@@ -1,4 +1,4 @@
-"""What replaying a group's log gives: generations, what changed, why, and how sure that is. Values only."""
+"""The replay of a group's log as values: generations, changes, their causes, and how sure those are."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -96,7 +96,7 @@ class TimelineMember:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What stays the same when a process comes back: the instance id, else client id and host."""
+        """The name that a process keeps when it comes back: the instance id, else client id and host."""
         return (self.instance_id, "") if self.instance_id else (self.client_id, self.client_host)
 
 
@@ -116,12 +116,12 @@ class Roster:
     members: tuple[TimelineMember, ...] = ()
 
     def owner_of(self, partition: Partition) -> TimelineMember | None:
-        """Who was given the partition."""
+        """The member that was given the partition."""
         return next((member for member in self.members if partition in member.owned), None)
 
 
 class CommitGap(NamedTuple):
-    """How long a partition went without a commit around a rebalance, in epoch ms."""
+    """The time a partition went without a commit around a rebalance, in epoch ms."""
 
     partition: Partition
     last_before_ms: int
@@ -183,7 +183,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What only many generations show: a storm, a member that comes and goes."""
+    """A pattern that only many generations show: a storm, a member that comes and goes."""
 
     name: str
     from_ms: int | None
@@ -210,4 +210,4 @@ class Timeline:
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     """Of topics that a coordinator assigned, which logs their ids; a classic group's log has names alone."""
     is_cut: bool = False
-    """The log skips offsets where entries of this group may have been."""
+    """The log skips offsets that may have held entries of this group."""

@@ -1,4 +1,4 @@
-"""What only many generations show: storms, flapping members, ping-pong, churn, members that never commit."""
+"""Patterns over many generations: storms, flapping members, ping-pong, churn, members that never commit."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,7 +101,7 @@ def _flapping(generations: Run) -> Iterator[Pattern]:
     """The same client on the same host comes and goes, in a storm or not."""
     comings: Counter[tuple[str, str]] = Counter()
     for who in _returning(generations):
-        joined = sum(member.identity == who for one in generations[1:] for member in one.joined)
+        joined = sum(member.identity == who for generation in generations[1:] for member in generation.joined)
         together = max(
             sum(member.identity == who for member in generation.roster.members) for generation in generations
         )
@@ -255,13 +255,13 @@ def _pattern(
 
 
 def _ids_of(run: Iterable[Generation], identities: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    wanted = set(identities)
-    found: defaultdict[str, None] = defaultdict()
+    chosen = set(identities)
+    member_ids: defaultdict[str, None] = defaultdict()
     for generation in run:
         for member in (*generation.joined, *generation.left):
-            if member.identity in wanted:
-                found[member.member_id] = None
-    return tuple(found)
+            if member.identity in chosen:
+                member_ids[member.member_id] = None
+    return tuple(member_ids)
 
 
 def _name(identity: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Why offsets, or a group with them, are gone: tombstones say that they are, not who removed them.
+"""The cause of removed offsets or groups: tombstones show the removal, not who did it.
 
 What narrows it down: a broker expires nothing within a minute (`offsets.retention.minutes` is at least 1),
 and refuses to delete offsets of a topic that a member subscribes to (KIP-496), as it never expires those

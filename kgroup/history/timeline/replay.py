@@ -52,18 +52,18 @@ def replay(
 
 @dataclass(slots=True)
 class _PartitionLog:
-    """What one offsets partition's entries have in common: gaps, and transactions over several groups."""
+    """State that all entries of one offsets partition share: gaps, and transactions over several groups."""
 
     partition: int
     gaps: int = 0
     groups: dict[str, GroupReplay] = field(default_factory=dict)
     producers: dict[int, dict[str, GroupReplay]] = field(default_factory=dict)
-    _told: dict[str, int] = field(default_factory=dict)
+    _gaps_told: dict[str, int] = field(default_factory=dict)
 
     def tell_gaps(self, group_id: str, group: GroupReplay) -> None:
         """Let a group know of the gaps since its last entry."""
-        if self._told.get(group_id, 0) != self.gaps:
-            self._told[group_id] = self.gaps
+        if self._gaps_told.get(group_id, 0) != self.gaps:
+            self._gaps_told[group_id] = self.gaps
             group.cut()
 
     def end(self) -> None:

@@ -56,16 +56,16 @@ _TARGET_MEMBER_KEYS = (
 
 
 def time_of(logged: LoggedEntry) -> int | None:
-    """Epoch ms of a record; of one in message format 0, the time that its value tells, else None."""
+    """Epoch ms of a record; in message format 0, the time in its value, else None."""
     if logged.timestamp_ms >= 0:
         return logged.timestamp_ms
     value = logged.entry.value if isinstance(logged.entry, OffsetsEntry) else None
     match value:
         case (
-            values.OffsetCommitValue(commit_timestamp=told)
-            | values.GroupMetadataValue(current_state_timestamp=told)
+            values.OffsetCommitValue(commit_timestamp=timestamp_ms)
+            | values.GroupMetadataValue(current_state_timestamp=timestamp_ms)
         ):
-            return told if told >= 0 else None
+            return timestamp_ms if timestamp_ms >= 0 else None
         case _:
             return None
 
@@ -130,7 +130,7 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
 
 @dataclass(slots=True)
 class ModernGroup:
-    """What the records of a group whose broker assigns add up to; `apply` them in log order."""
+    """The sum of the records of a group whose broker assigns; `apply` them in log order."""
 
     kind: GroupKind
     topic_names: Mapping[UUID, str]
@@ -162,7 +162,7 @@ class ModernGroup:
 
     def roster(self, logged: LoggedEntry) -> Roster:
         """The group with its members and their targets as they are now."""
-        asked = sorted(
+        assignors = sorted(
             {
                 value.server_assignor
                 for value in self._members.values()
@@ -171,7 +171,7 @@ class ModernGroup:
         )
         members = (self._member(member_id, value) for member_id, value in self._members.items())
         roster = _roster(logged, self.kind, self.epoch, members)
-        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(asked) or None)
+        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(assignors) or None)
 
     def _member(self, member_id: str, value: values.Value) -> TimelineMember:
         owned = self._targets.get(member_id, frozenset())

@@ -1,4 +1,4 @@
-"""What a what-if rests on, in sentences: what the log tells, what is supposed, and what is not known."""
+"""The assumptions of a what-if, in sentences: what the log tells, what is supposed, what is unknown."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,31 +11,31 @@ from kgroup.history.what_if.schedule import Schedule
 
 
 def assumptions(
-    timeline: Timeline, changes: Changes, known: Sequence[Circumstances], schedule: Schedule
+    timeline: Timeline, changes: Changes, of_generations: Sequence[Circumstances], schedule: Schedule
 ) -> Iterator[str]:
     """Those that this comparison needed."""
-    yield _about_pauses(changes, known)
-    yield from _about_protocol(changes, known)
+    yield _about_pauses(changes, of_generations)
+    yield from _about_protocol(changes, of_generations)
     yield from _about_members(changes, schedule)
     yield from _about_the_log(timeline, schedule)
 
 
-def _about_pauses(changes: Changes, known: Sequence[Circumstances]) -> str:
+def _about_pauses(changes: Changes, of_generations: Sequence[Circumstances]) -> str:
     if changes.pause_ms is not None:
         return f"each rebalance stops what it stops for {seconds_text(changes.pause_ms)}"
-    measured = [one.pause_ms for one in known if one.pause_ms is not None and not one.estimated]
+    measured = [each.pause_ms for each in of_generations if each.pause_ms is not None and not each.estimated]
     if not measured:
         return "how long a rebalance stops anybody is not known, as no commits tell: say --pause"
     least, most = seconds_text(min(measured)), seconds_text(max(measured))
     return (
         f"each rebalance stops what it stops for {least if least == most else f'{least} to {most}'}, by which"
-        f" commits stayed out beyond their rhythm in {len(measured)} of {len(known)} generations (the median"
-        " elsewhere); a client that commits when it is told to stop hides some of it: --pause"
+        f" commits stayed out beyond their rhythm in {len(measured)} of {len(of_generations)} generations"
+        " (the median elsewhere); a client that commits when it is told to stop hides some of it: --pause"
     )
 
 
-def _about_protocol(changes: Changes, known: Sequence[Circumstances]) -> Iterator[str]:
-    supposed = {ASSIGNORS[name].protocol for one in known if (name := changes.assignor_at(one))}
+def _about_protocol(changes: Changes, of_generations: Sequence[Circumstances]) -> Iterator[str]:
+    supposed = {ASSIGNORS[name].protocol for each in of_generations if (name := changes.assignor_at(each))}
     if Protocol.EAGER in supposed:
         yield "eager: all that members have stops in each rebalance"
     if Protocol.COOPERATIVE in supposed:
@@ -45,7 +45,7 @@ def _about_protocol(changes: Changes, known: Sequence[Circumstances]) -> Iterato
             "consumer protocol: only what moves stops (up to a heartbeat interval of its new owner, 5 s by"
             " default: --pause), and a leader that joins again changes nothing"
         )
-        if any(one.protocol is not Protocol.SERVER for one in known):
+        if any(each.protocol is not Protocol.SERVER for each in of_generations):
             yield "among topics that are alike uniform goes by their ids, which are not in the log"
 
 
@@ -85,8 +85,8 @@ def _about_the_log(timeline: Timeline, schedule: Schedule) -> Iterator[str]:
     if timeline.is_cut:
         yield "records are missing from the log, and what they told counts on neither side"
     rosters = [generation.roster for generation in timeline.generations]
-    wanted = {topic for r in rosters for member in r.members for topic in member.subscribed or ()}
-    strange = {p.topic for r in rosters for member in r.members for p in member.owned} - wanted
+    subscribed = {topic for r in rosters for member in r.members for topic in member.subscribed or ()}
+    strange = {p.topic for r in rosters for member in r.members for p in member.owned} - subscribed
     if strange:
         named = ", ".join(sorted(strange))
         yield f"left out, as no subscription names it (is the topic gone?): {named}"

@@ -1,4 +1,4 @@
-"""What a what-if supposes to be different, and what follows for the assignor and the length of a pause."""
+"""The changes that a what-if supposes, and what follows for the assignor and the length of a pause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ DEFAULT_ASSIGNORS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What to suppose. None and nothing: as it was recorded.
+    """The changes to suppose. None or empty: as it was recorded.
 
     `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `static` gives every member a
     group.instance.id; `more_members` are there whenever the group has members; `partitions` are counts by
@@ -40,10 +40,12 @@ class Changes:
         """The protocol that is supposed for all of the history, None for that of each time."""
         return self.protocol if self.assignor is None else ASSIGNORS[self.assignor].protocol
 
-    def assignor_at(self, known: Circumstances) -> str | None:
+    def assignor_at(self, circumstances: Circumstances) -> str | None:
         """The assignor in these circumstances; None for one that is not Kafka's."""
         if self.assignor is not None:
             return self.assignor
-        if self.protocol is not None and (known.assignor is None or known.protocol is not self.protocol):
+        if self.protocol is not None and (
+            circumstances.assignor is None or circumstances.protocol is not self.protocol
+        ):
             return DEFAULT_ASSIGNORS[self.protocol]
-        return known.assignor
+        return circumstances.assignor

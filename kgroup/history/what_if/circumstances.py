@@ -1,4 +1,4 @@
-"""What a timeline tells of the world around a group: how many partitions, how long a rebalance took."""
+"""The world around a group, as a timeline shows it: numbers of partitions, lengths of rebalances."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class Circumstances:
 def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
     """Those of each generation."""
     pauses = list(_pauses_ms(generations))
-    known = [pause for pause in pauses if pause is not None]
-    usual = int(median(known)) if known else None
-    found = []
+    measured = [pause for pause in pauses if pause is not None]
+    usual = int(median(measured)) if measured else None
+    of_generations = []
     assignor: str | None = None
     for generation, counts, pause_ms in zip(generations, _counts(generations), pauses, strict=True):
         if generation.roster.members:
             assignor = _assignor(generation.roster)
-        found.append(
+        of_generations.append(
             Circumstances(
                 counts=counts,
                 assignor=assignor,
@@ -47,15 +47,15 @@ def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
                 estimated=pause_ms is None,
             )
         )
-    return found
+    return of_generations
 
 
 def _assignor(roster: Roster) -> str | None:
     if roster.kind is GroupKind.CONSUMER:
-        asked = roster.protocol or _DEFAULT_SERVER_ASSIGNOR
-        return {"range": "server-range", "uniform": "uniform"}.get(asked)
-    known = ASSIGNORS.get(roster.protocol or "")
-    return roster.protocol if known is not None and known.client is not None else None
+        name = roster.protocol or _DEFAULT_SERVER_ASSIGNOR
+        return {"range": "server-range", "uniform": "uniform"}.get(name)
+    assignor = ASSIGNORS.get(roster.protocol or "")
+    return roster.protocol if assignor is not None and assignor.client is not None else None
 
 
 def _counts(generations: Sequence[Generation]) -> Iterator[dict[str, int]]:
@@ -82,7 +82,7 @@ def _counts(generations: Sequence[Generation]) -> Iterator[dict[str, int]]:
 
 
 def _pauses_ms(generations: Sequence[Generation]) -> Iterator[int | None]:
-    """How much longer than usual the partitions that had to stop went without a commit, as a median."""
+    """The median time beyond the usual that the partitions that had to stop went without a commit."""
     usual = [g.usual_interval_ms for g in generations if g.usual_interval_ms is not None]
     usual_ms = median(usual) if usual else None
     previous: Generation | None = None
@@ -99,7 +99,7 @@ def _pauses_ms(generations: Sequence[Generation]) -> Iterator[int | None]:
 
 
 def _stopped(previous: Roster, generation: Generation) -> set[Partition]:
-    """What members who stayed did not read meanwhile: under an eager assignor all that they had."""
+    """Partitions that members who stayed stopped reading: under an eager assignor all that they had."""
     current = generation.roster
     renamed = dict(generation.replaced)
     now = {member.member_id: member.owned for member in current.members}

@@ -1,4 +1,4 @@
-"""When a group would have rebalanced: its recorded comings and goings, with members set up differently."""
+"""The times of a group's rebalances: its recorded comings and goings, with members set up differently."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -40,14 +40,14 @@ class Absence(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What happens at one time. `rebalances` unless only absences end.
+    """The events of one time. `rebalances` unless only absences end.
 
-    `place` is the generation whose topics and subscriptions hold. Members go by a key, which a process that
-    comes back without a rebalance keeps. `others` are causes that are not about who is there. `recorded`
-    is False for what happens at another time than in the log.
+    `index` is that of the generation whose topics and subscriptions hold. Members go by a key, which a
+    process that comes back without a rebalance keeps. `others` are causes that are not about who is there.
+    `recorded` is False for events at another time than in the log.
     """
 
-    place: int
+    index: int
     at_ms: int | None
     joins: tuple[tuple[int, Stay], ...] = ()
     departures: tuple[Departure, ...] = ()
@@ -74,7 +74,7 @@ def recorded_schedule(timeline: Timeline) -> Schedule:
 
 
 def changed_schedule(timeline: Timeline, changes: Changes) -> Schedule:
-    """Only the rebalances that would have been, at the times at which they would have been."""
+    """Only the rebalances that would have happened, at the times they would have happened."""
     return _Scheduler(timeline, changes).schedule(keep_all=False)
 
 
@@ -86,7 +86,7 @@ class _Scheduler:
         self._times = list(_times(timeline.generations))
         ends = [at_ms for at_ms in (timeline.last_commit_ms, *self._times[-1:]) if at_ms is not None]
         self._end_ms = max(ends, default=0)
-        self._found = Schedule(moments=[])
+        self._schedule = Schedule(moments=[])
         self._key = list(range(len(self._stays)))
         self._joins: defaultdict[int, list[tuple[int, Stay]]] = defaultdict(list)
         self._departures: defaultdict[int, list[Departure]] = defaultdict(list)
@@ -102,14 +102,14 @@ class _Scheduler:
                 self._resume(number, resumed[number])
             elif stay.end is not None:
                 self._depart(number, stay)
-        moments = [self._moment(place) for place in range(len(self._generations))]
+        moments = [self._moment(index) for index in range(len(self._generations))]
         kept = [moment for moment in moments if keep_all or _has_reason(moment)]
-        self._found.moments = sorted([*kept, *self._elsewhere], key=self._in_time)
-        return self._found
+        self._schedule.moments = sorted([*kept, *self._elsewhere], key=self._in_time)
+        return self._schedule
 
     def _in_time(self, moment: Moment) -> tuple[int, bool, int]:
-        at_ms = self._times[moment.place] if moment.recorded else moment.at_ms
-        return at_ms or 0, moment.recorded, moment.place
+        at_ms = self._times[moment.index] if moment.recorded else moment.at_ms
+        return at_ms or 0, moment.recorded, moment.index
 
     def _restarts(self) -> dict[int, int]:
         """Stay -> the stay of the same static process that takes it up, by number."""
@@ -139,7 +139,7 @@ class _Scheduler:
         return self._changes.static
 
     def _gone_ms(self, stay: Stay) -> int | None:
-        """When it was there last, as far as that is known."""
+        """The last time it was there, as far as that is known."""
         assert stay.end is not None
         noticed_ms, joined_ms = self._times[stay.end], self._times[stay.first]
         if noticed_ms is None or stay.departure is not CauseKind.SESSION_EXPIRED:
@@ -158,21 +158,21 @@ class _Scheduler:
         stay, back = self._stays[number], self._stays[successor]
         gone_ms, back_ms = self._gone_ms(stay), self._times[back.first]
         assert gone_ms is not None and back_ms is not None
-        self._found.restarts += 1
+        self._schedule.restarts += 1
         absence = Absence(self._key[number], back, back_ms - gone_ms)
         self._elsewhere.append(
-            Moment(place=back.first, at_ms=back_ms, absences=(absence,), rebalances=False, recorded=False)
+            Moment(index=back.first, at_ms=back_ms, absences=(absence,), rebalances=False, recorded=False)
         )
 
     def _depart(self, number: int, stay: Stay) -> None:
         assert stay.end is not None and stay.departure is not None
         key, kind = self._key[number], stay.departure
         expired = kind is CauseKind.SESSION_EXPIRED
-        self._found.unknown_departures += kind is CauseKind.MEMBER_GONE
-        self._found.defaulted_sessions += expired and stay.seen[-1].session_timeout_ms is None
+        self._schedule.unknown_departures += kind is CauseKind.MEMBER_GONE
+        self._schedule.defaulted_sessions += expired and stay.seen[-1].session_timeout_ms is None
         gone_ms, noticed_ms = self._gone_ms(stay), self._times[stay.end]
         if gone_ms is None or noticed_ms is None:
-            self._found.untimed += expired or self._waits_for(stay)
+            self._schedule.untimed += expired or self._waits_for(stay)
             self._departures[stay.end].append(Departure(key, kind, 0))
         elif not (expired or self._waits_for(stay)):
             self._departures[stay.end].append(Departure(key, kind, 0))
@@ -184,17 +184,17 @@ class _Scheduler:
     def _expiry(self, key: int, gone_ms: int, session_ms: int) -> Moment:
         if gone_ms + session_ms > self._end_ms:
             still_gone = Absence(key, None, max(self._end_ms - gone_ms, 0))
-            place = len(self._generations) - 1
+            index = len(self._generations) - 1
             return Moment(
-                place=place, at_ms=self._end_ms, absences=(still_gone,), rebalances=False, recorded=False
+                index=index, at_ms=self._end_ms, absences=(still_gone,), rebalances=False, recorded=False
             )
         at_ms = gone_ms + session_ms
-        place = bisect_right(self._times, at_ms, key=lambda time: time or 0) - 1
+        index = bisect_right(self._times, at_ms, key=lambda time: time or 0) - 1
         departure = Departure(key, CauseKind.SESSION_EXPIRED, session_ms)
-        return Moment(place=place, at_ms=at_ms, departures=(departure,), recorded=False)
+        return Moment(index=index, at_ms=at_ms, departures=(departure,), recorded=False)
 
-    def _moment(self, place: int) -> Moment:
-        generation = self._generations[place]
+    def _moment(self, index: int) -> Moment:
+        generation = self._generations[index]
         ignored = set(_MEMBERSHIP)
         if self._changes.assignor or self._changes.protocol:
             ignored |= _CHOICE_OF_ASSIGNOR
@@ -202,10 +202,10 @@ class _Scheduler:
             ignored |= _LEADERS
         kinds = dict.fromkeys(cause.kind for cause in generation.causes if cause.kind not in ignored)
         return Moment(
-            place=place,
+            index=index,
             at_ms=generation.roster.at_ms,
-            joins=tuple(self._joins[place]),
-            departures=tuple(self._departures[place]),
+            joins=tuple(self._joins[index]),
+            departures=tuple(self._departures[index]),
             others=tuple(kinds),
         )
 
@@ -215,7 +215,7 @@ def _has_reason(moment: Moment) -> bool:
 
 
 def _times(generations: Sequence[Generation]) -> Iterator[int | None]:
-    """When each generation began, or the one before where no time was logged; never going back."""
+    """The time each generation began, or the one before where no time was logged; never going back."""
     time: int | None = None
     for generation in generations:
         at_ms = generation.roster.at_ms

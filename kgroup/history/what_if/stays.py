@@ -1,4 +1,4 @@
-"""Who was in a group from when to when, across its generations: what a what-if changes and plays again.
+"""The stays of members in a group, across its generations: a what-if changes them and plays them again.
 
 Places count the generations of a timeline from 0.
 """
@@ -17,7 +17,7 @@ DEPARTURES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
-    """One member, from the generation at place `first` until the one at place `end`, which is without it.
+    """One member, from the generation at index `first` until the one at index `end`, which is without it.
 
     `process` names who it was, the same for a process that comes back. `end` is None for one who stayed to
     the last; `departure` says why it went, MEMBER_GONE where the log leaves that open. `seen` is the member
@@ -30,38 +30,38 @@ class Stay:
     departure: CauseKind | None
     seen: tuple[TimelineMember, ...]
 
-    def member(self, place: int) -> TimelineMember:
-        """The member at a place, or as it was last seen before."""
-        return self.seen[min(place - self.first, len(self.seen) - 1)]
+    def member(self, index: int) -> TimelineMember:
+        """The member at an index, or as it was last seen before."""
+        return self.seen[min(index - self.first, len(self.seen) - 1)]
 
 
 def stays_of(generations: Sequence[Generation]) -> list[Stay]:
-    """All stays, by place and name of who came."""
+    """All stays, by index and name of who came."""
     names = _Names(generations)
     stays: list[Stay] = []
     present: dict[str, tuple[int, list[TimelineMember]]] = {}
 
-    def ends(member_id: str, place: int | None) -> None:
+    def ends(member_id: str, index: int | None) -> None:
         first, seen = present.pop(member_id)
         stays.append(
             Stay(
                 process=names.of(seen[0]),
                 first=first,
-                end=place,
-                departure=None if place is None else _departure(generations[place], member_id),
+                end=index,
+                departure=None if index is None else _departure(generations[index], member_id),
                 seen=tuple(seen),
             )
         )
 
-    for place, generation in enumerate(generations):
-        if place:
-            _, left, replaced = member_changes(generations[place - 1].roster, generation.roster)
+    for index, generation in enumerate(generations):
+        if index:
+            _, left, replaced = member_changes(generations[index - 1].roster, generation.roster)
             for old, new in replaced:
                 present[new] = present.pop(old)
             for member in left:
-                ends(member.member_id, place)
+                ends(member.member_id, index)
         for member in generation.roster.members:
-            present.setdefault(member.member_id, (place, []))[1].append(member)
+            present.setdefault(member.member_id, (index, []))[1].append(member)
     for member_id in list(present):
         ends(member_id, None)
     return sorted(stays, key=lambda stay: (stay.first, stay.process, stay.seen[0].member_id))
@@ -75,7 +75,7 @@ def _departure(generation: Generation, member_id: str) -> CauseKind:
 
 
 class _Names:
-    """What to call a process: its instance id, else its client id, with the host where several share that."""
+    """The name of a process: its instance id, else its client id, with the host where several share that."""
 
     def __init__(self, generations: Sequence[Generation]) -> None:
         self._shared = {

@@ -1,4 +1,4 @@
-"""What a group's history would have cost with another assignor, protocol, or members set up differently.
+"""The cost of a group's history with another assignor, protocol, or members set up differently.
 
 Both sides are played by the same rules over the same comings and goings: the recorded one with the
 assignments of the log, the supposed one with those that Kafka's assignor computes, each from its own
@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A group as it was, and as it would have been."""
+    """A group as recorded and as supposed."""
 
     group_id: str
     recorded: Outcome
@@ -85,16 +85,16 @@ def what_if(timeline: Timeline, changes: Changes) -> Comparison:
     for partitions of a topic that nobody subscribes to.
     """
     _check(timeline, changes)
-    known = circumstances(timeline.generations)
+    of_generations = circumstances(timeline.generations)
     as_recorded, as_supposed = recorded_schedule(timeline), changed_schedule(timeline, changes)
     unchanged = Changes(pause_ms=changes.pause_ms)
-    recorded = _Player(timeline, unchanged, known, replay=True).play(as_recorded)
-    supposed = _Player(timeline, changes, known, replay=False).play(as_supposed)
+    recorded = _Player(timeline, unchanged, of_generations, replay=True).play(as_recorded)
+    supposed = _Player(timeline, changes, of_generations, replay=False).play(as_supposed)
     return Comparison(
         group_id=timeline.group_id,
         recorded=recorded,
         supposed=supposed,
-        assumptions=tuple(assumptions(timeline, changes, known, as_supposed)),
+        assumptions=tuple(assumptions(timeline, changes, of_generations, as_supposed)),
     )
 
 
@@ -109,8 +109,8 @@ def _check(timeline: Timeline, changes: Changes) -> None:
         if roster.kind is GroupKind.CLASSIC and roster.protocol_type != "consumer":
             raise InputError(f"{group} has protocol type '{roster.protocol_type}': nobody gets partitions")
     if changes.assignor is None and changes.protocol is None:
-        for known, generation in zip(circumstances(timeline.generations), timeline.generations, strict=True):
-            if generation.roster.members and known.assignor is None:
+        for each, generation in zip(circumstances(timeline.generations), timeline.generations, strict=True):
+            if generation.roster.members and each.assignor is None:
                 raise InputError(
                     f"{group} used the assignor '{generation.roster.protocol}' in generation "
                     f"{generation.roster.generation}, not one of Kafka's: say --assignor"
@@ -126,12 +126,12 @@ class _Player:
     """Plays one side, moment by moment. Members go by the keys of the schedule."""
 
     def __init__(
-        self, timeline: Timeline, changes: Changes, known: Sequence[Circumstances], *, replay: bool
+        self, timeline: Timeline, changes: Changes, given: Sequence[Circumstances], *, replay: bool
     ) -> None:
         self._generations = timeline.generations
         self._topic_ids = timeline.topic_ids
         self._changes = changes
-        self._known = known
+        self._circumstances = given
         self._replay = replay
         self._stays: dict[int, Stay] = {}
         self._members: dict[int, PlanMember] = {}
@@ -156,7 +156,7 @@ class _Player:
         return len(member.owned) if member else 0
 
     def _rebalance(self, moment: Moment) -> None:
-        what = self._what(moment)
+        reason = self._reason(moment)
         departed = unread_ms = 0
         for departure in moment.departures:
             count = self._count_owned(departure.key)
@@ -165,74 +165,78 @@ class _Player:
             self._stays.pop(departure.key, None)
             self._members.pop(departure.key, None)
         self._stays.update(moment.joins)
-        plan = self._plan(moment.place)
+        plan = self._plan(moment.index)
         if not plan.members:
             self._readers.clear()
             self._absent_ms += unread_ms
             return
-        if moment.place == 0 and self._begins_in_the_middle():
+        if moment.index == 0 and self._begins_in_the_middle():
             self._take(self._recorded_assignment(0))
             return
-        known = self._known[moment.place]
-        for asked in self._asked(moment.place, plan):
-            protocol = ASSIGNORS[asked.assignor].protocol if asked.assignor in ASSIGNORS else Protocol.EAGER
-            assignment = asked.assignment or {member.member_id: list(member.owned) for member in plan.members}
-            scored = asked.score or score(asked.plan, assignment, protocol)
-            stops = _unread_partitions(protocol, asked.plan, scored, departed)
-            pause = self._pause_ms(known) if stops else 0
+        given = self._circumstances[moment.index]
+        for proposed in self._rounds_at(moment.index, plan):
+            protocol = (
+                ASSIGNORS[proposed.assignor].protocol if proposed.assignor in ASSIGNORS else Protocol.EAGER
+            )
+            assignment = proposed.assignment or {
+                member.member_id: list(member.owned) for member in plan.members
+            }
+            scored = proposed.score or score(proposed.plan, assignment, protocol)
+            stops = _unread_partitions(protocol, proposed.plan, scored, departed)
+            pause = self._pause_ms(given) if stops else 0
             self._rounds.append(
                 PlayedRound(
-                    generation=self._generations[moment.place].roster.generation if moment.recorded else None,
+                    generation=self._generations[moment.index].roster.generation if moment.recorded else None,
                     at_ms=moment.at_ms,
-                    follow_up=asked.follow_up,
-                    what="handed out" if asked.follow_up else what,
-                    assignor=asked.assignor,
+                    follow_up=proposed.follow_up,
+                    what="handed out" if proposed.follow_up else reason,
+                    assignor=proposed.assignor,
                     members=len(plan.members),
-                    stopped=self._stopped(protocol, asked.plan, assignment),
+                    stopped=self._stopped(protocol, proposed.plan, assignment),
                     score=scored,
                     pause_ms=pause,
                     unread_ms=None if pause is None else stops * pause + unread_ms,
                     assignment=assignment,
-                    error=str(asked.error) if asked.error else None,
+                    error=str(proposed.error) if proposed.error else None,
                 )
             )
             self._take(assignment)
             departed = unread_ms = 0
 
-    def _pause_ms(self, known: Circumstances) -> int | None:
-        return known.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
+    def _pause_ms(self, given: Circumstances) -> int | None:
+        return given.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
 
     def _begins_in_the_middle(self) -> bool:
         """Whether both sides start from the first generation, as the log does not tell how it came about."""
         return any(cause.kind is CauseKind.HISTORY_CUT for cause in self._generations[0].causes)
 
-    def _asked(self, place: int, plan: GroupPlan) -> Iterator[Round]:
+    def _rounds_at(self, index: int, plan: GroupPlan) -> Iterator[Round]:
         """The recorded answer, or the assignor's with the rounds that must follow it."""
-        known = self._known[place]
+        given = self._circumstances[index]
         if not self._replay:
-            assignor = self._changes.assignor_at(known)
+            assignor = self._changes.assignor_at(given)
             assert assignor is not None
             yield from run_rounds(plan, assignor, ())
             return
-        assignment = self._recorded_assignment(place)
-        protocol_name = self._generations[place].roster.protocol or ""
+        assignment = self._recorded_assignment(index)
+        protocol_name = self._generations[index].roster.protocol or ""
         yield Round(
             number=1,
             event=0,
             follow_up=False,
             what="",
-            assignor=known.assignor or protocol_name,
+            assignor=given.assignor or protocol_name,
             plan=plan,
             assignment=assignment,
-            score=score(plan, assignment, known.protocol),
+            score=score(plan, assignment, given.protocol),
         )
 
-    def _recorded_assignment(self, place: int) -> Assignment:
-        return {m.member_id: sorted(m.owned) for m in self._generations[place].roster.members}
+    def _recorded_assignment(self, index: int) -> Assignment:
+        return {m.member_id: sorted(m.owned) for m in self._generations[index].roster.members}
 
-    def _plan(self, place: int) -> GroupPlan:
+    def _plan(self, index: int) -> GroupPlan:
         """The group before a rebalance, with what its members own."""
-        names = {key: stay.member(place) for key, stay in self._stays.items()}
+        names = {key: stay.member(index) for key, stay in self._stays.items()}
         for key, seen in names.items():
             before = self._members.get(key) or PlanMember(member_id=seen.member_id, topics=())
             self._members[key] = replace(
@@ -244,7 +248,7 @@ class _Player:
             )
         self._keep_more_members()
         members = sorted(self._members.values(), key=lambda member: member.member_id)
-        counts = {**self._known[place].counts, **self._changes.partitions}
+        counts = {**self._circumstances[index].counts, **self._changes.partitions}
         topics = sorted({name for member in members for name in member.topics if counts.get(name)})
         return GroupPlan(
             members=tuple(members),
@@ -288,15 +292,15 @@ class _Player:
         }
         return tuple(sorted(stopped))
 
-    def _what(self, moment: Moment) -> str:
-        """What made the group rebalance: `join grow-2; session-expired grow-victim`."""
+    def _reason(self, moment: Moment) -> str:
+        """The reason why the group rebalanced: `join grow-2; session-expired grow-victim`."""
         joined = [stay.process for _, stay in moment.joins]
         parts = [f"join {_counted(joined)}"] if joined else []
         for kind in dict.fromkeys(departure.kind for departure in moment.departures):
             gone = [self._stays[key].process for key, why, _ in moment.departures if why is kind]
             parts.append(f"{kind} {_counted(gone)}")
         follow_up = any(
-            cause.kind is CauseKind.COOPERATIVE_FOLLOW_UP for cause in self._generations[moment.place].causes
+            cause.kind is CauseKind.COOPERATIVE_FOLLOW_UP for cause in self._generations[moment.index].causes
         )
         if follow_up and self._replay:
             parts.append(CauseKind.COOPERATIVE_FOLLOW_UP)
@@ -309,7 +313,7 @@ def _counted(names: Sequence[str]) -> str:
 
 
 def _unread_partitions(protocol: Protocol, plan: GroupPlan, scored: Score, departed: int) -> int:
-    """How many partitions that were read before are not read while the group rebalances.
+    """The number of partitions that were read before and are not read while the group rebalances.
 
     `departed` are those of members that are gone. Under a cooperative assignor what a member gives up is
     unread while the rebalance after this one hands it out, and counts here.
@@ -324,7 +328,7 @@ def _unread_partitions(protocol: Protocol, plan: GroupPlan, scored: Score, depar
 
 
 def _outcome(rounds: Sequence[PlayedRound], absent_ms: int) -> Outcome:
-    known = [played.unread_ms for played in rounds if played.unread_ms is not None]
+    pauses_ms = [played.unread_ms for played in rounds if played.unread_ms is not None]
     whole = [played.score for played in rounds if not played.score.withheld] or [p.score for p in rounds]
     last = rounds[-1].score if rounds else None
     return Outcome(
@@ -333,8 +337,8 @@ def _outcome(rounds: Sequence[PlayedRound], absent_ms: int) -> Outcome:
         moved=sum(played.score.moved for played in rounds),
         members_stopped=sum(len(played.stopped) for played in rounds),
         absent_ms=absent_ms,
-        unread_ms=sum(known) + absent_ms if len(known) == len(rounds) else None,
+        unread_ms=sum(pauses_ms) + absent_ms if len(pauses_ms) == len(rounds) else None,
         partitions_min=last.partitions_min if last else 0,
         partitions_max=last.partitions_max if last else 0,
-        spread=max((one.spread for one in whole), default=0),
+        spread=max((each.spread for each in whole), default=0),
     )

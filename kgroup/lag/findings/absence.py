@@ -47,14 +47,14 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
     waiting = [partition for partition in committed if has_unread(partition)]
     since = f"no members for {lasting(facts.now_ms - empty_ms)}" if empty_ms is not None else "no members"
     if not waiting:
-        known = all(partition.row.lag is not None for partition in committed)
+        all_known = all(partition.row.lag is not None for partition in committed)
         yield Finding(
             kind=FindingKind.EMPTY_GROUP,
             group=group.group_id,
             topic=_only_topic(committed),
             since_ms=empty_ms,
             grade=Grade.RECORDED,
-            evidence=f"{since}; nothing {'' if known else 'known to be '}unread",
+            evidence=f"{since}; nothing {'' if all_known else 'known to be '}unread",
             numbers={"partitions": len(committed)},
             try_this=_TRY_EMPTY,
         )

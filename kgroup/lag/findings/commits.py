@@ -1,4 +1,4 @@
-"""What is odd about the commits themselves: they went back, two write in turn, a transaction hangs."""
+"""Oddities of the commits themselves: they went back, two write in turn, a transaction hangs."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -42,7 +42,7 @@ def rewinds(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _turns(window: CommitWindow) -> int:
-    """How often two sequences of commits that each go forward take turns: down, and up again beyond.
+    """Count how often two sequences of commits that each go forward take turns: down, and up again beyond.
 
     A reset goes down once; two writers go down as often as the one that is behind commits.
     """
@@ -101,15 +101,15 @@ def _rewound(facts: GroupFacts, partition: PartitionFacts, reason: Rewound) -> F
 
 
 def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
-    """Commits in transactions that are open for longer than any may be, one finding per producer."""
+    """Commits in transactions that are open for longer than allowed, one finding per producer."""
     by_producer: dict[int, list[tuple[int, str]]] = {}
     for commit in facts.open_commits:
         if facts.now_ms - commit.timestamp > TRANSACTION_MAX_MS:
-            place = f"{commit.topic}-{commit.partition}"
-            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, place))
-    for producer_id, found in sorted(by_producer.items()):
-        since_ms = min(timestamp for timestamp, _ in found)
-        places = listed(sorted({place for _, place in found}))
+            partition = f"{commit.topic}-{commit.partition}"
+            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, partition))
+    for producer_id, commits in sorted(by_producer.items()):
+        since_ms = min(timestamp for timestamp, _ in commits)
+        places = listed(sorted({partition for _, partition in commits}))
         yield Finding(
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,

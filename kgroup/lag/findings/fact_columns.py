@@ -71,8 +71,8 @@ class PartitionColumns:
         changed_between: ChangedBetween,
     ) -> "PartitionColumns":
         """Look at all of them once."""
-        known = (row.log_end_offset for row in rows)
-        ends = np.array([UNKNOWN if end is None else end for end in known], np.int64)
+        log_ends = (row.log_end_offset for row in rows)
+        ends = np.array([UNKNOWN if end is None else end for end in log_ends], np.int64)
         can_be_judged = np.array([is_judged(row) for row in rows], np.bool_) & (windows.counts > 0)
         return cls(
             rows=rows,
@@ -93,14 +93,14 @@ class PartitionColumns:
         return any(bool(((values > FURTHEST) | (values < -FURTHEST)).any()) for values in numbers)
 
     def seen(self, ends: SeenColumns) -> SeenNumbers:
-        """What log ends of the past, those of each row, say of it; nothing of rows without a lag."""
+        """The conclusions of each row's past log ends; none for rows without a lag."""
         windows = self.windows
         return seen_numbers(
             ends.only(self.lagging), self.ends, windows.commits, windows.stops, windows.counts
         )
 
     def usual_steps(self, number: int) -> list[int]:
-        """How many records further each group's commits usually go, of so many groups."""
+        """The number of records by which commits usually advance, for each of `number` groups."""
         steps = [
             np.where(self.windows.counts > 0, after - before, 0)
             for before, after in pairwise(self.looked.offsets)
@@ -200,7 +200,7 @@ class PartitionColumns:
         self, groups: Sequence[GroupFacts], seen: SeenNumbers | None, rules: LagRules
     ) -> list[Judged | None]:
         """The status of each row whose log end is known; `groups` have the facts of these rows."""
-        found: list[Judged | None] = [None] * len(self.rows)
+        statuses: list[Judged | None] = [None] * len(self.rows)
         proofs: list[Proof | None] = []
         is_waited_for: list[bool] = []
         for facts in groups:
@@ -208,7 +208,9 @@ class PartitionColumns:
             proofs += [of_group.get(partition.place) for partition in facts.partitions]
             is_waited_for += are_waited_for(facts)
         partitions = chain.from_iterable(facts.partitions for facts in groups)
-        rows = np.flatnonzero(np.array([judged_end(one) is not None for one in partitions], np.bool_))
+        rows = np.flatnonzero(
+            np.array([judged_end(partition) is not None for partition in partitions], np.bool_)
+        )
         windows = replace(
             self.windows,
             unread_by_ms=self.windows.unread_by_ms
@@ -220,8 +222,8 @@ class PartitionColumns:
         )
         for row, judged in self._judged(windows, rows, rules):
             proof = proofs[row] if judged.rule in PROVEN else None
-            found[row] = judged if proof is None else replace(judged, numbers=numbers_of(proof))
-        return found
+            statuses[row] = judged if proof is None else replace(judged, numbers=numbers_of(proof))
+        return statuses
 
     def _judged(self, windows: WindowColumns, rows: Int64s, rules: LagRules) -> Iterator[tuple[int, Judged]]:
         """Judge some of the rows; the numbers of proofs are left out."""
@@ -233,26 +235,27 @@ class PartitionColumns:
             return self.changed_between(rows[here], before, after)
 
         times = np.full(len(rows), self.now_ms)
-        for told in verdict_numbers(chosen, ends, times, rules, verdicts, changed_between):
-            for place, named in zip(told.rows.tolist(), _by_name(told), strict=True):
-                numbers[place] = named
+        for of_rule in verdict_numbers(chosen, ends, times, rules, verdicts, changed_between):
+            for index, named in zip(of_rule.rows.tolist(), _by_name(of_rule), strict=True):
+                numbers[index] = named
         said = zip(rows.tolist(), verdicts.statuses.tolist(), verdicts.rules.tolist(), numbers, strict=True)
         for row, status, rule, named in said:
             yield row, Judged(STATUSES[status], RULES[rule], named)
 
 
-def _by_name(told: RuleNumbers) -> Iterator[NumbersByName]:
+def _by_name(of_rule: RuleNumbers) -> Iterator[NumbersByName]:
     """The numbers of each window that a rule decided."""
-    names = tuple(told.fields)
+    names = tuple(of_rule.fields)
     if not names:
-        yield from ({} for _ in told.rows)
+        yield from ({} for _ in of_rule.rows)
         return
     columns = []
-    for numbers in told.fields.values():
+    for numbers in of_rule.fields.values():
         values = numbers.values.tolist()
         if numbers.known is not None:
             values = [
-                value if known else None for value, known in zip(values, numbers.known.tolist(), strict=True)
+                value if is_known else None
+                for value, is_known in zip(values, numbers.known.tolist(), strict=True)
             ]
         columns.append(values)
     for row in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""What is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
+"""Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
 `absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
@@ -29,7 +29,7 @@ _TRY_STORM: Final = (
 def find(facts: GroupFacts) -> tuple[Finding, ...]:
     """All that is wrong with one group, the worst kinds first, then by topic, partition and member."""
     standing = standings(facts)
-    found = [
+    findings = [
         *stalls(facts, standing),
         *without_members(facts),
         *never_commits(facts),
@@ -39,9 +39,9 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *expiring(facts),
     ]
     # A group that nobody is in neither keeps up nor falls behind.
-    if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in found):
-        found += pace(facts, standing)
-    return tuple(sorted(found, key=_order))
+    if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in findings):
+        findings += pace(facts, standing)
+    return tuple(sorted(findings, key=_order))
 
 
 def _order(finding: Finding) -> tuple[int, str, int, str]:

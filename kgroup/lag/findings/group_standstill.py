@@ -1,4 +1,4 @@
-"""Where a group stands still, looked at as a whole: its findings and its partitions' statuses go by this.
+"""The standstills of a group as a whole: its findings and its partitions' statuses go by them.
 
 A partition by itself can only be silent. Whether that is a fault depends on the rest: its member may be busy
 with another partition that is as far behind, or all of the group may stand still.
@@ -23,7 +23,7 @@ class Standing:
 
 @dataclass(slots=True)
 class Standings:
-    """What stands still, told as widely as it holds: `group` if all does, else by member, else by partition.
+    """All that stands still, as widely as it holds: `group` if all does, else by member, else by partition.
 
     `in_turn` are those of members that are busy elsewhere, which is no fault.
     """
@@ -41,13 +41,13 @@ class Standings:
         yield from self.partitions
 
     def of_reader(self, partition: PartitionFacts) -> Sequence[Standing]:
-        """Where the group, or else the member that owns a partition, stands still as a whole."""
+        """The standstills of the group, or else of the partition's owner, if all of it stands still."""
         return self.group or self.members.get(partition.row.member_id or "", ())
 
     def explained(self, partitions: Iterable[PartitionFacts]) -> set[Place]:
-        """Those of which these tell what is wrong."""
+        """The partitions whose trouble these standstills explain."""
         of_readers = {partition.place for partition in partitions if self.of_reader(partition)}
-        return of_readers | {one.facts.place for one in self.partitions}
+        return of_readers | {stopped.facts.place for stopped in self.partitions}
 
 
 def standings(facts: GroupFacts) -> Standings:
@@ -81,14 +81,14 @@ def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
 
 def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[Standing]) -> bool:
     """Whether other partitions were committed clearly after the last commit of those that stand still."""
-    places = {one.facts.place for one in standing}
+    places = {stopped.facts.place for stopped in standing}
     others = [
         partition.last_ms for partition in partitions if partition.commits and partition.place not in places
     ]
-    if any(one.still.repeats for one in standing):
+    if any(stopped.still.repeats for stopped in standing):
         return bool(others)
-    silent_ms = max(one.facts.last_ms for one in standing)
-    longest_ms = max((_usual_interval_ms(one.facts) for one in standing), default=0)
+    silent_ms = max(stopped.facts.last_ms for stopped in standing)
+    longest_ms = max((_usual_interval_ms(stopped.facts) for stopped in standing), default=0)
     return any(at_ms > silent_ms + 2 * longest_ms for at_ms in others)
 
 
@@ -97,29 +97,29 @@ def _usual_interval_ms(facts: PartitionFacts) -> int:
 
 
 def _members_and_partitions(facts: GroupFacts, standing: Sequence[Standing], step: int) -> Standings:
-    found = Standings()
+    divided = Standings()
     by_member: dict[str | None, list[Standing]] = {}
-    for one in standing:
-        by_member.setdefault(one.facts.row.member_id, []).append(one)
+    for stopped in standing:
+        by_member.setdefault(stopped.facts.row.member_id, []).append(stopped)
     for member_id, of_member in by_member.items():
-        places = {one.facts.place for one in of_member}
+        places = {stopped.facts.place for stopped in of_member}
         others = [
             partition
             for partition in facts.partitions
             if partition.row.member_id == member_id and partition.place not in places
         ]
         if member_id is not None and not _goes_on(others, of_member):
-            found.members[member_id] = of_member
+            divided.members[member_id] = of_member
             continue
         # A slow member that reads one partition after the other lets the rest wait meanwhile.
         is_busy = any(
             is_behind(partition, step) and _moved(partition) and _goes_on([partition], of_member)
             for partition in others
         )
-        for one in of_member:
-            is_sure = one.still.how is How.PATIENCE and not one.still.repeats
-            (found.partitions if is_sure or not is_busy else found.in_turn).append(one)
-    return found
+        for stopped in of_member:
+            is_sure = stopped.still.how is How.PATIENCE and not stopped.still.repeats
+            (divided.partitions if is_sure or not is_busy else divided.in_turn).append(stopped)
+    return divided
 
 
 def _moved(partition: PartitionFacts) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with a group, and what it is concluded from. Values only.
+"""Findings: a group's troubles, and what they are concluded from. Values only.
 
 `find.find` makes `Finding`s of `GroupFacts`; where the facts come from (a log, a cluster, Spark) is the
 caller's business. `docs/findings.md` explains every kind and its thresholds.
@@ -17,7 +17,7 @@ from kgroup.lag.status.window import CommitWindow
 
 
 class FindingKind(StrEnum):
-    """What may be wrong, the worst first."""
+    """The kinds of trouble, the worst first."""
 
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
@@ -57,7 +57,7 @@ STUCK_KINDS = frozenset(
         FindingKind.HANGING_TRANSACTION,
     }
 )
-"""What `--fail-on stuck` means: somebody waits for records that nobody reads."""
+"""The meaning of `--fail-on stuck`: somebody waits for records that nobody reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +116,11 @@ class PartitionFacts:
     status: PartitionStatus | None = None
     rewound: Rewound | None = None
     unread_by_ms: int | None = None
-    """When there was something unread at the latest, as somebody's commit or the log itself proves."""
+    """The latest time by which something was unread, as somebody's commit or the log itself proves."""
     passed_until_ms: int | None = None
-    """When the log was last proven to go on beyond the last commit."""
+    """The last time the log was proven to go on beyond the last commit."""
     written_per_s: float | None = None
-    """Records, in the time of the commits; None where that is not known."""
+    """Records, in the time of the commits; None if that is unknown."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 

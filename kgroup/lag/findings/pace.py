@@ -46,9 +46,9 @@ class Growth:
     written_per_s: float
 
 
-def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
+def pace(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
     """Lag that grows, per topic, and hot partitions; what stands still is found already."""
-    step, explained = facts.usual_step, found.explained(facts.partitions)
+    step, explained = facts.usual_step, standings.explained(facts.partitions)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.place not in explained]
         growth = _growth(going, step)
@@ -58,9 +58,9 @@ def pace(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
             yield from _hot(facts, of_topic, step)
 
 
-def growths(facts: GroupFacts, found: Standings) -> Iterator[Growth]:
+def growths(facts: GroupFacts, standings: Standings) -> Iterator[Growth]:
     """The topics of which the lag grows; what stands still is found already."""
-    step, explained = facts.usual_step, found.explained(facts.partitions)
+    step, explained = facts.usual_step, standings.explained(facts.partitions)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.place not in explained]
         growth = _growth(going, step)
@@ -109,7 +109,7 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
 
 
 def _pace(partition: PartitionFacts) -> _Pace | None:
-    """Rates over the commits of a partition on which they go on; None where they cannot be known."""
+    """Rates of a partition whose commits go on; None where they cannot be known."""
     longest_ms, written = partition.longest_interval_ms, partition.written_per_s
     if longest_ms is None or written is None or not has_unread(partition):
         return None
@@ -121,24 +121,24 @@ def _pace(partition: PartitionFacts) -> _Pace | None:
     return _Pace(partition, written, advanced * 1000 / span_ms)
 
 
-def _is_read_as_the_others(hottest: PartitionFacts, known: Sequence[PartitionFacts]) -> bool:
+def _is_read_as_the_others(hottest: PartitionFacts, with_lag: Sequence[PartitionFacts]) -> bool:
     """Whether it was committed as lately as the rest: else it is no load that makes it lag."""
     if hottest.longest_interval_ms is None:
         return False
-    newest_ms = max(partition.last_ms for partition in known)
+    newest_ms = max(partition.last_ms for partition in with_lag)
     return newest_ms - hottest.last_ms <= 2 * hottest.longest_interval_ms
 
 
 def _hot(facts: GroupFacts, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
-    known = [partition for partition in of_topic if partition.row.lag is not None]
-    total = sum(max(partition.row.lag or 0, 0) for partition in known)
-    if len(known) < _HOT_PARTITIONS or not total:
+    with_lag = [partition for partition in of_topic if partition.row.lag is not None]
+    total = sum(max(partition.row.lag or 0, 0) for partition in with_lag)
+    if len(with_lag) < _HOT_PARTITIONS or not total:
         return
-    hottest = max(known, key=lambda partition: partition.row.lag or 0)
+    hottest = max(with_lag, key=lambda partition: partition.row.lag or 0)
     lag = hottest.row.lag or 0
-    others = [max(partition.row.lag or 0, 0) for partition in known if partition is not hottest]
+    others = [max(partition.row.lag or 0, 0) for partition in with_lag if partition is not hottest]
     is_hot = lag >= _HOT_SHARE * total and lag >= _HOT_TIMES_OTHERS * max(median(others), 1)
-    if not is_hot or lag < COMMITS_BEHIND * step or not _is_read_as_the_others(hottest, known):
+    if not is_hot or lag < COMMITS_BEHIND * step or not _is_read_as_the_others(hottest, with_lag):
         return
     yield Finding(
         kind=FindingKind.HOT_PARTITION,
@@ -147,8 +147,8 @@ def _hot(facts: GroupFacts, of_topic: Sequence[PartitionFacts], step: int) -> It
         partition=hottest.row.partition,
         member_id=hottest.row.member_id,
         grade=Grade.INFERRED,
-        evidence=f"{lag:,} of the topic's {total:,} unread are in one of {len(known)} partitions, the others"
-        f" have {median(others):g} each",
-        numbers={"lag": lag, "total_lag": total, "share": round(lag / total, 3), "partitions": len(known)},
+        evidence=f"{lag:,} of the topic's {total:,} unread are in one of {len(with_lag)} partitions, the"
+        f" others have {median(others):g} each",
+        numbers={"lag": lag, "total_lag": total, "share": round(lag / total, 3), "partitions": len(with_lag)},
         try_this=_TRY_HOT,
     )

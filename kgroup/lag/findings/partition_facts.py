@@ -1,4 +1,4 @@
-"""What the last commits of one partition come to for findings and statuses, looked at one by one.
+"""The facts that findings and statuses need of one partition's last commits, looked at one by one.
 
 `fact_columns.py` says the same of many partitions at once; this is what it is held against, and what stands
 in for it where numbers are too large to be reckoned with in columns.
@@ -61,7 +61,7 @@ def partition_facts(
 
 
 def usual_step(windows: Iterable[CommitWindow]) -> int:
-    """How many records further a group's commits usually go, over all of its partitions; at least 1."""
+    """The records by which a group's commits usually advance, over all of its partitions; at least 1."""
     steps = [
         after.offset - before.offset
         for window in windows

@@ -61,30 +61,30 @@ def are_waited_for(facts: GroupFacts) -> list[bool]:
 
 
 def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
-    """What the rest of the group proves of its partitions, for kgroup's own rules."""
+    """Proofs about a group's partitions from the rest of the group, for kgroup's own rules."""
     if not isinstance(rules, KgroupRules):
         return {}
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return dict(_without_members(facts))
-    found = standings(facts)
+    standing = standings(facts)
     proofs: dict[Place, Proof] = {}
     readers: dict[str | None, ReaderStandsStill] = {}
-    for partition in read_partitions(facts) if found.group or found.members else ():
-        of_reader, member_id = found.of_reader(partition), partition.row.member_id
+    for partition in read_partitions(facts) if standing.group or standing.members else ():
+        of_reader, member_id = standing.of_reader(partition), partition.row.member_id
         if of_reader and has_unread(partition):
             if member_id not in readers:
-                since_ms = max(one.still.since_ms for one in of_reader)
+                since_ms = max(stopped.still.since_ms for stopped in of_reader)
                 readers[member_id] = ReaderStandsStill(partitions=len(of_reader), since_ms=since_ms)
             proofs[partition.place] = readers[member_id]
-    for one in found.accused():
-        place, proof = one.facts.place, one.still.proof
+    for stopped in standing.accused():
+        topic_partition, proof = stopped.facts.place, stopped.still.proof
         if proof is not None:
-            proofs[place] = proof
+            proofs[topic_partition] = proof
         else:
-            proofs.pop(place, None)  # its own commits say it all, by patience
-    for one in found.in_turn:
-        proofs[one.facts.place] = ReadInTurn(since_ms=one.still.since_ms)
-    for growth in growths(facts, found):
+            proofs.pop(topic_partition, None)  # its own commits say it all, by patience
+    for stopped in standing.in_turn:
+        proofs[stopped.facts.place] = ReadInTurn(since_ms=stopped.still.since_ms)
+    for growth in growths(facts, standing):
         grew = LagGrew(read_per_s=growth.read_per_s, written_per_s=growth.written_per_s)
         proofs |= {partition.place: grew for partition in growth.partitions}
     return proofs

@@ -1,4 +1,4 @@
-"""How far anybody had got in a partition, and when: proof of how long its log was at that time.
+"""The furthest that anybody had got in a partition, and when: proof of its log's length at that time.
 
 A log of the offsets topic holds no log ends. But a group that commits an offset has read the record before
 it, so every commit of every group says how long the log was at least. It says nothing of how long at most.
@@ -32,12 +32,12 @@ def unread_by(seen: Sequence[LogEnd], offset: int) -> int | None:
 
 
 def passed_until(seen: Sequence[LogEnd], offset: int) -> int | None:
-    """When somebody who had passed `offset` committed last: epoch ms, None if nobody is known to have."""
+    """The last commit of anybody who had passed `offset`: epoch ms, None if nobody is known to have."""
     return next((end.timestamp for end in reversed(seen) if end.offset > offset), None)
 
 
 def written_per_s(seen: Iterable[LogEnd], from_ms: int, to_ms: int) -> float | None:
-    """How fast the furthest reader went in between, which a caught-up one cannot do faster than the writer.
+    """The rate of the furthest reader in between; a caught-up reader cannot be faster than the writer.
 
     Records per second; None without two readings at different times.
     """

@@ -1,4 +1,4 @@
-"""What proven log ends of the past say of partitions, over columns: `seen_ends.py` says it of one."""
+"""Conclusions from proven log ends of the past, over columns: `seen_ends.py` draws them for one partition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class SeenColumns:
 
     @classmethod
     def of(cls, ends: Sequence[Sequence[LogEnd]]) -> "SeenColumns":
-        """Those of each row, whose times must be known."""
+        """The ends of each row, whose times must be known."""
         stops = np.cumsum([len(of_row) for of_row in ends], dtype=np.int64)
         return cls(
             offsets=np.array([end.offset for of_row in ends for end in of_row], np.int64),
@@ -76,7 +76,7 @@ class SeenNumbers:
         ]
 
     def or_where(self, rows: Flags, others: "SeenNumbers") -> "SeenNumbers":
-        """What others say of these rows, and this of the rest."""
+        """The numbers of `others` in these rows, and of this one in the rest."""
         return SeenNumbers(
             **{name: np.where(rows, getattr(others, name), getattr(self, name)) for name in self.__slots__}
         )
@@ -90,7 +90,7 @@ class SeenNumbers:
 def seen_numbers(
     seen: SeenColumns, log_ends: Int64s, commits: CommitColumns, stops: Int64s, counts: Int64s
 ) -> SeenNumbers:
-    """What is said of rows whose logs end at `log_ends` now, and whose commits end before `stops`."""
+    """The numbers of rows whose logs end at `log_ends` now, and whose commits end before `stops`."""
     numbers = SeenNumbers(**{name: np.full(len(stops), UNKNOWN) for name in SeenNumbers.__slots__})
     having = np.flatnonzero((seen.stops > seen.starts) & (counts > 0))
     for start in range(0, len(having), _ROWS_AT_ONCE):
@@ -111,11 +111,11 @@ def seen_numbers(
 def _matrix(seen: SeenColumns, rows: Int64s, log_ends: Int64s) -> tuple[Int64s, Int64s, Flags]:
     """Offsets and times, a line for each row, and which of them count."""
     starts, stops = seen.starts[rows], seen.stops[rows]
-    place = starts[:, None] + np.arange(int((stops - starts).max()))
-    counts = place < stops[:, None]
-    place = np.minimum(place, len(seen.offsets) - 1)
-    offsets = seen.offsets[place]
-    return offsets, seen.timestamps[place], counts & (offsets <= log_ends[:, None])
+    index = starts[:, None] + np.arange(int((stops - starts).max()))
+    counts = index < stops[:, None]
+    index = np.minimum(index, len(seen.offsets) - 1)
+    offsets = seen.offsets[index]
+    return offsets, seen.timestamps[index], counts & (offsets <= log_ends[:, None])
 
 
 def _look(
@@ -131,14 +131,14 @@ def _look(
     before = until & (times <= from_ms[:, None])
     begin = np.where(before.any(axis=1), _last(before), _first(until))
     end = _last(until)
-    known = until.any(axis=1)
+    any_reached = until.any(axis=1)
     return SeenNumbers(
         unread_by_ms=np.where(is_beyond, times[line, _first(beyond)], UNKNOWN),
         passed_until_ms=np.where(is_beyond, times[line, _last(beyond)], UNKNOWN),
-        begun_at=np.where(known, offsets[line, begin], UNKNOWN),
-        begun_ms=np.where(known, times[line, begin], UNKNOWN),
-        ended_at=np.where(known, offsets[line, end], UNKNOWN),
-        ended_ms=np.where(known, times[line, end], UNKNOWN),
+        begun_at=np.where(any_reached, offsets[line, begin], UNKNOWN),
+        begun_ms=np.where(any_reached, times[line, begin], UNKNOWN),
+        ended_at=np.where(any_reached, offsets[line, end], UNKNOWN),
+        ended_ms=np.where(any_reached, times[line, end], UNKNOWN),
     )
 
 

@@ -27,20 +27,20 @@ _TRY_SIMPLE = (
 )
 
 
-def stalls(facts: GroupFacts, found: Standings) -> Iterator[Finding]:
+def stalls(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
     """The widest description of what stands still: the group, else members, else partitions."""
-    if found.group:
-        yield _stopped_group(facts, found.group)
-    for member_id, standing in found.members.items():
+    if standings.group:
+        yield _stopped_group(facts, standings.group)
+    for member_id, standing in standings.members.items():
         yield _stalled_member(facts, member_id, standing)
-    for one in found.partitions:
-        yield _stalled_partition(facts, one)
+    for stopped in standings.partitions:
+        yield _stalled_partition(facts, stopped)
 
 
 def _stopped_group(facts: GroupFacts, standing: Sequence[Standing]) -> Finding:
-    lag = sum(one.still.lag for one in standing)
-    topics = sorted({one.facts.row.topic for one in standing})
-    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
+    lag = sum(stopped.still.lag for stopped in standing)
+    topics = sorted({stopped.facts.row.topic for stopped in standing})
+    last = max(standing, key=lambda stopped: (stopped.still.since_ms, stopped.still.lag))
     simple = facts.group.kind is GroupKind.SIMPLE
     members = "commits without membership" if simple else counted(len(facts.group.members), "live member")
     return Finding(
@@ -57,10 +57,10 @@ def _stopped_group(facts: GroupFacts, standing: Sequence[Standing]) -> Finding:
 
 
 def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standing]) -> Finding:
-    last = max(standing, key=lambda one: (one.still.since_ms, one.still.lag))
+    last = max(standing, key=lambda stopped: (stopped.still.since_ms, stopped.still.lag))
     only = standing[0].facts.row if len(standing) == 1 else None
-    lag = sum(one.still.lag for one in standing)
-    places = listed([f"{one.facts.row.topic}-{one.facts.row.partition}" for one in standing])
+    lag = sum(stopped.still.lag for stopped in standing)
+    places = listed([f"{stopped.facts.row.topic}-{stopped.facts.row.partition}" for stopped in standing])
     return Finding(
         kind=FindingKind.STALLED_MEMBER,
         group=facts.group.group_id,
@@ -76,10 +76,10 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standi
     )
 
 
-def _stalled_partition(facts: GroupFacts, one: Standing) -> Finding:
-    row = one.facts.row
+def _stalled_partition(facts: GroupFacts, stopped: Standing) -> Finding:
+    row = stopped.facts.row
     newest_ms = max(partition.last_ms for partition in facts.partitions if partition.commits)
-    later_ms = newest_ms - one.facts.last_ms
+    later_ms = newest_ms - stopped.facts.last_ms
     goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
     simple = facts.group.kind is GroupKind.SIMPLE
     return Finding(
@@ -88,9 +88,9 @@ def _stalled_partition(facts: GroupFacts, one: Standing) -> Finding:
         topic=row.topic,
         partition=row.partition,
         member_id=row.member_id,
-        since_ms=one.still.since_ms,
+        since_ms=stopped.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{one.still.evidence}; {one.still.lag:,} unread{goes_on}",
-        numbers=one.still.numbers,
+        evidence=f"{stopped.still.evidence}; {stopped.still.lag:,} unread{goes_on}",
+        numbers=stopped.still.numbers,
         try_this=_TRY_SIMPLE if simple else _TRY_PARTITION,
     )

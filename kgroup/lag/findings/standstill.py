@@ -48,14 +48,14 @@ class Standstill:
 
     @property
     def evidence(self) -> str:
-        """What says so, in words."""
+        """The evidence, in words."""
         if self.repeats:
             return f"offset {self.offset} committed again and again for {lasting(self.lasted_ms)}"
-        what = f"no commit after offset {self.offset} for {lasting(self.lasted_ms)}"
+        silence = f"no commit after offset {self.offset} for {lasting(self.lasted_ms)}"
         if self.proof is None:
-            return what
+            return silence
         longest = lasting(self.proof.longest_interval_ms)
-        return f"{what} in which the log went on, before that every {longest} or sooner"
+        return f"{silence} in which the log went on, before that every {longest} or sooner"
 
     @property
     def numbers(self) -> dict[str, int | float | str | None]:

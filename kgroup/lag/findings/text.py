@@ -1,4 +1,4 @@
-"""How findings say numbers: durations, counts and lists that a reader takes in at a glance."""
+"""Numbers as findings say them: durations, counts and lists that a reader takes in at a glance."""
 
 from collections.abc import Sequence
 

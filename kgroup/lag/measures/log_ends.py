@@ -1,4 +1,4 @@
-"""Which source to believe about a partition's log, and whether a committed topic is still there.
+"""The source to believe about a partition's log, and whether a committed topic is still there.
 
 Precedence, for each number by itself: the first listing given that knows it. Callers give what the user
 wrote (`--log-ends`) or a live cluster first, then the data topics' own segments, then checkpoints.
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_id import TopicId
 
 
 class TopicState(StrEnum):
-    """What became of the topic that an offset was committed for, as far as the sources can tell.
+    """The fate of the topic that an offset was committed for, as far as the sources can tell.
 
     `RECREATED`: there is a topic of that name, but not the one that the offset was committed for.
     `UNKNOWN`: no source knows the topic, and none claims to know them all.
@@ -39,15 +39,15 @@ class LogEnds:
     def _add(self, listing: LogListing) -> None:
         self._complete = self._complete or listing.complete
         for log in _furthest(listing.logs):
-            known = self._logs.get((log.topic, log.partition))
-            self._logs[log.topic, log.partition] = log if known is None else _fill(known, log)
+            preferred = self._logs.get((log.topic, log.partition))
+            self._logs[log.topic, log.partition] = log if preferred is None else _fill(preferred, log)
             if self._topic_ids.get(log.topic) is None:
                 self._topic_ids[log.topic] = log.topic_id
             if listing.complete:
                 self._partition_complete.add(log.topic)
 
     def find(self, topic: str, partition: int) -> PartitionLog | None:
-        """What is known of a partition, None if no source named it."""
+        """The log of a partition, None if no source named it."""
         return self._logs.get((topic, partition))
 
     def topic_state(self, topic: str, partition: int, committed_topic_id: TopicId = None) -> TopicState:
@@ -80,8 +80,8 @@ def _furthest(logs: Iterable[PartitionLog]) -> Iterable[PartitionLog]:
     """One log per partition: of several replicas' folders or checkpoints, the one that got furthest."""
     furthest: dict[tuple[str, int], PartitionLog] = {}
     for log in logs:
-        known = furthest.get((log.topic, log.partition))
-        if known is None or _end(log) > _end(known):
+        furthest_yet = furthest.get((log.topic, log.partition))
+        if furthest_yet is None or _end(log) > _end(furthest_yet):
             furthest[log.topic, log.partition] = log
     return furthest.values()
 
@@ -90,19 +90,21 @@ def _end(log: PartitionLog) -> int:
     return -1 if log.log_end_offset is None else log.log_end_offset
 
 
-def _fill(known: PartitionLog, other: PartitionLog) -> PartitionLog:
-    """`known` with what it lacks from a source of lower precedence; `source` is the one of the log end."""
-    if None not in (known.topic_id, other.topic_id) and known.topic_id != other.topic_id:
-        return known  # logs of two topics of one name
-    if known.log_end_offset is None:
+def _fill(preferred: PartitionLog, other: PartitionLog) -> PartitionLog:
+    """`preferred`, completed from a source of lower precedence; `source` is the one of the log end."""
+    if None not in (preferred.topic_id, other.topic_id) and preferred.topic_id != other.topic_id:
+        return preferred  # logs of two topics of one name
+    if preferred.log_end_offset is None:
         source, log_end_offset = other.source, other.log_end_offset
     else:
-        source, log_end_offset = known.source, known.log_end_offset
+        source, log_end_offset = preferred.source, preferred.log_end_offset
     return PartitionLog(
-        topic=known.topic,
-        partition=known.partition,
+        topic=preferred.topic,
+        partition=preferred.partition,
         source=source,
-        log_start_offset=other.log_start_offset if known.log_start_offset is None else known.log_start_offset,
+        log_start_offset=other.log_start_offset
+        if preferred.log_start_offset is None
+        else preferred.log_start_offset,
         log_end_offset=log_end_offset,
-        topic_id=other.topic_id if known.topic_id is None else known.topic_id,
+        topic_id=other.topic_id if preferred.topic_id is None else preferred.topic_id,
     )

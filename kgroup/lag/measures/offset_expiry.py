@@ -1,4 +1,4 @@
-"""When a broker will delete a committed offset: the rules of Kafka since 2.1 (KIP-211) for one commit.
+"""The expiry of a committed offset by a broker: the rules of Kafka since 2.1 (KIP-211) for one commit.
 
 Offsets of a group with members never expire, except those of topics that no member subscribes to (KIP-211,
 "topics no longer subscribed"). Brokers before 2.1 counted from each commit, whoever was in the group; they
@@ -22,7 +22,7 @@ class Expiry(NamedTuple):
 
 
 def expiry(group: Group, row: LagRow, retention_ms: int) -> Expiry | None:
-    """When the commit of a row expires; None if it does not as things are, or if that is unknown."""
+    """The expiry time of a row's commit; None if it does not expire as things are, or if that is unknown."""
     if row.current_offset is None or row.commit_timestamp is None:
         return None
     counts_from_ms = _counts_from_ms(group, row)

@@ -1,4 +1,4 @@
-"""How the lag of groups went over time, put together from how far each was in each window.
+"""The lag of groups over time, put together from the position of each in each window.
 
 Where a partition's own log says how long it was, a lag is known. Where it does not, what all groups committed
 says how long it was at least: whoever commits an offset has read the record before it. So the lag was no
@@ -13,7 +13,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 
 class PastOffset(NamedTuple):
-    """Where a group was in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
+    """The position of a group in a partition at the end of a window (from 0 on); `lag` is None if unknown."""
 
     group: str
     topic: str
@@ -55,27 +55,28 @@ def lag_over_time(
 
     An offset beyond the end that a log has now proves nothing, and neither does any where that is unknown.
     """
-    known: dict[str, dict[TopicPartition, _Known]] = {}
+    by_group: dict[str, dict[TopicPartition, _Known]] = {}
     furthest: dict[TopicPartition, list[int]] = {}
     for past in offsets:
-        place = past.topic, past.partition
-        of_group = known.setdefault(past.group, {})
-        if place not in of_group:
-            of_group[place] = _Known.of(windows)
-        of_group[place].offsets[past.window] = past.current_offset
-        of_group[place].lags[past.window] = past.lag
-        end = ends_now.get(place)
+        partition = past.topic, past.partition
+        of_group = by_group.setdefault(past.group, {})
+        if partition not in of_group:
+            of_group[partition] = _Known.of(windows)
+        of_group[partition].offsets[past.window] = past.current_offset
+        of_group[partition].lags[past.window] = past.lag
+        end = ends_now.get(partition)
         if end is not None and past.current_offset <= end:
-            reached = furthest.setdefault(place, [-1] * windows)
+            reached = furthest.setdefault(partition, [-1] * windows)
             reached[past.window] = max(reached[past.window], past.current_offset)
     for reached in furthest.values():
         for window in range(1, windows):
             reached[window] = max(reached[window], reached[window - 1])
     return [
         _group_lags(
-            group, {place: found.line(furthest.get(place)) for place, found in sorted(places.items())}
+            group,
+            {partition: lags.line(furthest.get(partition)) for partition, lags in sorted(places.items())},
         )
-        for group, places in sorted(known.items())
+        for group, places in sorted(by_group.items())
     ]
 
 
@@ -105,8 +106,8 @@ def _group_lags(group: str, lines: Mapping[TopicPartition, LagLine]) -> GroupLag
     lags: list[int | None] = []
     at_least: list[bool] = []
     for window in range(windows):
-        known = [line for line in lines.values() if line.lags[window] is not None]
-        lags.append(sum(line.lags[window] or 0 for line in known) if known else None)
+        with_lag = [line for line in lines.values() if line.lags[window] is not None]
+        lags.append(sum(line.lags[window] or 0 for line in with_lag) if with_lag else None)
         at_least.append(any(line.at_least[window] for line in lines.values()))
     return GroupLags(group=group, total=LagLine(tuple(lags), tuple(at_least)), partitions=lines)
 

@@ -27,7 +27,7 @@ class Note(StrEnum):
     NEVER_COMMITTED = "never-committed"
     """A member owns the partition and the group has no offset for it."""
     NO_MEMBERS = "no-members"
-    """Offsets of a group in which nobody is."""
+    """Offsets of a group without members."""
     NO_OWNER = "no-owner"
     """The group has members, and none of them owns the partition."""
     TWO_OWNERS = "two-owners"
@@ -99,7 +99,7 @@ class LagRow:
 
 
 def commit_of(logged: LoggedEntry) -> Commit:
-    """The commit that a logged offset commit with a value is."""
+    """The commit in a logged offset commit with a value."""
     assert isinstance(logged.entry, OffsetsEntry)
     key, value = logged.entry.key, logged.entry.value
     assert isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue)

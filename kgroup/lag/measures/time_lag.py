@@ -22,14 +22,14 @@ from kgroup.protocol.records.entries import TransactionOutcome
 
 
 class TimeLagNote(StrEnum):
-    """Why a time lag is not simply what the method says."""
+    """The reason why a time lag is not simply the method's."""
 
     CAUGHT_UP = "caught-up"
     """Nothing is unread."""
     NOTHING_LEFT = "nothing-left"
     """Up to the log's end there are only transaction markers and gaps of compaction."""
     FIRST_LEFT_RECORD = "first-left-record"
-    """Records before it are deleted unread: what they waited is not known, only that it was no less."""
+    """Records before it are deleted unread: it is unknown how long they waited, but no less."""
     OPEN_TRANSACTION = "open-transaction"
     """Readers of committed data cannot have the record yet: its transaction goes on."""
     ABORTED = "aborted"
@@ -58,7 +58,7 @@ class TimeLagNote(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLag:
-    """How long the first unread record has waited, never negative; None is unknown, and `note` says why."""
+    """The time the first unread record has waited, never negative; None is unknown, and `note` says why."""
 
     lag_ms: int | None
     method: TimeLagMethod
@@ -115,7 +115,7 @@ def without_looking(row: LagRow, method: TimeLagMethod) -> TimeLag | None:
 
 
 class AddedPoint(StrEnum):
-    """What became of a log end that was offered to the table."""
+    """The fate of a log end that was offered to the table."""
 
     INSERTED = "Inserted"
     UPDATED = "Updated"
@@ -138,7 +138,7 @@ class LagIsZero:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """When the offset was the log's end, by estimate, in epoch ms.
+    """Estimate when the offset was the log's end, in epoch ms.
 
     -inf or inf where the line through the points is flat and the offset is below or above it.
     """
@@ -180,7 +180,7 @@ class LogEndTable:
         return AddedPoint.INSERTED
 
     def lookup(self, offset: int) -> Lookup:
-        """When the log's end stood at `offset`.
+        """The time at which the log's end stood at `offset`.
 
         On the line between the newest two neighbours that enclose the offset; outside of all of them on the
         line from the oldest point to the newest.

@@ -1,4 +1,4 @@
-"""How a time lag may be found."""
+"""The ways to find a time lag."""
 
 from enum import StrEnum
 

@@ -28,7 +28,7 @@ class TimestampSearch:
 
     @property
     def question_ms(self) -> int | None:
-        """Which timestamp to ask about next; None when no answer could tell more."""
+        """The timestamp to ask about next; None when no answer could tell more."""
         if self._until_ms - self._after_ms <= 1 or self._is_at_offset():
             return None
         return (self._after_ms + self._until_ms) // 2
@@ -43,7 +43,7 @@ class TimestampSearch:
             self._until_ms, self._unread = asked_ms, answer
 
     def time_lag(self, now_ms: int) -> TimeLag:
-        """How long the record has waited, after the last question.
+        """The time the record has waited, after the last question.
 
         Where records of one ms lie on both sides of the offset, or gaps after it, the first unread record is
         as old as the last one read or newer, and what is said is the longer of the two waits.

@@ -1,4 +1,4 @@
-"""What Burrow's rules measure in a window, exact to its evaluator with all its faults.
+"""The measures of Burrow's rules in a window, exact to its evaluator with all its faults.
 
 After linkedin/Burrow of October 2025, `core/internal/evaluator/caching.go`; what is wrong with them, and what
 kgroup does instead, is in `docs/lag_status.md`. Every rule here takes commits from the oldest to the newest.
@@ -38,7 +38,7 @@ def was_caught_up(commits: Commits, heads: Sequence[LogEnd]) -> bool:
 
 
 def rewind_index(commits: Commits) -> int:
-    """Which commit is the first of a lower offset than the one before it, -1 if none is."""
+    """Index of the first commit with a lower offset than the one before it, -1 if there is none."""
     pairs = enumerate(pairwise(commits), 1)
     return next((index for index, (before, commit) in pairs if commit.offset < before.offset), -1)
 
@@ -49,7 +49,7 @@ def is_rewind_recovered(commits: Commits, index: int) -> bool:
 
 
 def within_allowed_index(commits: Commits, allowed_lag: int) -> int:
-    """Which commit is the first with a known lag of no more than `allowed_lag`, -1 if none is."""
+    """Index of the first commit with a known lag of no more than `allowed_lag`, -1 if there is none."""
     lags = enumerate(commit.lag for commit in commits)
     return next((index for index, lag in lags if lag is not None and lag <= allowed_lag), -1)
 
@@ -61,8 +61,8 @@ def is_stalled(commits: Commits) -> bool:
 
 def lag_fall(commits: Commits) -> LagFell | None:
     """The first fall of the lag from one commit to the next, unknown lags left out."""
-    known = [(commit.lag, commit.timestamp) for commit in commits if commit.lag is not None]
-    for (before, _), (lag, at_ms) in pairwise(known):
+    lags = [(commit.lag, commit.timestamp) for commit in commits if commit.lag is not None]
+    for (before, _), (lag, at_ms) in pairwise(lags):
         if lag < before:
             return LagFell(from_lag=before, to_lag=lag, at_ms=at_ms)
     return None
@@ -70,8 +70,8 @@ def lag_fall(commits: Commits) -> LagFell | None:
 
 def lag_never_fell(commits: Commits) -> LagNeverFell:
     """The first and the last lag that is known."""
-    known = [commit.lag for commit in commits if commit.lag is not None]
-    return LagNeverFell(first_lag=known[0] if known else None, last_lag=known[-1] if known else None)
+    lags = [commit.lag for commit in commits if commit.lag is not None]
+    return LagNeverFell(first_lag=lags[0] if lags else None, last_lag=lags[-1] if lags else None)
 
 
 def stalled(commits: Commits) -> Stalled:

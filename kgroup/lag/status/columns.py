@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 FURTHEST: Final = 1 << 58
 """No real offset or time (epoch ms) is beyond it, or below its negative; what is has no place in columns."""
 UNKNOWN: Final = -1
-"""What an array holds where a value is not known."""
+"""The value in arrays that stands for an unknown one."""
 STATUSES: Final = tuple(PartitionStatus)
 RULES: Final = tuple(Rule)
 
@@ -87,14 +87,14 @@ class VerdictColumns:
 
 def every_commit(commits: CommitColumns, begins: Flags, slots: int) -> WindowColumns:
     """The window that each commit ends; `begins` is True at the first commit of each key."""
-    place = np.arange(1, len(begins) + 1, dtype=np.int64)
-    start = np.maximum.accumulate(np.where(begins, place - 1, 0))
+    number = np.arange(1, len(begins) + 1, dtype=np.int64)
+    start = np.maximum.accumulate(np.where(begins, number - 1, 0))
     unknown = np.full(len(begins), UNKNOWN, np.int64)
     return WindowColumns(
         commits=commits,
         slots=slots,
-        stops=place,
-        counts=np.minimum(place - start, slots),
+        stops=number,
+        counts=np.minimum(number - start, slots),
         unread_since_ms=unknown,
         unread_by_ms=unknown,
         caught_up_ms=unknown,
@@ -150,7 +150,7 @@ def decide_columns(
 
 @dataclass(slots=True)
 class Seen:
-    """What one look over the commits of each window tells, from the oldest to the newest.
+    """The results of one look over the commits of each window, from the oldest to the newest.
 
     `places`, where the commits are in their columns, `times`, `offsets` and `each_lag` go from slot to slot;
     a window that is not full begins with its first commit several times.
@@ -177,7 +177,7 @@ class Seen:
 class _SeenLags:
     was_within: Flags
     fell: Flags
-    known: Int64s
+    number: Int64s
     kept: Flags
 
 
@@ -253,12 +253,12 @@ def _look_at_lags(lags: Sequence[Int64s], filled_up: Int64s, allowed_lag: int) -
     if (highest < 0).all():
         return _SeenLags(was_within, fell, number, first == last)
     for lag in lags:
-        known = lag >= 0
-        was_within |= known & (lag <= allowed_lag)
-        fell |= known & (lag < last)
+        is_known = lag >= 0
+        was_within |= is_known & (lag <= allowed_lag)
+        fell |= is_known & (lag < last)
         first = np.where(first < 0, lag, first)
-        last = np.where(known, lag, last)
-        number += known
+        last = np.where(is_known, lag, last)
+        number += is_known
     number -= np.where(lags[0] >= 0, filled_up, 0)
     return _SeenLags(was_within, fell, number, first == last)
 
@@ -314,7 +314,7 @@ class KgroupCases:
 
     @cached_property
     def stands_still_on_unread(self) -> tuple[Flags, Flags] | None:
-        """Where commits stand still for long though there is something to read, and where only perhaps.
+        """Windows whose commits stand still for long though there is something to read, and those that may.
 
         None if they do so nowhere.
         """
@@ -327,18 +327,18 @@ class KgroupCases:
         return stalls & had_unread, stalls & unknown
 
     def lacks_trend(self) -> Flags | None:
-        """Where fewer than two lags are known; None if nowhere."""
-        without_trend = self.seen.lags.known < 2
+        """Windows with fewer than two known lags; None if there are none."""
+        without_trend = self.seen.lags.number < 2
         return without_trend if without_trend.any() else None
 
 
 def _had_unread(cases: KgroupCases) -> tuple[Flags, Flags]:
-    """Where there was something to read for as long as commits stand still, and where that is unknown."""
+    """Windows with something to read for as long as commits stand still, and those where that is unknown."""
     seen, rules = cases.seen, cases.rules
     since, by = cases.windows.unread_since_ms[cases.part], cases.windows.unread_by_ms[cases.part]
     by_since, by_proof = (
-        (known >= 0) & ((known <= seen.first_ms) | (cases.now_ms - known > rules.patience_ms))
-        for known in (since, by)
+        (unread_ms >= 0) & ((unread_ms <= seen.first_ms) | (cases.now_ms - unread_ms > rules.patience_ms))
+        for unread_ms in (since, by)
     )
     by_lag = by_proof | (seen.first_lag > rules.allowed_lag)
     waited: Flags = np.where(since >= 0, by_since, by_lag)
@@ -384,7 +384,7 @@ KGROUP_COLUMNS: Final[Mapping[Rule, Callable[[KgroupCases], Flags | None]]] = {
     Rule.LAG_KEPT: lambda cases: cases.seen.lags.kept,
     Rule.LAG_NEVER_FELL: lambda cases: np.ones(len(cases.now_ms), np.bool_),
 }
-"""Where each of kgroup's rules holds, as in `rules.py`; None is nowhere."""
+"""The windows in which each of kgroup's rules holds, as in `rules.py`; None is nowhere."""
 
 
 @dataclass(frozen=True)
@@ -423,4 +423,4 @@ BURROW_COLUMNS: Final[Mapping[Rule, Callable[[BurrowCases], Flags]]] = {
     Rule.LAG_FELL: lambda cases: cases.seen.lags.fell,
     Rule.LAG_NEVER_FELL: lambda cases: np.ones(len(cases.now_ms), np.bool_),
 }
-"""Where each of Burrow's rules holds."""
+"""The windows in which each of Burrow's rules holds."""

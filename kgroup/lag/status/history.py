@@ -1,4 +1,4 @@
-"""How far groups were behind at the end of each of many windows of time, from their commits in log order.
+"""The lag of groups at the end of each of many windows of time, from their commits in log order.
 
 Over columns: every window of many groups and partitions at once.
 """
@@ -46,15 +46,15 @@ class WindowsOfTime:
         return max(self.last - self.first + 1, 0)
 
     def start_ms(self, number: int) -> int:
-        """When a window begins."""
+        """The first ms of a window."""
         return number * self.length_ms
 
     def end_ms(self, number: int) -> int:
-        """When a window ends, the first ms that is not in it; the last one may be cut short."""
+        """The end of a window, the first ms that is not in it; the last one may be cut short."""
         return min((number + 1) * self.length_ms, self.until_ms + 1)
 
     def ends_ms(self) -> Int64s:
-        """When each ends."""
+        """The end of each."""
         return np.array([self.end_ms(self.first + number) for number in range(len(self))], np.int64)
 
 
@@ -138,11 +138,11 @@ def lag_history(
         lags=lags,
         statuses=statuses,
         rules=names,
-        numbers=[replace(told, rows=judged[told.rows]) for told in numbers],
+        numbers=[replace(of_rule, rows=judged[of_rule.rows]) for of_rule in numbers],
     )
 
 
-def proven_ends(found: Int64s, current_offsets: Int64s, ends_now: Int64s) -> Int64s:
+def proven_ends(logged_ends: Int64s, current_offsets: Int64s, ends_now: Int64s) -> Int64s:
     """The log ends that rows may go by, given what the data's log says of that time and of now, or UNKNOWN.
 
     Clocks of producers and brokers differ, so a log may seem shorter than what was committed; then it was as
@@ -150,7 +150,7 @@ def proven_ends(found: Int64s, current_offsets: Int64s, ends_now: Int64s) -> Int
     committed beyond its end, and nothing is known.
     """
     reached = np.where(current_offsets <= ends_now, current_offsets, UNKNOWN)
-    return np.where((found < 0) | (found >= current_offsets), found, reached)
+    return np.where((logged_ends < 0) | (logged_ends >= current_offsets), logged_ends, reached)
 
 
 def _until(logged: LoggedCommits, until_ms: int) -> LoggedCommits:
@@ -191,8 +191,8 @@ def _rows(logged: LoggedCommits, windows: WindowsOfTime, slots: int) -> _Rows:
     number = np.bincount(key * size + column, minlength=len(starts) * size)
     stops = starts[:, None] + number.reshape(-1, size).cumsum(axis=1)
     # Nothing before a tombstone counts.
-    place = np.arange(1, len(key) + 1)
-    fresh = np.maximum.accumulate(np.concatenate([[0], np.where(logged.is_tombstone, place, 0)]))
+    ordinal = np.arange(1, len(key) + 1)
+    fresh = np.maximum.accumulate(np.concatenate([[0], np.where(logged.is_tombstone, ordinal, 0)]))
     counts = stops - np.maximum(fresh[stops], starts[:, None])
     is_row = counts[:, 1:] > 0
     keys, columns = np.nonzero(is_row)
@@ -217,10 +217,10 @@ def _is_sane(logged: LoggedCommits, stops: Int64s, counts: Int64s) -> Flags:
 
 def _progress(logged: LoggedCommits, rows: _Rows, current: Int64s) -> Numbers:
     last = np.minimum(rows.before, 1)
-    known = (rows.before > 0) & _is_sane(logged, rows.before, last)
-    known &= _is_sane(logged, rows.stops, np.ones_like(rows.stops))
+    is_known = (rows.before > 0) & _is_sane(logged, rows.before, last)
+    is_known &= _is_sane(logged, rows.stops, np.ones_like(rows.stops))
     before = logged.offsets[rows.before - 1]
-    return Numbers(np.where(known, current, 0) - np.where(known, before, 0), known)
+    return Numbers(np.where(is_known, current, 0) - np.where(is_known, before, 0), is_known)
 
 
 def _looked_at(logged: LoggedCommits, rows: _Rows, judged: Int64s, slots: int) -> WindowColumns:
@@ -252,10 +252,10 @@ class _SeenEnds:
 
     @classmethod
     def of(cls, rows: _Rows, judged: Int64s, ends: Int64s, told_ms: Int64s, keys: int) -> "_SeenEnds":
-        known = np.full((keys, len(told_ms)), UNKNOWN)
-        known[rows.keys[judged], rows.columns[judged]] = ends
-        longest = np.maximum.accumulate(known, axis=1)
-        is_longest = (known >= 0) & (known == longest)
+        ends_by_window = np.full((keys, len(told_ms)), UNKNOWN)
+        ends_by_window[rows.keys[judged], rows.columns[judged]] = ends
+        longest = np.maximum.accumulate(ends_by_window, axis=1)
+        is_longest = (ends_by_window >= 0) & (ends_by_window == longest)
         last = np.maximum.accumulate(np.where(is_longest, np.arange(len(told_ms)), -1), axis=1)
         return cls(longest, last, told_ms)
 

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 
 class PartitionStatus(StrEnum):
-    """How a group does on one partition."""
+    """The status of a group on one partition."""
 
     OK = "OK"
     UNKNOWN = "UNKNOWN"
-    """What is known fits both a healthy group and a stopped one."""
+    """The evidence fits both a healthy group and a stopped one."""
     WARN = "WARN"
     """Commits advance and the lag grows all the same."""
     STOP = "STOP"
@@ -27,7 +27,7 @@ class PartitionStatus(StrEnum):
 
 
 class GroupStatus(StrEnum):
-    """How a group does: as badly as the worst of its partitions."""
+    """The status of a group: that of the worst of its partitions."""
 
     NOT_FOUND = "NOTFOUND"
     OK = "OK"
@@ -37,7 +37,7 @@ class GroupStatus(StrEnum):
 
 
 class Rule(StrEnum):
-    """Which rule decided."""
+    """The rule that decided."""
 
     NO_COMMITS = "no-commits"
     INCOMPLETE_WINDOW = "incomplete-window"
@@ -78,7 +78,7 @@ class IncompleteWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithinAllowed:
-    """What is unread now is no more than allowed."""
+    """No more is unread now than is allowed."""
 
     rule: ClassVar[Rule] = Rule.WITHIN_ALLOWED
     lag: int
@@ -120,9 +120,9 @@ class RhythmBroken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderStandsStill:
-    """Who should read this stands still on `partitions` others, since `since_ms`; of this one it is unproven.
+    """The reader of this stands still on `partitions` others, since `since_ms`; of this one it is unproven.
 
-    That is the group if it does so as a whole, else the member that owns the partition.
+    The reader is the group if it does so as a whole, else the member that owns the partition.
     """
 
     rule: ClassVar[Rule] = Rule.READER_STANDS_STILL
@@ -140,7 +140,7 @@ class ReadInTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoMembers:
-    """Nobody is in the group, since `since_ms` if that is known: to commit is up to whoever comes next."""
+    """Nobody is in the group, since `since_ms` if that is known: to commit is up to the next member."""
 
     rule: ClassVar[Rule] = Rule.NO_MEMBERS
     since_ms: int | None
@@ -156,7 +156,7 @@ class LagGrew:
 
 
 Proof = RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
-"""What the rest of a group, and who else reads the partition, say of one partition.
+"""Evidence about one partition from the rest of the group, and from others that read the partition.
 
 See `lag/findings/proven_status.py`.
 """
@@ -317,7 +317,7 @@ def numbers_of(reason: Reason) -> dict[str, int | float | bool | None]:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a verdict comes to: the rule's numbers by name, in their order; times are epoch ms."""
+    """The numbers of a verdict's rule by name, in their order; times are epoch ms."""
 
     status: PartitionStatus
     rule: Rule

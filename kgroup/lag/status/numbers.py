@@ -50,7 +50,7 @@ ChangedBetween = Callable[[Int64s, Int64s, Int64s], Numbers]
 
 
 def unknown_changes(windows: Int64s, _before: Int64s, _after: Int64s) -> Numbers:
-    """For whoever does not know the membership."""
+    """For callers that do not know the membership."""
     nothing = np.zeros(len(windows), np.bool_)
     return Numbers(nothing, nothing)
 
@@ -122,7 +122,7 @@ def _fields(of: _Decided, rule: Rule) -> _Fields:
         case Rule.FEW_UNREAD:
             return _few_unread(of)
         case Rule.LAG_TREND_UNKNOWN:
-            return iter([("known_lags", Numbers(of.seen.lags.known))])
+            return iter([("known_lags", Numbers(of.seen.lags.number))])
         case _:
             raise AssertionError(f"{rule} is proven elsewhere")
 
@@ -227,9 +227,9 @@ def _few_unread(of: _Decided) -> _Fields:
 
 
 def _first_and_last_lag(seen: Seen) -> tuple[Int64s, Int64s]:
-    """Of those that are known; UNKNOWN where none is."""
+    """The first and the last known lag of each window; UNKNOWN without any."""
     lags = np.stack(seen.each_lag)
     windows = np.arange(lags.shape[1])
-    known = lags >= 0
-    first, last = known.argmax(axis=0), len(lags) - 1 - known[::-1].argmax(axis=0)
+    is_known = lags >= 0
+    first, last = is_known.argmax(axis=0), len(lags) - 1 - is_known[::-1].argmax(axis=0)
     return lags[first, windows], lags[last, windows]

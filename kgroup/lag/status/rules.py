@@ -139,8 +139,8 @@ def _few_unread(case: Case) -> Reason | None:
 
 
 def _lag_trend_unknown(case: Case) -> Reason | None:
-    known = len(known_lags(case.window.commits))
-    return LagTrendUnknown(known_lags=known) if known < 2 else None
+    count = len(known_lags(case.window.commits))
+    return LagTrendUnknown(known_lags=count) if count < 2 else None
 
 
 def _lag_kept(case: Case) -> Reason | None:
@@ -154,7 +154,7 @@ def _lag_never_fell(case: Case) -> Reason | None:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What a rule set makes of a rule: the status, when it holds, and the same as the docs say it."""
+    """The meaning of a rule in a rule set: the status, when it holds, and the same as the docs say it."""
 
     status: PartitionStatus
     holds: Predicate

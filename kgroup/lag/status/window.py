@@ -1,4 +1,4 @@
-"""What a lag rule looks at: the last commits of one partition, and the ends its log had meanwhile."""
+"""The input of a lag rule: the last commits of one partition, and the ends its log had meanwhile."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -73,4 +73,4 @@ class CommitWindow:
 
 
 NO_COMMITS: Final = CommitWindow(slots=0)
-"""Where nothing was ever committed."""
+"""The window of a partition without any commit."""

@@ -1,4 +1,4 @@
-"""What kgroup's rules measure in a window: silences, standstills with something to read, steps back.
+"""The measures of kgroup's rules in a window: silences, standstills with something to read, steps back.
 
 What Burrow measures is in `burrow_rules.py`; which rule asks what is in `rules.py`.
 """
@@ -19,7 +19,7 @@ SHORTEST_MS: Final = 45_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """How long the group has left unread records alone, no less than `min_ms` and no more than `max_ms`."""
+    """The time the group has left unread records alone, no less than `min_ms` and no more than `max_ms`."""
 
     last_commit_ms: int
     unread_by_ms: int
@@ -134,13 +134,13 @@ def _membership_changed(window: CommitWindow, before: int, after: int) -> bool |
 
 
 def spread_ms(commits: Sequence[WindowCommit]) -> int:
-    """How much time the commits cover; first and last need not be the extremes, as clocks may disagree."""
+    """The time that the commits cover; first and last need not be the extremes, as clocks may disagree."""
     times = [commit.timestamp for commit in commits]
     return max(times) - min(times)
 
 
 def known_lags(commits: Sequence[WindowCommit]) -> list[int]:
-    """The lags at those commits of which it is known, from the oldest to the newest."""
+    """The known lags at commits, from the oldest to the newest."""
     return [commit.lag for commit in commits if commit.lag is not None]
 
 
@@ -166,12 +166,12 @@ class Case:
 
     @property
     def spread_ms(self) -> int:
-        """How much time the window covers."""
+        """The time that the window covers."""
         return spread_ms(self.window.commits)
 
     @property
     def silence(self) -> Silence:
-        """How long unread records have been left alone."""
+        """The time that unread records have been left alone."""
         return Silence.of(self.window, self.now_ms)
 
     @property

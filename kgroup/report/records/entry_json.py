@@ -51,12 +51,12 @@ def value_json(entry: OffsetsEntry, topic_names: TopicNames) -> Json | None:
 
 
 def subscription_json(data: bytes) -> Json:
-    """A consumer's subscription, or the error that it is none."""
+    """A consumer's subscription, or an error if it is not one."""
     return _blob_json(data, lambda: _subscription_fields(decode_subscription(data)))
 
 
 def assignment_json(data: bytes) -> Json:
-    """A consumer's assignment, or the error that it is none."""
+    """A consumer's assignment, or an error if it is not one."""
     return _blob_json(data, lambda: _assignment_fields(decode_assignment(data)))
 
 

@@ -59,7 +59,7 @@ _MEMBER_SUBJECTS = {
 
 
 def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_names: TopicNames) -> str:
-    """What the entry says beside its type and group."""
+    """The contents of the entry besides its type and group."""
     match entry:
         case OffsetsEntry(value=None):
             return f"{_subject(entry)} deleted{_note(entry)}"
@@ -76,7 +76,7 @@ def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_name
 
 
 def _subject(entry: OffsetsEntry) -> str:
-    """What a key is about: a partition, a member, or some side of the group."""
+    """The subject of a key: a partition, a member, or some side of the group."""
     key = entry.key
     if isinstance(key, OffsetCommitKey):
         return f"{key.topic}-{key.partition}"
@@ -169,8 +169,8 @@ def _partitions(assigned: Iterable[TopicPartitions], topic_names: TopicNames) ->
 
 
 def _topic(topic_id: TopicId, topic_names: TopicNames) -> str:
-    known = topic_id or _NO_ID
-    return topic_names.get(known) or topic_id_text(known)
+    binary_id = topic_id or _NO_ID
+    return topic_names.get(binary_id) or topic_id_text(binary_id)
 
 
 def _tasks(active: Iterable[TaskIds], standby: Iterable[TaskIds], warmup: Iterable[TaskIds]) -> str:

@@ -62,7 +62,7 @@ def _file_name(path: str) -> str:
 # All records of a batch share what is said of it, and they come one after the other.
 @lru_cache(maxsize=2)
 def batch_json(batch: Batch) -> Json:
-    """What the batch says of itself. A damaged one does not come this far, so `crcValid` is always true."""
+    """The header of the batch. A damaged one does not come this far, so `crcValid` is always true."""
     shown: Json = {
         "position": batch.position,
         "sizeInBytes": batch.size,

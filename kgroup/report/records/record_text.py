@@ -86,12 +86,12 @@ class RecordText:
     def _add_key(self, key: bytes, entry: OffsetsEntry) -> tuple[str, str, JsonText]:
         if len(self._keys) == _KEYS_MAX:
             self._keys.clear()
-        known = self._keys[key] = (
+        texts = self._keys[key] = (
             f'"keyVersion": {entry.type.value}',
             f'"type": "{entry.type.name}", "key": ',
             to_json(key_json(entry)),
         )
-        return known
+        return texts
 
     def _value(self, entry: OffsetsEntry) -> str:
         value, version = entry.value, entry.value_version
@@ -107,8 +107,8 @@ class RecordText:
         )
 
     def _topic_id(self, topic_id: UUID) -> str:
-        known = self._topic_ids.get(topic_id.int)
-        if known is None:
+        text = self._topic_ids.get(topic_id.int)
+        if text is None:
             shown = to_json(topic_id_json("topicId", topic_id, self._topic_names))
-            known = self._topic_ids[topic_id.int] = f", {shown[1:-1]}"
-        return known
+            text = self._topic_ids[topic_id.int] = f", {shown[1:-1]}"
+        return text

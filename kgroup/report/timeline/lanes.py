@@ -61,7 +61,7 @@ def picture_of(timeline: Timeline) -> Picture:
 
 
 def cause_class(cause: Cause) -> str:
-    """What a cause is drawn as: come, go, lost, static, change or open."""
+    """The way a cause is drawn: come, go, lost, static, change or open."""
     match cause.kind.value:
         case "join" | "first-join":
             return "come"

@@ -98,8 +98,8 @@ def event_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
         clients = client_ids(timeline)
         events: list[tuple[tuple[int, int], Row]] = []
         for number, generation in enumerate(timeline.generations):
-            place = (generation.roster.offset, number)
-            events += [(place, row) for row in _events_of(timeline, generation, clients)]
+            order = (generation.roster.offset, number)
+            events += [(order, row) for row in _events_of(timeline, generation, clients)]
         for occurrence in timeline.occurrences:
             events.append(((occurrence.offset, -1), _occurrence_row(timeline, occurrence, clients)))
         if len({generation.roster.offsets_partition for generation in timeline.generations}) <= 1:
@@ -197,7 +197,7 @@ def _generation_row(timeline: Timeline, generation: Generation) -> Row:
 def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, str]) -> Iterator[Row]:
     roster = generation.roster
     common: Row = {"group": timeline.group_id, "time": roster.at_ms, "generation": roster.generation}
-    place: Row = {"offsets_partition": roster.offsets_partition, "log_offset": roster.offset}
+    position: Row = {"offsets_partition": roster.offsets_partition, "log_offset": roster.offset}
     recorded: Row = {"grade": Grade.RECORDED, "alternatives": []}
     if generation.cut:
         yield {
@@ -205,15 +205,15 @@ def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, st
             "event": "records-missing",
             **recorded,
             "evidence": "the log skips offsets before this",
-            **place,
+            **position,
         }
     if generation.unfinished:
         evidence = f"{generation.unfinished} generations before this one ended without an assignment"
         if generation.cut:
             evidence = f"{generation.unfinished} generations before this one have no record"
-        yield {**common, "event": "generations-skipped", **recorded, "evidence": evidence, **place}
+        yield {**common, "event": "generations-skipped", **recorded, "evidence": evidence, **position}
     for cause in generation.causes:
-        yield {**common, **_event(cause, clients), **place}
+        yield {**common, **_event(cause, clients), **position}
     if generation.leader_changed:
         leader = roster.leader or ""
         yield {
@@ -223,7 +223,7 @@ def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, st
             "member_ids": [leader],
             "client_ids": [clients.get(leader, "")],
             "evidence": f"{clients.get(leader, leader)} leads",
-            **place,
+            **position,
         }
     for event, changes in (("lost", generation.moved.lost), ("gained", generation.moved.gained)):
         for member_id, partitions in sorted(changes.items()):
@@ -236,7 +236,7 @@ def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, st
                 "client_ids": [name],
                 "partitions": _texts(partitions),
                 "evidence": f"{name}: {_shortened(partitions)}",
-                **place,
+                **position,
             }
 
 

@@ -23,7 +23,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is to be drawn, in ms since the start.
+    """The picture to draw, in ms since the start.
 
     `calm` are letters that give way in a column where another one stood at all: what is short and matters
     must not vanish between two columns. `marks` get a sign in a line of their own.
@@ -54,7 +54,7 @@ def draw_lanes(picture: Picture, width: int = WIDTH) -> Iterator[str]:
 
 
 def _times(end_ms: int, columns: int) -> str:
-    """Round times above the columns in which they are."""
+    """Round times above their columns."""
     step_ms = _round_step_ms(end_ms * _TICK_COLUMNS // columns)
     line = ""
     for time_ms in range(0, end_ms, step_ms):
@@ -85,17 +85,17 @@ def _marks(picture: Picture, columns: int) -> str:
 
 def _cells(changes: Sequence[tuple[int, str]], edges: Sequence[int], calm: str) -> Iterator[str]:
     """One letter per column: of those that are not calm the one that lasted longest in it."""
-    place = 0
+    index = 0
     current = changes[0][1] if changes else " "
     for begin_ms, end_ms in pairwise(edges):
         lasted = {current: 0}
         at_ms = begin_ms
-        while place < len(changes) and changes[place][0] < end_ms:
-            time_ms, letter = changes[place]
+        while index < len(changes) and changes[index][0] < end_ms:
+            time_ms, letter = changes[index]
             lasted[current] = lasted.get(current, 0) + max(0, time_ms - at_ms)
             at_ms, current = max(at_ms, time_ms), letter
             lasted.setdefault(current, 0)
-            place += 1
+            index += 1
         lasted[current] += end_ms - at_ms
         seen = [letter for letter, ms in lasted.items() if ms] or [current]
         yield max(seen, key=lambda letter: (letter not in calm, lasted[letter]))

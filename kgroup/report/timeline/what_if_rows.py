@@ -76,7 +76,7 @@ def round_table(several: bool) -> tuple[Column, ...]:
 
 
 def summary_rows(compared: Iterable[Comparison]) -> Iterator[Row]:
-    """Two rows for each group: as it was, and as it would have been."""
+    """Two rows for each group: as recorded and as supposed."""
     for comparison in compared:
         yield _summary(comparison.group_id, RECORDED, comparison.recorded, ())
         yield _summary(comparison.group_id, SUPPOSED, comparison.supposed, comparison.assumptions)

@@ -1,4 +1,4 @@
-"""What is to happen in a world: members, topics, faults, and the files that say so.
+"""Scenarios of a world: members, topics, faults, and the files that describe them.
 
 Read `scenario.py` first.
 """

@@ -13,7 +13,7 @@ from kgroup.errors import InputError, nearest_or_all
 from kgroup.sim.scenario.scenario import Fault, FaultKind
 
 RESTART_MS: Final = 1_000
-"""How long a restart takes that does not say."""
+"""The length of a restart that does not give one."""
 DURATION_MAX_MS: Final = 366 * 24 * 3_600_000
 LOSS_PERCENT_MAX: Final = 50
 """Beyond that TCP hardly gets anything through: a cut says so more clearly."""
@@ -21,7 +21,7 @@ _AMOUNT_MAX: Final = 1_000_000
 
 
 class Target(Enum):
-    """What a verb is about."""
+    """The kind of thing that a verb is about."""
 
     NONE = ""
     PROCESS = "MEMBER or node-N"
@@ -32,7 +32,7 @@ class Target(Enum):
 
 
 class Unit(Enum):
-    """What the number of `by` or `to` is."""
+    """The meaning of the number after `by` or `to`."""
 
     DURATION = "DURATION"
     SIGNED_DURATION = "DURATION or -DURATION"
@@ -51,7 +51,7 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How a fault is said. `word` stands before the amount; `explained` ends the sentence "this fault ...".
+    """The words of a fault. `word` stands before the amount; `explained` ends the sentence "this fault ...".
 
     `default_ms`: the duration when `for` is left out.
     """
@@ -229,11 +229,11 @@ def _pairs(form: Form, rest: list[str], said: str) -> dict[str, str]:
         "to": form.word == "to",
     }
     pairs: dict[str, str] = {}
-    for place in range(0, len(rest), 2):
-        word = rest[place]
-        if not allowed.get(word) or word in pairs or place + 1 == len(rest):
+    for position in range(0, len(rest), 2):
+        word = rest[position]
+        if not allowed.get(word) or word in pairs or position + 1 == len(rest):
             raise InputError(f"'{word}' makes no sense there; say {said}")
-        pairs[word] = rest[place + 1]
+        pairs[word] = rest[position + 1]
     return pairs
 
 
@@ -258,8 +258,8 @@ def _amount(text: str, unit: Unit) -> int:
             return _number(text, _AMOUNT_MAX, "partitions")
 
 
-def _number(text: str, most: int, what: str) -> int:
+def _number(text: str, most: int, unit: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not 1 <= number <= most:
-        raise InputError(f"'{text}' is not a number of {what} from 1 to {most}")
+        raise InputError(f"'{text}' is not a number of {unit} from 1 to {most}")
     return number

@@ -54,8 +54,8 @@ def check_scenario(scenario: Scenario) -> None:
         try:
             _check_fault(scenario, fault)
         except InputError as error:
-            what = f"{fault.kind.value} {fault.target}".strip()
-            raise InputError(f"fault '{what}' at {fault.at_ms / 1000:g}s: {error}") from None
+            action = f"{fault.kind.value} {fault.target}".strip()
+            raise InputError(f"fault '{action}' at {fault.at_ms / 1000:g}s: {error}") from None
 
 
 def _check_member(scenario: Scenario, member: SimMember) -> None:
@@ -106,15 +106,15 @@ def _processes(scenario: Scenario, target: Target) -> list[str]:
     return nodes if target is Target.NODE else members + nodes
 
 
-def _require_known(what: str, name: str, known: list[str]) -> None:
-    if name in known:
+def _require_known(kind: str, name: str, names: list[str]) -> None:
+    if name in names:
         return
-    raise InputError(f"there is no {what} '{name}': {nearest_or_all(name, known, shown_max=10)}")
+    raise InputError(f"there is no {kind} '{name}': {nearest_or_all(name, names, shown_max=10)}")
 
 
-def _require_distinct(what: str, names: Iterable[str]) -> None:
+def _require_distinct(kind: str, names: Iterable[str]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{what} '{name}' is there twice")
+            raise InputError(f"{kind} '{name}' is there twice")
         seen.add(name)

@@ -118,9 +118,9 @@ def _scenario(tables: Mapping[str, object], name: str) -> Scenario:
 
 
 def _topics(value: object) -> Iterator[SimTopic]:
-    for name, told in _table(value, "topics").items():
+    for name, described in _table(value, "topics").items():
         where = f"topics.{name}"
-        fields = told if isinstance(told, dict) else {"partitions": told}
+        fields = described if isinstance(described, dict) else {"partitions": described}
         read = _fields(fields, TOPIC_KEYS, where)
         if "partitions" not in read:
             _fail(where, "there is no 'partitions'")
@@ -129,8 +129,8 @@ def _topics(value: object) -> Iterator[SimTopic]:
 
 def _members(value: object, everything: tuple[str, ...]) -> Iterator[SimMember]:
     total = 0
-    for place, table in enumerate(_list(value, "members"), start=1):
-        where = f"members[{place}]"
+    for index, table in enumerate(_list(value, "members"), start=1):
+        where = f"members[{index}]"
         read = _fields(_table(table, where), {**MEMBERS_KEYS, **MEMBER_KEYS}, where)
         count, every_ms = read.pop("count", None), read.pop("every_ms", None)
         static = read.pop("static", False)
@@ -141,21 +141,21 @@ def _members(value: object, everything: tuple[str, ...]) -> Iterator[SimMember]:
         total += count or 1
         if total > MEMBERS_MAX:
             _fail(where, f"more than {MEMBERS_MAX} members in all")
-        one = SimMember(**{"topics": everything, **read})
+        template = SimMember(**{"topics": everything, **read})
         for number in range(1, (count or 1) + 1):
-            name = one.name if count is None else f"{one.name}{number}"
+            name = template.name if count is None else f"{template.name}{number}"
             later_ms = (every_ms or 0) * (number - 1)
             yield replace(
-                one,
+                template,
                 name=name,
-                start_ms=None if one.start_ms is None else one.start_ms + later_ms,
+                start_ms=None if template.start_ms is None else template.start_ms + later_ms,
                 instance_id=name if static else None,
             )
 
 
 def _faults(value: object) -> Iterator[Fault]:
-    for place, line in enumerate(_list(value, "faults"), start=1):
-        where = f"faults[{place}]"
+    for index, line in enumerate(_list(value, "faults"), start=1):
+        where = f"faults[{index}]"
         if not isinstance(line, str):
             _fail(where, f"should be text like '10s kill c1', and is {shown(line)}")
         at, _, action = line.strip().partition(" ")
@@ -198,13 +198,13 @@ def _fields(
     """The dataclass fields that this table's keys fill; `also` are keys that others read."""
     read: dict[str, Any] = {}
     for name, value in table.items():
-        place = f"{where}.{name}" if where else name
+        path = f"{where}.{name}" if where else name
         if name not in keys:
-            _fail(place, f"no such key: {nearest_or_all(name, [*keys, *also])}")
+            _fail(path, f"no such key: {nearest_or_all(name, [*keys, *also])}")
         try:
             read[keys[name].field] = keys[name].read(value)
         except InputError as error:
-            _fail(place, str(error))
+            _fail(path, str(error))
     return read
 
 

@@ -1,4 +1,4 @@
-"""What is to be played: topics, members, faults and settings, all as data. Times are ms since the start."""
+"""A scenario to play: topics, members, faults and settings, all as data. Times are ms since the start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NODE_PREFIX: Final = "node-"
 
 
 class FaultKind(StrEnum):
-    """What can be done to a member, a node or a topic; the values are the words of a scenario file."""
+    """The faults of a member, a node or a topic; the values are the words of a scenario file."""
 
     START = "start"
     """A member or node that is not running starts, a member as a new process without a member id."""
@@ -139,7 +139,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperSettings:
-    """What the consumers of Kafka 0.8 obey beside `SimMember` when they play it, with their defaults."""
+    """Settings of Kafka 0.8's consumers besides `SimMember` when they play it, with their defaults."""
 
     session_timeout_ms: int = 6_000
     rebalance_max_retries: int = 4

@@ -1,1 +1,1 @@
-"""What is seen of a run: its trace, tallies, and checkers of what must hold. Read `checkers.py` first."""
+"""Observers of a run: its trace, tallies, and checkers of what must hold. Read `checkers.py` first."""

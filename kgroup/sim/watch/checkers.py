@@ -31,7 +31,7 @@ from kgroup.sim.watch.result import (
     SETTLES,
     Violation,
 )
-from kgroup.sim.watch.tallies import Measures, Place
+from kgroup.sim.watch.tallies import GroupPartition, Measures
 
 _NONE: Final = -1
 _VIOLATIONS_MAX: Final = 100  # of one run: one broken promise tends to break others
@@ -61,13 +61,13 @@ class Checkers:
         self._started_ms = now_ms()
         self._owners: dict[str, dict[int, dict[TopicPartition, str]]] = {}
         self._generations: dict[str, int] = {}
-        self._commits: dict[Place, list[tuple[int, int]]] = {}
+        self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
 
-    def broken(self, checker: str, what: str) -> None:
+    def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
         if len(self.violations) < _VIOLATIONS_MAX:
-            self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=what))
+            self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=violation))
 
     # ---- owners and generations -------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Checkers:
             del generations[min(generations)]
 
     def group_event(self, event: GroupEvent) -> None:
-        """What a coordinator has stored and says of it."""
+        """A coordinator has stored something and says so."""
         match event:
             case GroupStable():
                 self._stored(event.group_id, event.generation_id)
@@ -106,13 +106,13 @@ class Checkers:
 
     # ---- records ----------------------------------------------------------------------------------
 
-    def handed_out(self, place: Place, member: str, first: int) -> None:
+    def handed_out(self, group_partition: GroupPartition, member: str, first: int) -> None:
         """A member is given records from `first` on."""
-        done_to = self._measures.processed_to(place)
+        done_to = self._measures.processed_to(group_partition)
         if first > done_to:
             self.broken(
                 NO_SKIP,
-                f"{place[0]}: {_name(place[1])}: {member} reads on at {first}, {done_to} is not processed",
+                f"{_in_group(group_partition)}: {member} reads on at {first}, {done_to} is not processed",
             )
 
     # ---- commits ----------------------------------------------------------------------------------
@@ -122,8 +122,8 @@ class Checkers:
         self._next_commit += 1
         for topic in body.topics:
             for each in topic.partitions:
-                place = (body.group_id, (topic.name, each.partition_index))
-                self._commits.setdefault(place, [(0, _NONE)]).append(
+                group_partition = (body.group_id, (topic.name, each.partition_index))
+                self._commits.setdefault(group_partition, [(0, _NONE)]).append(
                     (self._next_commit, each.committed_offset)
                 )
         return self._next_commit
@@ -132,41 +132,43 @@ class Checkers:
         """The coordinator's word on it; what was asked before it is settled by it."""
         for topic in answer.topics:
             for each in topic.partitions:
-                place = (body.group_id, (topic.name, each.partition_index))
+                group_partition = (body.group_id, (topic.name, each.partition_index))
                 if each.error_code is ErrorCode.NONE:
-                    self._acknowledged(place, number)
+                    self._acknowledged(group_partition, number)
                 elif each.error_code not in _LEFT_OPEN:
-                    self._commits[place] = [known for known in self._commits[place] if known[0] != number]
+                    self._commits[group_partition] = [
+                        commit for commit in self._commits[group_partition] if commit[0] != number
+                    ]
 
-    def _acknowledged(self, place: Place, number: int) -> None:
-        known = self._commits[place]
-        at = next(index for index, (asked, _) in enumerate(known) if asked == number)
-        del known[:at]
-        offset = known[0][1]
-        done_to = self._measures.processed_to(place)
+    def _acknowledged(self, group_partition: GroupPartition, number: int) -> None:
+        commits = self._commits[group_partition]
+        at = next(index for index, (commit_number, _) in enumerate(commits) if commit_number == number)
+        del commits[:at]
+        offset = commits[0][1]
+        done_to = self._measures.processed_to(group_partition)
         if offset > done_to:
             self.broken(
                 NO_SKIP,
-                f"{place[0]}: {_name(place[1])}: {offset} is committed, and {done_to} is not processed",
+                f"{_in_group(group_partition)}: {offset} is committed, and {done_to} is not processed",
             )
 
-    def acknowledged(self, place: Place) -> int:
+    def acknowledged(self, group_partition: GroupPartition) -> int:
         """The last acknowledged offset of a partition; -1: none."""
-        known = self._commits.get(place)
-        return known[0][1] if known else _NONE
+        commits = self._commits.get(group_partition)
+        return commits[0][1] if commits else _NONE
 
-    def acknowledged_places(self) -> list[Place]:
-        """Where something was ever committed, in a fixed order."""
+    def acknowledged_partitions(self) -> list[GroupPartition]:
+        """The partitions of groups that were ever committed to, in a fixed order."""
         return sorted(self._commits)
 
-    def committed(self, place: Place, offset: int, retention_ms: int, where: str) -> None:
+    def committed(self, group_partition: GroupPartition, offset: int, retention_ms: int, where: str) -> None:
         """The log says that this is the committed offset (-1: none, as after `offsets.retention`)."""
         may_be_expired = self._now_ms() - self._started_ms >= retention_ms
-        allowed = [offset for _, offset in self._commits[place]]
+        allowed = [offset for _, offset in self._commits[group_partition]]
         if offset not in allowed and not (offset == _NONE and may_be_expired):
             self.broken(
                 COMMITS_SURVIVE,
-                f"{place[0]}: {_name(place[1])}: {allowed[0]} was acknowledged, {where} has {offset}",
+                f"{_in_group(group_partition)}: {allowed[0]} was acknowledged, {where} has {offset}",
             )
 
     # ---- members and the end ----------------------------------------------------------------------
@@ -183,3 +185,8 @@ class Checkers:
 
 def _name(partition: TopicPartition) -> str:
     return f"{partition[0]}-{partition[1]}"
+
+
+def _in_group(group_partition: GroupPartition) -> str:
+    group, partition = group_partition
+    return f"{group}: {_name(partition)}"

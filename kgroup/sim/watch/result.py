@@ -1,4 +1,4 @@
-"""What comes out of a run: its measures, and every promise that was broken in it."""
+"""The result of a run: its measures, and every promise that was broken in it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -34,7 +34,7 @@ CHECKERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What a run cost, for comparison: the same measures whatever the design.
+    """The cost of a run, for comparison: the same measures whatever the design.
 
     `notifications`: how often somebody was told of a rebalance (REBALANCE_IN_PROGRESS; a watch that fired).
     `moved_partitions`: arrivals at another member than the one before. `unavailable_partition_s`: how long

@@ -7,7 +7,7 @@ from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommit
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.result import Tally
 
-Place = tuple[str, TopicPartition]
+GroupPartition = tuple[str, TopicPartition]
 """A group and a partition that it reads."""
 
 
@@ -22,9 +22,9 @@ class Measures:
         self._moved = 0
         self._processed = 0
         self._duplicates = 0
-        self._holders: dict[Place, set[str]] = {}
-        self._last_holder: dict[Place, str] = {}
-        self._processed_to: dict[Place, int] = {}
+        self._holders: dict[GroupPartition, set[str]] = {}
+        self._last_holder: dict[GroupPartition, str] = {}
+        self._processed_to: dict[GroupPartition, int] = {}
         self._stopped_since: dict[str, int] = {}
         self._counted_to_ms = 0
         self._unread = 0
@@ -34,42 +34,42 @@ class Measures:
         self._stopped_ms = 0
 
     def group_event(self, event: GroupEvent) -> None:
-        """What a coordinator says of itself."""
+        """A coordinator says what it did."""
         if isinstance(event, RebalanceStarted):
             self.rebalances += 1
         elif isinstance(event, GenerationFormed) and event.members:
             self.generations += 1
 
     def answer(self, body: MemberResponse) -> None:
-        """What a member was answered."""
+        """A member got an answer."""
         self.notifications += _tells_of_rebalance(body)
 
     # ---- partitions -------------------------------------------------------------------------------
 
-    def need(self, place: Place, now_ms: int) -> None:
+    def need(self, group_partition: GroupPartition, now_ms: int) -> None:
         """From now on the group has to have a reader for this partition."""
-        if place not in self._holders:
+        if group_partition not in self._holders:
             self._count_to(now_ms)
-            self._holders[place] = set()
+            self._holders[group_partition] = set()
             self._unread += 1
 
-    def hold(self, place: Place, member: str, now_ms: int) -> None:
+    def hold(self, group_partition: GroupPartition, member: str, now_ms: int) -> None:
         """A running member reads the partition. Needs it, too."""
-        self.need(place, now_ms)
-        holders = self._holders[place]
+        self.need(group_partition, now_ms)
+        holders = self._holders[group_partition]
         if member in holders:
             return
         self._count_to(now_ms)
         holders.add(member)
         self._unread -= len(holders) == 1
         self._shared += len(holders) == 2
-        if self._last_holder.get(place, member) != member:
+        if self._last_holder.get(group_partition, member) != member:
             self._moved += 1
-        self._last_holder[place] = member
+        self._last_holder[group_partition] = member
 
-    def release(self, place: Place, member: str, now_ms: int) -> None:
+    def release(self, group_partition: GroupPartition, member: str, now_ms: int) -> None:
         """The member does not read it now: it gave it up, or stands still, or is gone."""
-        holders = self._holders.get(place)
+        holders = self._holders.get(group_partition)
         if holders is None or member not in holders:
             return
         self._count_to(now_ms)
@@ -77,9 +77,9 @@ class Measures:
         self._unread += not holders
         self._shared -= len(holders) == 1
 
-    def readers(self, place: Place) -> frozenset[str]:
-        """Who reads the partition now."""
-        return frozenset(self._holders.get(place, ()))
+    def readers(self, group_partition: GroupPartition) -> frozenset[str]:
+        """The members that read the partition now."""
+        return frozenset(self._holders.get(group_partition, ()))
 
     def _count_to(self, now_ms: int) -> None:
         passed_ms = now_ms - self._counted_to_ms
@@ -99,16 +99,16 @@ class Measures:
         if since_ms is not None:
             self._stopped_ms += now_ms - since_ms
 
-    def process(self, place: Place, first: int, last: int) -> None:
+    def process(self, group_partition: GroupPartition, first: int, last: int) -> None:
         """Records `first` to `last` (inclusive) of a partition are done."""
-        done_to = self._processed_to.get(place, 0)
+        done_to = self._processed_to.get(group_partition, 0)
         self._processed += last - first + 1
         self._duplicates += max(0, min(last + 1, done_to) - first)
-        self._processed_to[place] = max(done_to, last + 1)
+        self._processed_to[group_partition] = max(done_to, last + 1)
 
-    def processed_to(self, place: Place) -> int:
+    def processed_to(self, group_partition: GroupPartition) -> int:
         """The offset behind the last record that the group has processed; 0: none yet."""
-        return self._processed_to.get(place, 0)
+        return self._processed_to.get(group_partition, 0)
 
     # ---- the end ----------------------------------------------------------------------------------
 

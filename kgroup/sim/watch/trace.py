@@ -1,4 +1,4 @@
-"""What happened in a world, in order: the truth that logs, members and coordinators are judged by.
+"""The events of a world, in order: the truth that logs, members and coordinators are judged by.
 
 `at_ms` is epoch ms on the world's own clock, whatever the clocks of nodes and members show. `member` is a
 name of the scenario (`c1`), `member_id` what the coordinator calls one process of it.
@@ -191,7 +191,7 @@ class TopicGrown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorEvent:
-    """What a coordinator decided, as it says itself."""
+    """A coordinator's decision, in its own words."""
 
     at_ms: int
     node: str

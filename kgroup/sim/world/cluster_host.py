@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from random import Random
 from typing import Final
 from uuid import UUID
 
@@ -18,18 +17,15 @@ from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MemberResponse, Metadata
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import node_name
-from kgroup.sim.watch.checkers import Checkers
-from kgroup.sim.watch.tallies import Measures
-from kgroup.sim.watch.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped, TraceEvent
+from kgroup.sim.watch.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped
 from kgroup.sim.world.commit_watch import CommitWatch
 from kgroup.sim.world.exchange import Connection
-from kgroup.sim.world.network import Network
 from kgroup.sim.world.node_host import NodeHost
-from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.surroundings import Surroundings
 
 PORT: Final = 9092
 NODE_SESSION_MS: Final = 9_000
-"""How long the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
+"""The time the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
 _ROUNDS_MAX: Final = 64
 
 
@@ -38,32 +34,28 @@ class ClusterHost:
 
     def __init__(
         self,
+        around: Surroundings,
         *,
-        schedule: Schedule,
-        network: Network,
-        random: Random,
         settings: BrokerSettings,
         nodes: int,
         storage: Storage,
-        checkers: Checkers,
-        measures: Measures,
         groups: tuple[str, ...],
-        tell: Callable[[TraceEvent], None] | None,
     ) -> None:
-        self.schedule = schedule
-        self.network = network
+        self.schedule = schedule = around.schedule
+        self.network = around.network
         self.answered: list[tuple[NodeHost, Connection]] = []
-        self._checkers = checkers
-        self._measures = measures
-        self._tell = tell
+        self._checkers = around.checkers
+        self._measures = around.measures
+        self._tell = around.tell
         self.metadata: dict[Metadata, MemberResponse] = {}
         """Answers that are true until leaders or topics change."""
         self.new_since_ms: dict[TopicPartition, int] = {}
-        """When partitions came that were not there from the start."""
+        """The times at which partitions came that were not there from the start."""
         self._flush_is_due = False
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
         self._leaders: dict[str, int] = {}
+        random = around.random("ids")
         specs = [NodeSpec(number, node_name(number), PORT) for number in range(1, nodes + 1)]
         self.cluster = Cluster(
             settings,
@@ -74,7 +66,7 @@ class ClusterHost:
         )
         self.cluster.on_append = self._appended
         self.cluster.coordinators.on_event = self._on_group_event
-        self.commits = CommitWatch(self.cluster, checkers)
+        self.commits = CommitWatch(self.cluster, around.checkers)
         self.nodes = {
             spec.node_id: NodeHost(self, BrokerNode(spec.node_id, self.cluster, FetchWaits()))
             for spec in specs

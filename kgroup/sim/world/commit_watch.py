@@ -25,7 +25,7 @@ class CommitWatch:
 
     def verify_logs(self, now_ms: int) -> None:
         """Whether coordinators that had nothing but the logs would know every acknowledged commit."""
-        groups = {group for group, _ in self._checkers.acknowledged_places()}
+        groups = {group for group, _ in self._checkers.acknowledged_partitions()}
         for index in sorted({self._cluster.offsets_partition(group) for group in groups}):
             partition = self._cluster.topics[OFFSETS_TOPIC].partitions[index]
             hosted = HostedCoordinator(partition, self._cluster.settings.group, str)
@@ -46,11 +46,11 @@ class CommitWatch:
         self._verify(hosted, f"{node_name(hosted.node_id)}, which has loaded the log,")
 
     def _verify(self, hosted: HostedCoordinator, where: str) -> None:
-        for group, (topic, index) in self._checkers.acknowledged_places():
+        for group, (topic, index) in self._checkers.acknowledged_partitions():
             if self._cluster.offsets_partition(group) != hosted.partition.index:
                 continue
-            asked = FetchTopic(name=topic, topic_id=None, partition_indexes=(index,))
-            found = hosted.coordinator.fetch_offsets(group, (asked,), require_stable=False)
-            offset = found[0].partitions[0].committed_offset
+            requested = FetchTopic(name=topic, topic_id=None, partition_indexes=(index,))
+            fetched = hosted.coordinator.fetch_offsets(group, (requested,), require_stable=False)
+            offset = fetched[0].partitions[0].committed_offset
             retention_ms = self._cluster.settings.group.offsets_retention_ms
             self._checkers.committed((group, (topic, index)), offset, retention_ms, where)

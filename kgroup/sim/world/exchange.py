@@ -27,40 +27,40 @@ class Exchange:
     response_class: Any = None
 
 
-def exchange(
+def begin_exchange(
     request_id: int, body: MemberRequest, client_id: str, deadline_ms: int, *, codec: bool
 ) -> Exchange:
     """A request to send. Only some requests can travel as values; with `codec` none does."""
-    asked = Exchange(request_id=request_id, body=body, deadline_ms=deadline_ms)
+    exchange = Exchange(request_id=request_id, body=body, deadline_ms=deadline_ms)
     if codec or not isinstance(body, DirectRequest | Metadata):
-        write(asked, client_id)
-    return asked
+        write(exchange, client_id)
+    return exchange
 
 
-def write(asked: Exchange, client_id: str) -> None:
+def write(exchange: Exchange, client_id: str) -> None:
     """Give a request its frame."""
-    api = APIS[API_KEYS[api_of(asked.body)]]
-    asked.version = choose_version(api.name, api.lowest, api.highest)
-    request = write_request(asked.body, asked.version)
-    request.with_header(asked.request_id, client_id)
-    asked.frame = bytes(request.encode(header=True, framed=True))[_LENGTH_BYTES:]
-    asked.response_class = request.header.get_response_class()
+    api = APIS[API_KEYS[api_of(exchange.body)]]
+    exchange.version = choose_version(api.name, api.lowest, api.highest)
+    request = write_request(exchange.body, exchange.version)
+    request.with_header(exchange.request_id, client_id)
+    exchange.frame = bytes(request.encode(header=True, framed=True))[_LENGTH_BYTES:]
+    exchange.response_class = request.header.get_response_class()
 
 
-def read_answer(asked: Exchange, answer: DirectAnswer | MemberResponse | bytes) -> MemberResponse:
+def read_answer(exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes) -> MemberResponse:
     """The answer as a value."""
     if not isinstance(answer, bytes):
         assert isinstance(answer, MemberResponse)
         return answer
-    body = asked.response_class.decode(answer[_LENGTH_BYTES:], version=asked.version, header=True)
-    return read_response(asked.body, asked.version, body)
+    body = exchange.response_class.decode(answer[_LENGTH_BYTES:], version=exchange.version, header=True)
+    return read_response(exchange.body, exchange.version, body)
 
 
 class Client(Protocol):
-    """Who has connections to nodes: a member's process."""
+    """The owner of connections to nodes: a member's process."""
 
     def answered(
-        self, connection: "Connection", asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+        self, connection: "Connection", exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
         """An answer has come."""
 

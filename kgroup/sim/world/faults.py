@@ -7,13 +7,11 @@ from random import Random
 from typing import Final, assert_never
 
 from kgroup.sim.scenario.scenario import COORDINATOR, Chaos, Fault, FaultKind, Scenario, node_name
-from kgroup.sim.watch.tallies import Measures
-from kgroup.sim.watch.trace import FaultBegan, FaultEnded, TopicGrown, TraceEvent
+from kgroup.sim.watch.trace import FaultBegan, FaultEnded, TopicGrown
 from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.member_host import MemberHost
-from kgroup.sim.world.network import Network
 from kgroup.sim.world.node_host import NodeHost
-from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.surroundings import Surroundings
 
 Undo = Callable[[], None]
 K = FaultKind
@@ -25,29 +23,24 @@ class Faults:
 
     def __init__(
         self,
-        *,
         scenario: Scenario,
-        schedule: Schedule,
-        network: Network,
+        around: Surroundings,
         cluster: ClusterHost,
         members: dict[str, MemberHost],
-        measures: Measures,
-        random: Random,
-        tell: Callable[[TraceEvent], None] | None,
     ) -> None:
         self._scenario = scenario
-        self._schedule = schedule
-        self._network = network
+        self._schedule = schedule = around.schedule
+        self._network = around.network
         self._cluster = cluster
         self._members = members
-        self._measures = measures
-        self._tell = tell
+        self._measures = around.measures
+        self._tell = around.tell
         self._end_ms = schedule.now_ms + scenario.duration_ms
         self._under_way: dict[int, Callable[[], None]] = {}
         self._next_id = 0
         faults = list(scenario.faults)
         if scenario.chaos is not None:
-            faults += draw(scenario, scenario.chaos, random)
+            faults += draw(scenario, scenario.chaos, around.random("faults"))
         for fault in sorted(faults, key=lambda fault: fault.at_ms):
             schedule.at(schedule.now_ms + fault.at_ms, partial(self._strike, fault))
 
@@ -185,11 +178,11 @@ class Faults:
 
         return undo
 
-    def _add_to_network(self, what: str, amount: float) -> Undo:
-        setattr(self._network, what, getattr(self._network, what) + amount)
+    def _add_to_network(self, setting: str, amount: float) -> Undo:
+        setattr(self._network, setting, getattr(self._network, setting) + amount)
 
         def undo() -> None:
-            setattr(self._network, what, getattr(self._network, what) - amount)
+            setattr(self._network, setting, getattr(self._network, setting) - amount)
 
         return undo
 

@@ -1,4 +1,4 @@
-"""What keeps memory from growing: cleaning the offsets topic, and forgetting what everybody has read."""
+"""Keeping memory from growing: cleaning the offsets topic, and forgetting what everybody has read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

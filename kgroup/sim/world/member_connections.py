@@ -8,7 +8,7 @@ from kgroup.broker.direct import DirectAnswer
 from kgroup.group.member.step import Send
 from kgroup.protocol.requests.client import MemberResponse
 from kgroup.sim.watch.trace import RequestFailed, RequestSent, ResponseReceived, TraceEvent
-from kgroup.sim.world.exchange import Connection, Exchange, connect, exchange, read_answer
+from kgroup.sim.world.exchange import Connection, Exchange, begin_exchange, connect, read_answer
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.process import Process
@@ -60,9 +60,9 @@ class Connections:
             connection = connect(self, (name, send.host), self._next_token, name, self._address)
             self._open[send.connection_id] = connection
         deadline_ms = now_ms + send.timeout_ms
-        asked = exchange(send.request_id, send.body, name, deadline_ms, codec=self._codec)
-        connection.waiting[send.request_id] = asked
-        arrive = partial(self._nodes[send.host].receive, connection, asked)
+        exchange = begin_exchange(send.request_id, send.body, name, deadline_ms, codec=self._codec)
+        connection.waiting[send.request_id] = exchange
+        arrive = partial(self._nodes[send.host].receive, connection, exchange)
         self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)
         if self._network.is_repeated():
             self._network.send(connection.up, arrive)
@@ -85,33 +85,33 @@ class Connections:
     # ---- what comes back --------------------------------------------------------------------------
 
     def answered(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+        self, connection: Connection, exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
         """An answer has come."""
         if not connection.is_open:
             return
         if self._process.is_free:
-            self._take(connection, asked, answer)
+            self._take(connection, exchange, answer)
         else:
-            self._process.deliver(partial(self._take, connection, asked, answer))
+            self._process.deliver(partial(self._take, connection, exchange, answer))
 
     def _take(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+        self, connection: Connection, exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
-        if not connection.is_open or connection.waiting.pop(asked.request_id, None) is None:
+        if not connection.is_open or connection.waiting.pop(exchange.request_id, None) is None:
             return
-        body = read_answer(asked, answer)
+        body = read_answer(exchange, answer)
         if self._tell is not None:
             self._tell(
                 ResponseReceived(
                     at_ms=self._schedule.now_ms,
                     member=self._process.name,
                     node=connection.up.target,
-                    request_id=asked.request_id,
+                    request_id=exchange.request_id,
                     body=body,
                 )
             )
-        self._on_answer(asked.request_id, body)
+        self._on_answer(exchange.request_id, body)
 
     def reset(self, connection: Connection) -> None:
         """There is nobody at the other end."""
@@ -157,10 +157,12 @@ class Connections:
         self._timer_ms = None
         now_ms = self._schedule.now_ms
         for connection in list(self._open.values()):
-            if any(asked.deadline_ms <= now_ms for asked in connection.waiting.values()):
+            if any(exchange.deadline_ms <= now_ms for exchange in connection.waiting.values()):
                 self._lose(connection, "the broker did not answer in time")
         deadlines = [
-            asked.deadline_ms for connection in self._open.values() for asked in connection.waiting.values()
+            exchange.deadline_ms
+            for connection in self._open.values()
+            for exchange in connection.waiting.values()
         ]
         if deadlines and self._timer_ms is None:
             self._watch(min(deadlines))

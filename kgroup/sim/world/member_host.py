@@ -8,7 +8,6 @@ group's first commit must not be skipped.
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
-from random import Random
 from typing import Final
 
 from kgroup.group.member.classic.member import ClassicMember
@@ -31,15 +30,11 @@ from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
-from kgroup.sim.watch.checkers import Checkers
-from kgroup.sim.watch.tallies import Measures
-from kgroup.sim.watch.trace import TraceEvent
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
-from kgroup.sim.world.network import Network
 from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.process import Process
-from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.surroundings import Surroundings
 from kgroup.sim.world.work import Work
 
 Batch = tuple[tuple[TopicPartition, int, int], ...]
@@ -47,7 +42,7 @@ Batch = tuple[tuple[TopicPartition, int, int], ...]
 
 
 class Doing(StrEnum):
-    """What the user of the consumer is at."""
+    """The activity of the consumer's user."""
 
     POLLING = "polling"
     PROCESSING = "processing"
@@ -64,37 +59,32 @@ class MemberHost(Process):
     def __init__(
         self,
         spec: SimMember,
+        around: Surroundings,
         *,
         number: int,
-        schedule: Schedule,
-        network: Network,
         nodes: dict[str, NodeHost],
         bootstrap: Sequence[Node],
-        random: Random,
-        checkers: Checkers,
-        measures: Measures,
-        tell: Callable[[TraceEvent], None] | None,
         codec: bool,
     ) -> None:
-        super().__init__(spec.name, schedule)
+        super().__init__(spec.name, around.schedule)
         self.spec = spec
         self.machine: ClassicMember | None = None
         self.owned: set[TopicPartition] = set()
         self._bootstrap = bootstrap
-        self._random = random
-        self._checkers = checkers
-        self._measures = measures
-        self._trace = None if tell is None else MemberTrace(self, spec.group, tell)
+        self._random = around.random(f"member {spec.name}")
+        self._checkers = around.checkers
+        self._measures = around.measures
+        self._trace = None if around.tell is None else MemberTrace(self, spec.group, around.tell)
         self._connections = Connections(
             self,
             address=f"/10.0.{number // 250}.{number % 250 + 1}",
             first_token=number << 32,
-            network=network,
+            network=around.network,
             nodes=nodes,
             codec=codec,
             on_answer=self._answered,
             on_failure=self._failed,
-            tell=tell,
+            tell=around.tell,
         )
         self._timer_ms: int | None = None
         self._due_ms: int | None = None  # by the machine's clock
@@ -179,7 +169,7 @@ class MemberHost(Process):
             self._measures.hold((self.spec.group, partition), self.name, self.schedule.now_ms)
 
     def _if_same(self, number: int, action: Callable[[], None]) -> None:
-        """What was meant for a process that is gone does not reach its successor."""
+        """Run what was meant for a process only if it still runs: nothing reaches its successor."""
         if self.is_running and number == self.number:
             action()
 
@@ -202,7 +192,7 @@ class MemberHost(Process):
 
     @property
     def reads(self) -> dict[TopicPartition, bool]:
-        """What the running process owns, and whether its position is known."""
+        """The partitions that the running process owns, and whether its position is known."""
         if self.machine is None or self.is_still:
             return {}
         positions = self.machine.positions

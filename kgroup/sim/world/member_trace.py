@@ -1,4 +1,4 @@
-"""What a member of the world does, as events of the trace."""
+"""The doings of a member of the world, as events of the trace."""
 
 from collections.abc import Callable
 
@@ -25,11 +25,11 @@ class MemberTrace:
         self._process = process
         self._group = group
         self._tell = tell
-        self._told: tuple[MemberState, int, str, bool] | None = None
+        self._last_told: tuple[MemberState, int, str, bool] | None = None
 
     def started(self) -> None:
         """A new process."""
-        self._told = None
+        self._last_told = None
         self._tell(
             MemberStarted(
                 at_ms=self._process.schedule.now_ms,
@@ -52,11 +52,11 @@ class MemberTrace:
         )
 
     def moved(self, machine: ClassicMember) -> None:
-        """Where the member is in its group, if that is not what was told last."""
+        """The member's state in its group, unless it is the one that was told last."""
         now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
-        if now == self._told:
+        if now == self._last_told:
             return
-        self._told = now
+        self._last_told = now
         self._tell(
             MemberMoved(
                 at_ms=self._process.schedule.now_ms,

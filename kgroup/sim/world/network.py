@@ -78,9 +78,9 @@ class Network:
 
     # ---- cuts -------------------------------------------------------------------------------------
 
-    def is_cut(self, one: str, other: str) -> bool:
+    def is_cut(self, name: str, other: str) -> bool:
         """Whether no packet passes between the two."""
-        return one in self._isolated or other in self._isolated or frozenset((one, other)) in self._cuts
+        return name in self._isolated or other in self._isolated or frozenset((name, other)) in self._cuts
 
     def cut(self, target: str, other: str | None) -> None:
         """No packet passes between `target` and `other`, or anybody; cuts of the same ways add up."""

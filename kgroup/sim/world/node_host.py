@@ -21,8 +21,8 @@ from kgroup.wire.frames import Call
 _LOADING_STEP_MS: Final = 10
 
 
-class Surroundings(Protocol):
-    """What a node of the world needs of the cluster's host, which has all nodes."""
+class SharedByNodes(Protocol):
+    """The side of the cluster's host that its nodes need."""
 
     schedule: Schedule
     network: Network
@@ -39,7 +39,7 @@ class Surroundings(Protocol):
 class NodeHost(Process):
     """One broker process. `disk_ms`: how long each append to the offsets topic takes."""
 
-    def __init__(self, host: Surroundings, node: BrokerNode) -> None:
+    def __init__(self, host: SharedByNodes, node: BrokerNode) -> None:
         super().__init__(node_name(node.node_id), host.schedule)
         self.node = node
         self.disk_ms = 0
@@ -54,7 +54,7 @@ class NodeHost(Process):
 
     # ---- requests ---------------------------------------------------------------------------------
 
-    def receive(self, connection: Connection, asked: Exchange) -> None:
+    def receive(self, connection: Connection, exchange: Exchange) -> None:
         """A request has come; one for a process that is gone is answered with a reset, as by the machine."""
         if connection.process != self.number or not self.is_running:
             if connection.process is not None or not self.is_running:
@@ -64,48 +64,50 @@ class NodeHost(Process):
             connection.process = self.number
             self._connections[connection.call.token] = connection
         if self.is_free:
-            self._take(connection, asked)
+            self._take(connection, exchange)
         else:
-            self.deliver(partial(self._take, connection, asked))
+            self.deliver(partial(self._take, connection, exchange))
 
-    def _take(self, connection: Connection, asked: Exchange) -> None:
-        connection.queue.append(asked)
+    def _take(self, connection: Connection, exchange: Exchange) -> None:
+        connection.queue.append(exchange)
         self.pump(connection)
 
     def pump(self, connection: Connection) -> None:
         """Handle the next request, if the last one has been answered (see RequestQueue)."""
         if connection.busy is not None or not connection.queue or connection.process != self.number:
             return
-        connection.busy = asked = connection.queue.popleft()
+        connection.busy = exchange = connection.queue.popleft()
         self._host.schedule_flush(self)
         call = connection.call
-        if asked.frame is None and isinstance(asked.body, Metadata):
-            self.answer(connection, asked, self._metadata(call, asked))
-        elif asked.frame is not None:
-            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+        if exchange.frame is None and isinstance(exchange.body, Metadata):
+            self.answer(connection, exchange, self._metadata(call, exchange))
+        elif exchange.frame is not None:
+            handle(self.node, self.node.read(exchange.frame, call.token, call.client_host), self.now_ms())
             self._collect()
         else:
-            assert isinstance(asked.body, direct.DirectRequest)
-            direct.ask(self.node, call, asked.body, self.now_ms(), partial(self.answer, connection, asked))
+            assert isinstance(exchange.body, direct.DirectRequest)
+            direct.ask(
+                self.node, call, exchange.body, self.now_ms(), partial(self.answer, connection, exchange)
+            )
 
-    def _metadata(self, call: Call, asked: Exchange) -> MemberResponse:
+    def _metadata(self, call: Call, exchange: Exchange) -> MemberResponse:
         """The same for everybody until something changes: going through the wire once is enough."""
-        assert isinstance(asked.body, Metadata)
-        known = self._host.metadata.get(asked.body)
-        if known is None:
-            write(asked, call.client_id)
-            assert asked.frame is not None
-            handle(self.node, self.node.read(asked.frame, call.token, call.client_host), self.now_ms())
+        assert isinstance(exchange.body, Metadata)
+        metadata = self._host.metadata.get(exchange.body)
+        if metadata is None:
+            write(exchange, call.client_id)
+            assert exchange.frame is not None
+            handle(self.node, self.node.read(exchange.frame, call.token, call.client_host), self.now_ms())
             frame = self.node.answers.pop().frame
             assert frame is not None
-            known = self._host.metadata[asked.body] = read_answer(asked, frame)
-        return known
+            metadata = self._host.metadata[exchange.body] = read_answer(exchange, frame)
+        return metadata
 
     def answer(
-        self, connection: Connection, asked: Exchange, answer: DirectAnswer | MemberResponse | bytes
+        self, connection: Connection, exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
         """Take an answer that is to be sent; all go out in the order in which they were given."""
-        self._ready.append((connection, asked, answer))
+        self._ready.append((connection, exchange, answer))
 
     def _collect(self) -> None:
         for answer in self.node.take_answers():
@@ -122,10 +124,10 @@ class NodeHost(Process):
             self.deliver(partial(self._host.schedule_flush, self))
             return
         ready, self._ready = self._ready, []
-        for connection, asked, answer in ready:
-            if connection.process == self.number and connection.busy is asked:
+        for connection, exchange, answer in ready:
+            if connection.process == self.number and connection.busy is exchange:
                 connection.busy = None
-                self._send(connection, partial(connection.client.answered, connection, asked, answer))
+                self._send(connection, partial(connection.client.answered, connection, exchange, answer))
 
     def _send(self, connection: Connection, arrive: Callable[[], None]) -> None:
         if self.schedule.now_ms < self._disk_until_ms:

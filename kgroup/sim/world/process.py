@@ -15,7 +15,7 @@ class Process:
         self.number = 0
         """Counts the processes of this name: what is meant for an earlier one must not reach this one."""
         self.still_until_ms = 0
-        """When it goes on; a time that has passed if it does not stand still."""
+        """The time at which it goes on; a time that has passed if it does not stand still."""
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
         self._clock_ms = 0
@@ -23,7 +23,7 @@ class Process:
     # ---- its clock --------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        """What its clock shows. It never goes back: set back, it stands until the time has caught up."""
+        """The time its clock shows. It never goes back: set back, it stands until the time has caught up."""
         now_ms = self.schedule.now_ms + self._skew_ms
         self._clock_ms = max(self._clock_ms, now_ms)
         return self._clock_ms
@@ -56,7 +56,7 @@ class Process:
 
     @property
     def is_free(self) -> bool:
-        """What comes in is taken at once."""
+        """Whether messages that come in are taken at once."""
         return self.still_until_ms <= self.schedule.now_ms and not self._inbox
 
     def deliver(self, action: Action) -> None:

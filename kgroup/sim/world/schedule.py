@@ -7,7 +7,7 @@ Action = Callable[[], None]
 
 
 class Schedule:
-    """What will happen and when, in epoch ms. Nothing is taken out: what has lost its reason does nothing."""
+    """Actions to come and their times, epoch ms. None is taken out: one that lost its reason does nothing."""
 
     def __init__(self, start_ms: int) -> None:
         self.now_ms = start_ms

@@ -32,7 +32,7 @@ class Work:
         self._done_ms += by_ms
 
     def slow_down(self, factor: float) -> None:
-        """What is left, and all that follows, takes `factor` times as long."""
+        """The rest, and all that follows, takes `factor` times as long."""
         self._factor *= factor
         if self._at_end is not None:
             now_ms = self._process.schedule.now_ms

@@ -25,12 +25,13 @@ from kgroup.sim.world.housekeeping import Housekeeping
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.surroundings import Surroundings
 
 _LOOK_MS: Final = 1_000
-"""How often it is looked whether everything has settled."""
+"""The interval between checks whether everything has settled."""
 
 _TO_SHARE_OUT_MS: Final = 60_000
-"""How long after it is seen a new partition may wait for a reader."""
+"""The time a new partition may wait for a reader after it is seen."""
 
 Tell = Callable[[TraceEvent], None]
 
@@ -68,17 +69,20 @@ class World:
         self.checkers = checkers = Checkers(measures, lambda: schedule.now_ms)
         network = Network(schedule, self._random("network"), scenario.network)
         self.groups = tuple(dict.fromkeys(member.group for member in scenario.members))
-        self.cluster = ClusterHost(
+        around = Surroundings(
             schedule=schedule,
             network=network,
-            random=self._random("ids"),
+            random=self._random,
+            checkers=checkers,
+            measures=measures,
+            tell=tell,
+        )
+        self.cluster = ClusterHost(
+            around,
             settings=from_properties({"auto.create.topics.enable": "false", **scenario.properties}),
             nodes=scenario.nodes,
             storage=storage,
-            checkers=checkers,
-            measures=measures,
             groups=self.groups,
-            tell=tell,
         )
         self._make_topics()
         bootstrap = [
@@ -87,33 +91,19 @@ class World:
         self.members = {
             spec.name: MemberHost(
                 spec,
+                around,
                 number=number,
-                schedule=schedule,
-                network=network,
                 nodes=self.cluster.by_name,
                 bootstrap=bootstrap,
-                random=self._random(f"member {spec.name}"),
-                checkers=checkers,
-                measures=measures,
-                tell=tell,
                 codec=codec,
             )
             for number, spec in enumerate(scenario.members)
         }
-        self.faults = Faults(
-            scenario=scenario,
-            schedule=schedule,
-            network=network,
-            cluster=self.cluster,
-            members=self.members,
-            measures=measures,
-            random=self._random("faults"),
-            tell=tell,
-        )
+        self.faults = Faults(scenario, around, self.cluster, self.members)
 
-    def _random(self, what: str) -> Random:
+    def _random(self, subject: str) -> Random:
         """Chance of its own for each subject, so that more of the one changes nothing of the other."""
-        return Random(f"{self.seed}/{what}")
+        return Random(f"{self.seed}/{subject}")
 
     def _make_topics(self) -> None:
         # Before the first fault: no node could make it while all are cut off.
@@ -210,9 +200,9 @@ class World:
         seen_after_ms = max(member.spec.metadata_max_age_ms for member in members) + _TO_SHARE_OUT_MS
         for topic in sorted({topic for member in members for topic in member.spec.topics}):
             for index in range(len(self.cluster.cluster.topics[topic].partitions)):
-                found = readers.get((topic, index), [])
+                names = readers.get((topic, index), [])
                 since_ms = self.cluster.new_since_ms.get((topic, index), -seen_after_ms)
                 is_new = self.schedule.now_ms < since_ms + seen_after_ms
-                if len(found) != 1 and (found or with_new or not is_new):
-                    return f"{topic}-{index} is read by {' and '.join(found) or 'nobody'}"
+                if len(names) != 1 and (names or with_new or not is_new):
+                    return f"{topic}-{index} is read by {' and '.join(names) or 'nobody'}"
         return None

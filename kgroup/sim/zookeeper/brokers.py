@@ -76,7 +76,7 @@ class Brokers:
         return self._leading(self._group_partition) or node_name(1)
 
     def partitions(self, topic: str) -> int:
-        """How many partitions a topic has."""
+        """The number of partitions of a topic."""
         return self._counts[topic]
 
     def grow(self, topic: str, partitions: int) -> None:
@@ -114,7 +114,7 @@ class Brokers:
         self._zookeeper.write(topic_path(topic), topic_data(self._counts[topic], self._replicas))
 
     def _write_leaders(self) -> None:
-        """What the controller writes down when it has elected leaders; consumers ask brokers instead."""
+        """Write the leaders that the controller has elected; consumers ask brokers instead."""
         for topic, count in self._counts.items():
             for partition in range(count):
                 in_sync = [n for n in self._replicas(partition) if self._brokers[node_name(n)].leads]

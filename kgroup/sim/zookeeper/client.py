@@ -90,7 +90,7 @@ class ZookeeperClient:
         self._requests = 0
 
     def requests_and_pings(self) -> int:
-        """How many requests it has sent, pings among them."""
+        """The number of requests it has sent, pings included."""
         connected_ms = self._connected_ms
         if not self._silences:
             connected_ms += self._schedule.now_ms - self._connected_since_ms

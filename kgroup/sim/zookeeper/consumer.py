@@ -32,7 +32,7 @@ BROKER_TOPICS: Final = "/brokers/topics"
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Go on after so many ms."""
+    """Go on after `ms` milliseconds."""
 
     ms: int
 
@@ -47,7 +47,7 @@ Step = Generator[Operation | Sleep | WaitForWatch, Answer, bool]
 
 
 class Fetchers(Protocol):
-    """What reads the partitions that a consumer owns."""
+    """The readers of the partitions that a consumer owns."""
 
     def start(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets."""
@@ -57,7 +57,7 @@ class Fetchers(Protocol):
 
 
 def topic_path(topic: str) -> str:
-    """Where the brokers say which partitions a topic has."""
+    """The path at which the brokers say which partitions a topic has."""
     return f"{BROKER_TOPICS}/{topic}"
 
 
@@ -68,7 +68,7 @@ def topic_data(partitions: int, replicas: Callable[[int], Sequence[int]]) -> str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPaths:
-    """Where a group keeps its things."""
+    """The paths of a group."""
 
     group: str
 
@@ -78,11 +78,11 @@ class GroupPaths:
         return f"/consumers/{self.group}/ids"
 
     def owner(self, partition: TopicPartition) -> str:
-        """Who reads the partition."""
+        """The path that names the owner of the partition."""
         return f"/consumers/{self.group}/owners/{partition[0]}/{partition[1]}"
 
     def offset(self, partition: TopicPartition) -> str:
-        """Where the group is in the partition."""
+        """The path of the group's offset in the partition."""
         return f"/consumers/{self.group}/offsets/{partition[0]}/{partition[1]}"
 
 
@@ -193,9 +193,9 @@ class ZookeeperConsumer:
     ) -> Generator[Operation | Sleep | WaitForWatch, Answer, list[Topic]]:
         counts = []
         for topic in sorted({topic for member in members for topic in member.topics}):
-            told = yield GetData(topic_path(topic))
-            if told.error is None:
-                counts.append(Topic(name=topic, partitions=len(json.loads(told.data)["partitions"])))
+            answer = yield GetData(topic_path(topic))
+            if answer.error is None:
+                counts.append(Topic(name=topic, partitions=len(json.loads(answer.data)["partitions"])))
         return counts
 
     def _claim(self, partitions: Sequence[TopicPartition]) -> Step:

@@ -44,7 +44,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class CreateEphemeral:
-    """Make a znode that is gone when its session is."""
+    """Make a znode that lasts as long as its session."""
 
     path: str
     data: str
@@ -142,7 +142,7 @@ class Zookeeper:
                 return Answer()
 
     def write(self, path: str, data: str) -> None:
-        """What SetData does, for brokers, which need no session here."""
+        """The effect of SetData, for brokers, which need no session here."""
         if path not in self._znodes:
             self._create(path, data, None)
             return

@@ -28,8 +28,8 @@ from kgroup.sim.zookeeper.trace import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What every process shares. `end_of(member, partition)`: the log end, None without a leader in reach.
+class ConsumerSurroundings:
+    """Shared by all processes. `end_of(member, partition)`: the log end, None without a leader in reach.
 
     `on_session(session, process)`: whom the watches of this session are to be told.
     """
@@ -51,7 +51,9 @@ class ConsumerProcess:
     A process that was killed, or is closed, never does anything again.
     """
 
-    def __init__(self, member: SimMember, around: Surroundings, on_gone: Callable[[str], None]) -> None:
+    def __init__(
+        self, member: SimMember, around: ConsumerSurroundings, on_gone: Callable[[str], None]
+    ) -> None:
         self.member = member
         self.alive = True
         self._around = around
@@ -74,13 +76,9 @@ class ConsumerProcess:
             on_expired=lambda: self._tell(SessionExpired),
         )
         self.reader = Reader(
-            name=member.name,
-            group=member.group,
-            schedule=around.schedule,
-            measures=around.measures,
-            processing_ms=member.processing_ms,
-            records_max=member.max_poll_records,
-            fetch_max_wait_ms=member.fetch_max_wait_ms,
+            member,
+            around.schedule,
+            around.measures,
             end_of=lambda partition: around.end_of(member.name, partition),
             on_processed=self._processed,
             on_batch_done=self._batch_done,
@@ -104,7 +102,7 @@ class ConsumerProcess:
         return self._consumer.consumer_id
 
     def requests(self) -> int:
-        """How many it has sent so far, to ZooKeeper and to brokers."""
+        """The number of requests it has sent so far, to ZooKeeper and to brokers."""
         return self.client.requests_and_pings() + self.reader.fetches
 
     def begin(self) -> None:
@@ -174,18 +172,18 @@ class ConsumerProcess:
                 return
             try:
                 # A generator is begun by sending it None.
-                wanted = script.send(answer)  # type: ignore[arg-type]
+                step = script.send(answer)  # type: ignore[arg-type]
             except StopIteration:
                 on_end()
                 return
-            match wanted:
+            match step:
                 case Sleep(ms):
                     self._after(ms, lambda: advance(Answer()))
                 case WaitForWatch():
                     self._waiting = advance
                     self._wake_if_fired()
                 case _:
-                    self.client.request(wanted, advance)
+                    self.client.request(step, advance)
 
         advance(None)
 
@@ -280,6 +278,6 @@ class ConsumerProcess:
         self._tell(PartitionsChanged, kind=kind, generation=-1, partitions=tuple(sorted(partitions)))
 
 
-def _consumer_id(member: SimMember, around: Surroundings) -> str:
+def _consumer_id(member: SimMember, around: ConsumerSurroundings) -> str:
     """`<group>_<host>-<ms>-<8 hex digits of a UUID>`, as ZookeeperConsumerConnector makes it."""
     return f"{member.group}_{member.name}-{around.schedule.now_ms}-{around.rng.getrandbits(32):08x}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.scenario import SimMember
 from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.world.schedule import Schedule
 
@@ -16,7 +17,7 @@ class _Chunk:
 
 
 class Inflow:
-    """How many records partitions have at a time, without keeping them."""
+    """The number of records that partitions have at a time, without keeping them."""
 
     def __init__(self, records_per_s: float, partitions: int, now_ms: int) -> None:
         self._records_per_s = records_per_s
@@ -37,32 +38,28 @@ class Inflow:
 
 
 class Reader:
-    """Reads and processes what one consumer owns, `processing_ms` for each record.
+    """Reads and processes what one consumer owns, its `processing_ms` for each record.
 
     `end_of(partition)` is the log end offset, or None where no leader can be reached.
     """
 
     def __init__(
         self,
-        *,
-        name: str,
-        group: str,
+        member: SimMember,
         schedule: Schedule,
         measures: Measures,
-        processing_ms: float,
-        records_max: int,
-        fetch_max_wait_ms: int,
+        *,
         end_of: Callable[[TopicPartition], int | None],
         on_processed: Callable[[TopicPartition, int, int], None],
         on_batch_done: Callable[[dict[TopicPartition, int]], None],
     ) -> None:
-        self._name = name
-        self._group = group
+        self._name = member.name
+        self._group = member.group
         self._schedule = schedule
         self._measures = measures
-        self._processing_ms = processing_ms
-        self._records_max = records_max
-        self._fetch_max_wait_ms = fetch_max_wait_ms
+        self._processing_ms = member.processing_ms
+        self._records_max = member.max_poll_records
+        self._fetch_max_wait_ms = member.fetch_max_wait_ms
         self._end_of = end_of
         self._on_processed = on_processed
         self._on_batch_done = on_batch_done

@@ -1,4 +1,4 @@
-"""What happens only where consumers agree through ZooKeeper, beside the events of `trace`."""
+"""The events of worlds where consumers agree through ZooKeeper, besides those of `trace`."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class ConsumerRegistered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchFired:
-    """A consumer is told that something under `path` is not as it was."""
+    """A consumer is told that something under `path` has changed."""
 
     at_ms: int
     member: str

@@ -28,7 +28,7 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.zookeeper.brokers import Brokers
 from kgroup.sim.zookeeper.client import ZOOKEEPER
 from kgroup.sim.zookeeper.ensemble import Zookeeper
-from kgroup.sim.zookeeper.process import ConsumerProcess, Surroundings
+from kgroup.sim.zookeeper.process import ConsumerProcess, ConsumerSurroundings
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 
@@ -72,7 +72,7 @@ class _World:
         self._clients: dict[int, ConsumerProcess] = {}  # by session
         zookeeper = Zookeeper(self._notify)
         self._brokers = Brokers(scenario, schedule, rng, zookeeper, self._tell)
-        self._around = Surroundings(
+        self._around = ConsumerSurroundings(
             schedule=schedule,
             network=self._network,
             rng=rng,
@@ -111,9 +111,9 @@ class _World:
     def _is_settled(self) -> bool:
         groups = {process.member.group for process in self._processes.values() if process.alive}
         return all(
-            len(self._measures.readers((group, place))) == 1
+            len(self._measures.readers((group, topic_partition))) == 1
             for group in groups
-            for place in self._partitions_of(group)
+            for topic_partition in self._partitions_of(group)
         )
 
     def _at(self, after_ms: int, action: Callable[[], None]) -> None:
@@ -130,8 +130,8 @@ class _World:
         self._tell(MemberStarted(at_ms=now_ms, member=member.name, group=member.group, process=number))
         process = ConsumerProcess(member, self._around, partial(self._gone, member, number))
         self._processes[member.name] = process
-        for place in self._partitions_of(member.group):
-            self._measures.need((member.group, place), now_ms)
+        for topic_partition in self._partitions_of(member.group):
+            self._measures.need((member.group, topic_partition), now_ms)
         process.client.cut(self._network.is_cut(member.name, ZOOKEEPER))
         process.begin()
 
@@ -258,5 +258,5 @@ class _World:
         self._brokers.grow(topic, partitions)
         self._tell(TopicGrown(at_ms=now_ms, topic=topic, partitions=partitions))
         for process in self._processes.values():
-            for place in self._partitions_of(process.member.group):
-                self._measures.need((process.member.group, place), now_ms)
+            for topic_partition in self._partitions_of(process.member.group):
+                self._measures.need((process.member.group, topic_partition), now_ms)

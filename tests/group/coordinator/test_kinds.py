@@ -24,7 +24,7 @@ def groups_of(kind: type[ClassicGroups], *group_ids: str) -> GroupsOfKind:
     ids = count(1)
     groups = kind(GroupSettings(), Timers(), Turn(), lambda entry: None, lambda: str(next(ids)))
     for group_id in group_ids:
-        groups.found(group_id, 0)
+        groups.ensure(group_id, 0)
     return groups
 
 

@@ -112,7 +112,7 @@ MEANINGS: Final[Mapping[Action, str]] = {
 
 
 class Answer(NamedTuple):
-    """What is done, and the error that the request hears."""
+    """The action, and the error in the answer."""
 
     action: Action
     error: ErrorCode = E.NONE

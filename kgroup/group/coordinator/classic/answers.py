@@ -1,4 +1,4 @@
-"""What a classic group answers, worked out from its state alone: Kafka 4.3's `ClassicGroup`."""
+"""The answers of a classic group, worked out from its state alone: Kafka 4.3's `ClassicGroup`."""
 
 from kgroup.group.coordinator.classic.answer_table import CHECKS, Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
@@ -92,7 +92,7 @@ def joined(
 
 
 def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """What the leader has to know of everybody in order to assign."""
+    """All that the leader has to know of the members in order to assign."""
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,

@@ -197,7 +197,7 @@ class ClassicGroup:
     # ---- protocols ----------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, names: list[str]) -> bool:
-        """Whether a member with these protocols fits in with those who are there."""
+        """Whether a member with these protocols fits in with the present members."""
         if self.is_empty:
             return bool(protocol_type) and bool(names)
         if protocol_type != self.protocol_type:

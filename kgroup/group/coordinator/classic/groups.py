@@ -181,7 +181,7 @@ class ClassicGroups:
         return self._groups[group_id].subscribes(topic)
 
     def retention(self, group_id: str) -> OffsetRetention | None:
-        """From when offsets are kept (KIP-211); None: they are kept for as long as the group is as it is."""
+        """The time from which offsets are kept (KIP-211); None: for as long as the group stays as it is."""
         group = self._groups[group_id]
         if group.protocol_type is None:
             return OffsetRetention(None)  # nobody has ever joined: simple consumers
@@ -211,7 +211,7 @@ class ClassicGroups:
 
     # ---- the log ------------------------------------------------------------------------------
 
-    def found(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
+    def ensure(self, group_id: str, now_ms: int) -> tuple[GroupEvent, ...]:
         """Make sure that a group exists: its first commit is enough to found one."""
         if group_id in self._groups:
             return ()
@@ -224,7 +224,7 @@ class ClassicGroups:
         if value is None:
             return (GroupDeleted(group_id=key.group),) if self._groups.pop(key.group, None) else ()
         assert isinstance(value, GroupMetadataValue)
-        events = self.found(key.group, timestamp_ms)
+        events = self.ensure(key.group, timestamp_ms)
         group = self._groups[key.group]
         group.restore(value)
         group.subscribed_topics = group_subscriptions(group)

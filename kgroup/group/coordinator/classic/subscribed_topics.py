@@ -1,4 +1,4 @@
-"""Which topics a consumer's subscription names, read as the coordinator reads it: the v0 part only."""
+"""The topics that a consumer's subscription names, read as the coordinator reads it: the v0 part only."""
 
 import struct
 from functools import lru_cache

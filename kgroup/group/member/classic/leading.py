@@ -38,7 +38,7 @@ def rebalance_protocol(names: Iterable[str]) -> Protocol:
 
 
 class Memory:
-    """What each assignor last assigned: the user data of the next subscription comes of it."""
+    """The last assignment of each assignor: the user data of the next subscription comes from it."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[tuple[TopicPartition, ...], int]] = {}
@@ -95,7 +95,7 @@ def group_members(answer: JoinGroupResponse) -> list[GroupMember]:
 def make_assignment(
     protocol: str, members: Sequence[GroupMember], topics: Sequence[Topic]
 ) -> tuple[tuple[str, bytes], ...]:
-    """What the leader sends in SyncGroup. Raises AssignorError where Kafka's assignor throws."""
+    """The assignments for the leader's SyncGroup. Raises AssignorError where Kafka's assignor throws."""
     assigned: AssignedPartitions = CLIENT_ASSIGNORS[protocol].assign(members, topics)
     return tuple(
         (member_id, encode_assignment(Assignment(assigned_partitions=named_partitions(partitions))))

@@ -123,12 +123,12 @@ class ClassicMember:
 
     @property
     def subscription_kind(self) -> SubscriptionKind:
-        """Which of the exclusive kinds of subscription it has."""
+        """The one of the exclusive kinds of subscription that it has."""
         return self._subscriptions.kind
 
     @property
     def positions(self) -> Mapping[TopicPartition, Position]:
-        """Where the member stands, by assigned partition."""
+        """The positions of the member, by assigned partition."""
         return self._subscriptions.positions
 
     # ---- what happens -----------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class ClassicMember:
     # ---- what comes back --------------------------------------------------------------------------
 
     def _answered(
-        self, request_id: int, node_id: int, asked: MemberRequest, answer: MemberResponse, now_ms: int
+        self, request_id: int, node_id: int, request: MemberRequest, answer: MemberResponse, now_ms: int
     ) -> None:
         match answer:
             case FindCoordinatorResponse():
@@ -272,21 +272,21 @@ class ClassicMember:
             case LeaveGroupResponse():
                 self._left(request_id)
             case OffsetCommitResponse():
-                assert isinstance(asked, OffsetCommit)
-                self._rounds.take_commit(self._committer.take(asked, answer, now_ms), now_ms)
+                assert isinstance(request, OffsetCommit)
+                self._rounds.take_commit(self._committer.take(request, answer, now_ms), now_ms)
             case OffsetFetchResponse():
                 self._fetcher.take_committed(answer, now_ms)
             case ListOffsetsResponse():
-                assert isinstance(asked, ListOffsets)
-                self._fetcher.take_listed(asked, answer, now_ms)
+                assert isinstance(request, ListOffsets)
+                self._fetcher.take_listed(request, answer, now_ms)
             case FetchResponse():
-                assert isinstance(asked, Fetch)
-                self._fetcher.take_fetched(node_id, asked, answer, now_ms)
+                assert isinstance(request, Fetch)
+                self._fetcher.take_fetched(node_id, request, answer, now_ms)
             case _:
                 assert_never(answer)
 
-    def _failed(self, request_id: int, node_id: int, asked: MemberRequest, now_ms: int) -> None:
-        match asked:
+    def _failed(self, request_id: int, node_id: int, request: MemberRequest, now_ms: int) -> None:
+        match request:
             case Metadata():
                 self._view.failed(now_ms)
             case JoinGroup() | SyncGroup():
@@ -300,7 +300,7 @@ class ClassicMember:
             case OffsetFetch():
                 self._fetcher.committed_failed(now_ms)
             case ListOffsets():
-                self._fetcher.listing_failed(asked, now_ms)
+                self._fetcher.listing_failed(request, now_ms)
             case Fetch():
                 self._fetcher.fetch_failed(node_id, now_ms)
             case _:

@@ -133,9 +133,9 @@ class Rounds:
         elif self.protocol is Protocol.EAGER:
             kind, given_up = CallbackKind.REVOKED, owned
         else:
-            wanted = self._subscriptions.topics
+            topics = self._subscriptions.topics
             kind = CallbackKind.REVOKED
-            given_up = frozenset(each for each in owned if each[0] not in wanted)
+            given_up = frozenset(each for each in owned if each[0] not in topics)
         if given_up:
             self._outbox.turn.run(kind, given_up)
             self._subscriptions.replace_partitions(owned - given_up)
@@ -181,16 +181,16 @@ class Rounds:
     def take_join(self, answer: JoinGroupResponse, now_ms: int) -> None:
         """A generation, or why not."""
         self._request = None
-        what = reaction(member_errors.JOIN_GROUP, answer.error_code)
-        if what is Reaction.PROCEED:
+        outcome = reaction(member_errors.JOIN_GROUP, answer.error_code)
+        if outcome is Reaction.PROCEED:
             self._enter_generation(answer, now_ms)
-        elif what is Reaction.TAKE_ID:
+        elif outcome is Reaction.TAKE_ID:
             self._identity.move(MemberState.UNJOINED)
             self._identity.member_id = answer.member_id
             self._rejoin_reason = "need to re-join with the given member-id"
         else:
             self._identity.move(MemberState.UNJOINED)
-            self._react("JoinGroup", what, answer.error_code, now_ms)
+            self._react("JoinGroup", outcome, answer.error_code, now_ms)
 
     def _enter_generation(self, answer: JoinGroupResponse, now_ms: int) -> None:
         chosen = answer.protocol_name or ""
@@ -267,14 +267,14 @@ class Rounds:
     def take_sync(self, answer: SyncGroupResponse, now_ms: int) -> None:
         """The share of this member, taken at the next poll."""
         self._request = None
-        what = reaction(member_errors.SYNC_GROUP, answer.error_code)
-        if what is Reaction.PROCEED:
+        outcome = reaction(member_errors.SYNC_GROUP, answer.error_code)
+        if outcome is Reaction.PROCEED:
             self._identity.move(MemberState.STABLE)
             self._assignment = answer.assignment
             self._rejoin_reason = None
             return
         self._identity.move(MemberState.UNJOINED)
-        self._react("SyncGroup", what, answer.error_code, now_ms)
+        self._react("SyncGroup", outcome, answer.error_code, now_ms)
 
     def _complete_join(self, now_ms: int) -> None:
         assert self._assignment is not None
@@ -315,24 +315,24 @@ class Rounds:
     def take_heartbeat(self, answer: HeartbeatResponse, now_ms: int) -> None:
         """Alive, or a reason to join again."""
         self._heartbeats.ended()
-        what = reaction(member_errors.HEARTBEAT, answer.error_code)
-        if what is Reaction.PROCEED or what is Reaction.RETRY:
+        outcome = reaction(member_errors.HEARTBEAT, answer.error_code)
+        if outcome is Reaction.PROCEED or outcome is Reaction.RETRY:
             self._heartbeats.heard(now_ms)
             return
-        if what is Reaction.REJOIN:
+        if outcome is Reaction.REJOIN:
             self._heartbeats.heard(now_ms)
             if self._identity.state is MemberState.STABLE:  # a round under way ends by its own answers
                 self.request_rejoin("the group is rebalancing")
             return
-        self._react("Heartbeat", what, answer.error_code, now_ms)
+        self._react("Heartbeat", outcome, answer.error_code, now_ms)
 
-    def take_commit(self, what: Reaction, now_ms: int) -> None:
+    def take_commit(self, outcome: Reaction, now_ms: int) -> None:
         """A commit was refused for what the group thinks of this member."""
-        if what in (Reaction.REJOIN, Reaction.ANEW, Reaction.STALE) and self._subscriptions.in_group:
-            self._react("OffsetCommit", what, ErrorCode.NONE, now_ms)
+        if outcome in (Reaction.REJOIN, Reaction.ANEW, Reaction.STALE) and self._subscriptions.in_group:
+            self._react("OffsetCommit", outcome, ErrorCode.NONE, now_ms)
 
-    def _react(self, api: str, what: Reaction, error_code: ErrorCode, now_ms: int) -> None:
-        match what:
+    def _react(self, api: str, outcome: Reaction, error_code: ErrorCode, now_ms: int) -> None:
+        match outcome:
             case Reaction.FIND:
                 self._coordinator.lost()
                 self._backoff.failed(now_ms)
@@ -344,7 +344,7 @@ class Rounds:
                 self._rejoin_unless_stable(f"{api}: {error_code.name}")
                 self.request_rejoin(f"{api}: the group is rebalancing")
             case Reaction.ANEW | Reaction.STALE:
-                self._thrown_out(keep_id=what is Reaction.STALE, why=f"{api}: {error_code.name}")
+                self._thrown_out(keep_id=outcome is Reaction.STALE, why=f"{api}: {error_code.name}")
             case _:
                 self._outbox.turn.error = MemberError(api, error_code)
 

@@ -1,0 +1,23 @@
+"""The values that all parts of a world share: its clock, its network, its chance and those who watch it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.tallies import Measures
+from kgroup.sim.watch.trace import TraceEvent
+from kgroup.sim.world.network import Network
+from kgroup.sim.world.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """`random(subject)`: chance of its own for each subject. `tell` is None if nobody listens."""
+
+    schedule: Schedule
+    network: Network
+    random: Callable[[str], Random]
+    checkers: Checkers
+    measures: Measures
+    tell: Callable[[TraceEvent], None] | None
