@@ -31,7 +31,6 @@ from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.emit import Column, arrow_schema, iso_time
 from kgroup.report.emit_columns import column_batches
 from kgroup.report.html_table import html_table
-from kgroup.report.lag.columns import report_columns
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.scan.reductions.scan import newest_time
 from kgroup.scan.reductions.scanned import Scanned
@@ -200,14 +199,7 @@ class LagReport:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of rows for programs."""
-        times = self._times is not None
-        return report_columns(
-            is_table=False,
-            times=times,
-            rates=times or self.looks is not None,
-            status=self.options.rules is not None,
-            breakdown=self._breakdown is not None,
-        )
+        return self.options.columns(is_table=False, rates=self.looks is not None)
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """The rows as Arrow batches, with the types that a Parquet file of them has."""
@@ -267,13 +259,7 @@ class LagReport:
         )
 
     def _repr_html_(self) -> str:
-        columns = report_columns(
-            is_table=True,
-            times=self._times is not None,
-            rates=self._times is not None or self.looks is not None,
-            status=self.options.rules is not None,
-            breakdown=self._breakdown is not None,
-        )
+        columns = self.options.columns(is_table=True, rates=self.looks is not None)
         return html_table(repr(self), (chunk.columns for chunk in self.chunks()), columns, _ROWS_SHOWN)
 
     def _chunk(self, rows: Sequence[LagRow], groups: Sequence[GroupRows] | None) -> LagChunk:
