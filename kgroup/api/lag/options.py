@@ -10,6 +10,8 @@ from kgroup.errors import InputError
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.report.emit import Column
+from kgroup.report.lag.columns import report_columns
 
 if TYPE_CHECKING:
     from kgroup.scan.reductions.scanned import ScanPlan
@@ -48,6 +50,17 @@ class LagOptions:
         return ScanPlan(
             slots=WINDOW_COMMITS if last_commits else None,
             history=self.findings or self.rules is RuleSet.KGROUP,
+        )
+
+    def columns(self, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:
+        """The columns of rows, for people or for programs; rates come with time lags anyway."""
+        times = self.time_lag is not None
+        return report_columns(
+            is_table=is_table,
+            times=times,
+            rates=rates or times,
+            status=self.rules is not None,
+            breakdown=self.breakdown,
         )
 
     def check(self, *, live: bool, repeated: bool) -> None:

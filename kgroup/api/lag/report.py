@@ -32,7 +32,6 @@ from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.emit import Column, iso_time
 from kgroup.report.emit_columns import column_batches, rows_of
 from kgroup.report.html_table import html_table
-from kgroup.report.lag.columns import report_columns
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.scan.reductions.scan import newest_time
 from kgroup.scan.reductions.scanned import Scanned
@@ -200,14 +199,7 @@ class LagReport(Tabular):
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of rows for programs."""
-        times = self._times is not None
-        return report_columns(
-            is_table=False,
-            times=times,
-            rates=times or self.looks is not None,
-            status=self.options.rules is not None,
-            breakdown=self._breakdown is not None,
-        )
+        return self.options.columns(is_table=False, rates=self.looks is not None)
 
     def arrow_columns(self) -> tuple[Column, ...]:
         """See Tabular."""
@@ -258,13 +250,7 @@ class LagReport(Tabular):
         )
 
     def _repr_html_(self) -> str:
-        columns = report_columns(
-            is_table=True,
-            times=self._times is not None,
-            rates=self._times is not None or self.looks is not None,
-            status=self.options.rules is not None,
-            breakdown=self._breakdown is not None,
-        )
+        columns = self.options.columns(is_table=True, rates=self.looks is not None)
         names = [column.name for column in columns]
         rows = (row for chunk in self.chunks() for row in rows_of(chunk.columns, names))
         return html_table(rows, columns, repr(self))

@@ -1,25 +1,40 @@
 """`lag-report` of the present: one report, shown as rows, findings or metrics."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from kgroup.api.lag.chunks import LagChunk, ReportedGroup
+from kgroup.api.lag.explain import explain_groups
 from kgroup.api.lag.options import matcher
 from kgroup.api.lag.report import LagReport, report_on
 from kgroup.api.lag_history.page import Page, PageRows, write_html
 from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
-from kgroup.cli.lag.stuck import show_findings, show_page
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.findings.text import lasting
-from kgroup.report.emit import arrow_batches, emit_lines, iso_time
+from kgroup.report.emit import (
+    OutputFormat,
+    OutputOptions,
+    arrow_batches,
+    emit,
+    emit_lines,
+    emit_page,
+    iso_time,
+)
 from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
-from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows
+from kgroup.report.lag.finding_rows import (
+    FINDING_COLUMNS,
+    FINDING_TABLE,
+    finding_rows,
+    finding_table,
+    remedies,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,11 +66,11 @@ class Present:
         )
         remarks = list(_remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
-            show_page(self._groups(report), request.output)
+            emit_page(partial(explain_groups, self._groups(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
             findings = [finding for _, of_group in self._groups(report) for finding in of_group]
-            remarks += show_findings(findings, report, request.output)
+            remarks += _show_findings(findings, report, request.output)
             problems = report.row_problems
         else:
             self._show_rows(report)
@@ -140,3 +155,13 @@ def _remarks_on_time(report: LagReport) -> Iterator[str]:
         )
     if as_of.log_goes_on and report.options.judges:
         yield "the log goes on after --now: statuses and findings go by all of it"
+
+
+def _show_findings(findings: Sequence[Finding], report: LagReport, output: OutputOptions) -> list[str]:
+    """Show them as rows. Returns what to try, where the rows do not say it."""
+    groups = report.inputs.groups
+    if output.format is OutputFormat.TABLE:
+        emit(finding_table(findings, groups, report.as_of.now_ms), FINDING_TABLE, output)
+        return list(remedies(findings)) or ["nothing found"]
+    emit(finding_rows(findings, groups), FINDING_COLUMNS, output)
+    return []

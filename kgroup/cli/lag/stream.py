@@ -13,7 +13,7 @@ from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.spark_options import Streaming
-from kgroup.cli.lag.views import lagging, partition_columns
+from kgroup.cli.lag.views import lagging
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
@@ -83,7 +83,7 @@ def report_stream(request: LagRequest) -> None:
     check_cluster(connection)
     with spark_session(request.spark, request.progress) as session:
         assert session is not None, "the options were checked"
-        columns = partition_columns(request.options, is_table=output.format is OutputFormat.TABLE)
+        columns = request.options.columns(is_table=output.format is OutputFormat.TABLE)
         _run(session, request, connection, settings, columns)
 
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kgroup.api.lag.chunks import LagChunk
-from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.report import LagReport
 from kgroup.report.emit import Column, Row
 from kgroup.report.emit_columns import Columns, columns_of, rows_of, selected
 from kgroup.report.lag.by import By
-from kgroup.report.lag.columns import report_columns
 from kgroup.report.lag.metrics import LookSummary, lag_metrics
 from kgroup.report.lag.sums import SUMMED, sum_columns, sum_rows
 
@@ -27,7 +25,7 @@ class RowView:
         """The columns of what is shown."""
         options, rates = report.options, report.looks is not None
         if self.by is None:
-            return partition_columns(options, is_table=self.is_table, rates=rates)
+            return options.columns(is_table=self.is_table, rates=rates)
         return sum_columns(
             self.by,
             is_table=self.is_table,
@@ -69,18 +67,6 @@ def metrics(
 def problems_of_rows(report: LagReport) -> tuple[str, ...]:
     """What could not be read of that which rows show."""
     return report.row_problems if report.options.rules is None else report.problems
-
-
-def partition_columns(options: LagOptions, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:
-    """The columns of partitions; rates come with time lags anyway."""
-    times = options.time_lag is not None
-    return report_columns(
-        is_table=is_table,
-        times=times,
-        rates=rates or times,
-        status=options.rules is not None,
-        breakdown=options.breakdown,
-    )
 
 
 def lagging(columns: Columns) -> Columns:
