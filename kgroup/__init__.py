@@ -14,6 +14,8 @@ importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/r
 dataclasses are what everything else handles.
 """
 
+from kgroup.version import __version__ as __version__
+
 TYPE_CHECKING = False  # typing's own would take longer to import than all of this
 if TYPE_CHECKING:
     from kgroup import errors as errors
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from kgroup.api.what_if import what_if as what_if
     from kgroup.testing import cluster as cluster
 
-__version__ = "0.1.0"
 
 _MODULES = {
     "assign": "kgroup.api.assign",

@@ -8,8 +8,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import kgroup
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -18,7 +16,7 @@ _LEFT_OUT = {"__pycache__"}
 
 def write_package(folder: Path) -> Path:
     """Write `kgroup.zip` into a folder: the package as it is here, which Python imports from the zip."""
-    package = Path(kgroup.__file__).parent
+    package = Path(__file__).parents[1]
     path = folder / "kgroup.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(package.rglob("*")):

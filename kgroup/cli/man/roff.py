@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kgroup import __version__
+from kgroup.version import __version__
 
 RELEASED: Final = "2026-11-21"
 """The date at the foot of the pages: that of the version."""

@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 
-from kgroup import __version__
 from kgroup.cli.shell.bundle import unbundled
 from kgroup.cli.shell.completion import answering_a_shell, script_for
 from kgroup.cli.shell.example import Example
@@ -23,6 +22,7 @@ from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section
 from kgroup.cli.shell.usage_error import usage_error_line
 from kgroup.errors import KgroupError
+from kgroup.version import __version__
 
 COMMANDS: Final = {
     "assign": "Say which member gets which partition.",

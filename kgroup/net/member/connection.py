@@ -145,7 +145,7 @@ class Connection:
         return self._decoded(request.header.get_response_class(), api, version, correlation_id, frame)
 
     async def _ask_versions(self, version: int) -> Any:
-        from kgroup import __version__
+        from kgroup.version import __version__
 
         request = ApiVersionsRequest(
             version=version, client_software_name="kgroup", client_software_version=__version__

@@ -1,0 +1,3 @@
+"""The version of this package, apart from the public names: nothing within kgroup imports those."""
+
+__version__ = "0.1.0"
