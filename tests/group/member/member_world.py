@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.identity import MemberState
 from kgroup.group.member.settings import MemberSettings, OffsetReset
 from kgroup.group.member.step import (
     Answered,
@@ -237,3 +238,12 @@ class MemberWorld:
 
     def partitions(self) -> Iterable[TopicPartition]:
         return self.member.positions.keys()
+
+
+def stable(**settings: object) -> MemberWorld:
+    """A member that has joined and reads."""
+    world = MemberWorld(**settings)
+    world.subscribe()
+    world.settle(Fetch)
+    assert world.member.state is MemberState.STABLE
+    return world
