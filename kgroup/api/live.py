@@ -150,11 +150,3 @@ class KeptLog:
         """Give up the connection and the copy."""
         self._live = None
         self._open.close()
-
-
-@contextmanager
-def live_log(connection: ConnectionOptions) -> Iterator[LiveLogs]:
-    """Connect and copy the whole topic. Raises SourceError if the cluster cannot be reached or read."""
-    with LiveLogs(connection) as logs:
-        logs.grow()
-        yield logs

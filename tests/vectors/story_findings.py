@@ -13,13 +13,12 @@ from typing import Any
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.report import report_of
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import open_logs
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Place
 from kgroup.lag.status.model import Judged
 from kgroup.lag.status.rule_sets import RuleSet
 from kgroup.lag.status.window_evidence import SHORTEST_MS
-from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.report.progress import NO_PROGRESS
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
@@ -46,7 +45,7 @@ def find_in(folder: Path, now_ms: int) -> Found:
 
 def finder(folder: Path) -> Callable[[int], Found]:
     """Read a capture once, to be asked as of several times (epoch ms)."""
-    logs = OpenedLogs(sources=one_replica_each(open_sources([folder])))
+    logs = open_logs(folder)
     options = LagOptions(findings=True, rules=RuleSet.KGROUP)
     scanned = read_log(logs, options.plan, NO_PROGRESS, None)
 

@@ -6,9 +6,8 @@ from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.report import LagReport, report_of
 from kgroup.api.live import KeptLog
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import OpenedLogs, open_logs
 from kgroup.lag.measures.successive import LagLooks
-from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.progress import NO_PROGRESS
 from kgroup.scan.reductions.growing import GrowingScan
@@ -36,15 +35,12 @@ class RepeatedReports:
     def take(self) -> LagReport:
         """A report as of now, with all of its rows. Raises KgroupError; the next one begins anew then."""
         if self._kept is None:
-            logs = OpenedLogs(sources=one_replica_each(open_sources(self._paths)))
+            logs = open_logs(*self._paths)
             return self._report(logs, read_log(logs, self._options.plan, NO_PROGRESS, None))
         with self._kept.look() as live:
-            sources = open_sources([live.folder])
             if live.folder != self._folder:
                 self._folder, self._growing = live.folder, GrowingScan(self._options.plan)
-            scanned = self._growing.scan(sources.segments)
-            listing = live.cluster.log_listing()
-            return self._report(OpenedLogs(sources=sources, listing=listing, cluster=live.cluster), scanned)
+            return self._report(live, self._growing.scan(live.sources.segments))
 
     def close(self) -> None:
         """Give up what is kept between reports."""

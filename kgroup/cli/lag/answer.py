@@ -2,16 +2,14 @@
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from kgroup.api.lag.repeated import RepeatedReports
-from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.history import report_history
 from kgroup.cli.lag.present import Present
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.view_options import parse_address, parse_seconds
+from kgroup.cli.shell.source import opened
 
 
 def answer(request: LagRequest) -> tuple[str, ...]:
@@ -24,7 +22,10 @@ def answer(request: LagRequest) -> tuple[str, ...]:
 
         report_stream(request)
         return ()
-    with _opened(request) as logs, spark_session(request.spark, request.progress) as session:
+    with (
+        opened(request.source, remote=True) as logs,
+        spark_session(request.spark, request.progress) as session,
+    ):
         if request.asked.windows is not None:
             return report_history(session, logs, request)
         return Present(request, session, logs).report()
@@ -47,23 +48,3 @@ def _repeat(request: LagRequest) -> None:
             watch(reports, request.view, request.output, parse_seconds(views.watch))
     finally:
         reports.close()
-
-
-@contextmanager
-def _opened(request: LagRequest) -> Iterator[OpenedLogs]:
-    from kgroup.log.files.sources import one_replica_each, open_sources
-    from kgroup.spark.remote import is_uri, open_remote
-
-    source = request.source
-    if source.connection is None:
-        if any(map(is_uri, source.paths)):
-            with open_remote(source.paths) as remote:
-                yield OpenedLogs(sources=remote.named(), remote=remote)
-        else:
-            yield OpenedLogs(sources=one_replica_each(open_sources(source.paths)))
-        return
-    from kgroup.api.live import live_log
-
-    with live_log(source.connection) as live:
-        cluster = live.cluster
-        yield OpenedLogs(sources=open_sources([live.folder]), listing=cluster.log_listing(), cluster=cluster)

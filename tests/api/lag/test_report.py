@@ -14,13 +14,12 @@ from pyarrow import parquet
 from kgroup.api.lag import proof
 from kgroup.api.lag import report as lag_report_module
 from kgroup.api.lag.report import lag_report
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.findings.model import FindingKind
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet
-from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.progress import NO_PROGRESS
 from tests.compat.captures import FIXTURES, groups_json, truth
@@ -38,7 +37,7 @@ ALL = {
 
 
 def logs_of(path):
-    return OpenedLogs(sources=one_replica_each(open_sources([path])))
+    return open_logs(path)
 
 
 def test_rows_are_what_kafkas_tool_said():

@@ -8,11 +8,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import kgroup.testing
 from kgroup.api.lag import proof
 from kgroup.api.lag.report import lag_report
-from kgroup.api.live import live_log
+from kgroup.api.live import connect
 from kgroup.api.opened import OpenedLogs
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.log.files.sources import open_sources
-from kgroup.net.connect.properties import ConnectionOptions
 
 BEGIN_MS = 1_700_000_000_000
 PATIENCE_S = 30
@@ -32,12 +30,8 @@ def kafka() -> Iterator[OpenedLogs]:
             places = [TopicPartition("orders", partition, offset) for partition in range(2)]
             consumer.commit(offsets=places, asynchronous=False)
             consumer.close()
-        with live_log(ConnectionOptions(bootstrap_servers=running.bootstrap)) as live:
-            yield OpenedLogs(
-                sources=open_sources([live.folder]),
-                listing=live.cluster.log_listing(),
-                cluster=live.cluster,
-            )
+        with connect(running.bootstrap) as logs:
+            yield logs
 
 
 @pytest.mark.parametrize("method", [TimeLagMethod.EXACT, TimeLagMethod.BISECT])

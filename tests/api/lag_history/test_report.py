@@ -8,9 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from kgroup.api.lag_history.report import lag_history
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
-from kgroup.log.files.sources import one_replica_each, open_sources
 from tests.compat.captures import FIXTURES, groups_json
 from tests.log.offsets_log import batch, commit, write
 
@@ -18,7 +17,7 @@ LIVES = "4.3.1/lives"
 
 
 def logs_of(path):
-    return OpenedLogs(sources=one_replica_each(open_sources([path])))
+    return open_logs(path)
 
 
 def test_the_last_window_ends_with_what_kafkas_tool_said():
