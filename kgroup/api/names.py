@@ -1,10 +1,13 @@
 """What `--group` and `--topic` are given: names, and patterns as a shell has them."""
 
 from collections.abc import Collection, Iterable, Sequence
+from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, TypeVar
 
-from kgroup.errors import did_you_mean
+from kgroup.errors import InputError, did_you_mean, nearest_or_all
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 _PATTERN_CHARACTERS: Final = frozenset("*?[")
 
@@ -31,3 +34,18 @@ def nothing_matches(
     known = sorted(names)
     hint = next(filter(None, (did_you_mean(one, known) for one in unmatched)), otherwise)
     return f"no {kind} {among} matches {' or '.join(unmatched)}{hint}"
+
+
+def names_given(names: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    """Names and patterns that a caller gave: a text is one of them, None or none at all is everything."""
+    if isinstance(names, str):
+        return (names,)
+    return tuple(names or ()) or None
+
+
+def member_of(kind: type[_Choice], value: str, name: str) -> _Choice:
+    """The choice that a text or a member stands for. Raises InputError that names the argument."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InputError(f"{name} {value!r}: {nearest_or_all(str(value), [*kind])}") from None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """A base of results. pandas, polars and DuckDB take them as they are, by Arrow's C stream interface."""
+    """A base of results. polars, DuckDB and pandas 3 take them as they are, by Arrow's C stream interface."""
 
     __slots__ = ()
 

@@ -10,6 +10,7 @@ from kgroup.api.decode.missing import NamesShown
 from kgroup.api.decode.problems import Problems
 from kgroup.api.decode.rows import flat_rows, json_texts, table_rows
 from kgroup.api.decode.source import EntrySource, FileSource, LiveSource, only_offsets, topic_names
+from kgroup.api.names import names_given
 from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.api.tabular import Tabular
 from kgroup.log.files.entries import ReadRecord, to_logged_entry
@@ -124,10 +125,10 @@ class Decoded(Tabular):
 def decode(
     logs: OpenedLogs,
     *,
-    groups: Sequence[str] | None = None,
-    topics: Sequence[str] | None = None,
+    groups: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     partitions: Collection[int] | None = None,
-    types: Sequence[str] | None = None,
+    types: str | Sequence[str] | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
     first_offset: int | None = None,
@@ -145,10 +146,11 @@ def decode(
     `topics_file` names topic ids, in the form of a capture's topics.json. Raises InputError for a condition
     that makes no sense, SourceError if there is nothing of the partitions.
     """
+    topic_names, type_names = names_given(topics), names_given(types)
     wanted = Filter(
-        groups=tuple(groups) if groups else None,
-        topics=parse_topics(topics) if topics else None,
-        types=parse_types(types) if types else None,
+        groups=names_given(groups),
+        topics=parse_topics(topic_names) if topic_names else None,
+        types=parse_types(type_names) if type_names else None,
         since_ms=since_ms,
         until_ms=until_ms,
         first_offset=first_offset,

@@ -16,7 +16,7 @@ from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.time import TimesInLogs
 from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, TimeSource
 from kgroup.api.lag.windows import Windows
-from kgroup.api.names import nothing_matches, without_match
+from kgroup.api.names import member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
@@ -46,11 +46,11 @@ _ROWS_AT_ONCE: Final = 4096
 def lag_report(
     logs: OpenedLogs,
     *,
-    groups: Sequence[str] | None = None,
-    topics: Sequence[str] | None = None,
-    log_ends: Path | None = None,
-    status: bool | RuleSet = False,
-    time_lag: TimeLagMethod | None = None,
+    groups: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
+    log_ends: str | Path | None = None,
+    status: bool | str | RuleSet = False,
+    time_lag: str | TimeLagMethod | None = None,
     breakdown: bool = False,
     findings: bool = False,
     retention_ms: int = RETENTION_MS,
@@ -66,14 +66,15 @@ def lag_report(
     `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
 
     Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
-    InputError for a time lag that cannot be found there.
+    InputError for rules or a method that there are not, or a time lag that cannot be found there.
     """
+    rules = RuleSet.KGROUP if status is True else status or None
     options = LagOptions(
-        groups=groups,
-        topics=topics,
-        log_ends=log_ends,
-        rules=(RuleSet.KGROUP if status else None) if isinstance(status, bool) else status,
-        time_lag=time_lag,
+        groups=names_given(groups),
+        topics=names_given(topics),
+        log_ends=None if log_ends is None else Path(log_ends),
+        rules=None if rules is None else member_of(RuleSet, rules, "status"),
+        time_lag=None if time_lag is None else member_of(TimeLagMethod, time_lag, "time_lag"),
         findings=findings,
         breakdown=breakdown,
         retention_ms=retention_ms,

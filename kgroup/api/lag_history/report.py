@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 from kgroup.api.lag.options import WINDOW_COMMITS, matcher
 from kgroup.api.lag_history.history import HistoryHere, HistoryOptions, UnknownEnds, history_here
 from kgroup.api.lag_history.rows import batches_of
+from kgroup.api.names import member_of, names_given
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
@@ -29,11 +30,11 @@ def lag_history(
     logs: OpenedLogs,
     window_ms: int,
     *,
-    groups: Sequence[str] | None = None,
-    topics: Sequence[str] | None = None,
+    groups: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
-    rules: RuleSet = RuleSet.KGROUP,
+    rules: str | RuleSet = RuleSet.KGROUP,
     only_lagging: bool = False,
     progress: Progress = NO_PROGRESS,
     spark: "SparkSession | None" = None,
@@ -44,20 +45,23 @@ def lag_history(
     the log goes by default. With `spark` executors read the log and make the rows, and keep them until the
     history is closed: it is a context manager.
 
-    Raises SourceError if the log cannot be read, holds no commit, or none of what was given; InputError if
-    there would be too many windows.
+    Raises SourceError if the log cannot be read, holds no commit, or none of what was given; InputError for
+    windows that are no length or too many, and for rules that there are not.
     """
+    if window_ms < 1:
+        raise InputError(f"window_ms {window_ms}: a window lasts 1 ms or longer")
+    group_names, topic_names = names_given(groups), names_given(topics)
     options = HistoryOptions(
         length_ms=window_ms,
         since_ms=since_ms,
         until_ms=until_ms,
         slots=WINDOW_COMMITS,
-        rules=rules_named(rules),
-        wanted_group=matcher(groups),
-        wanted_topic=matcher(topics),
+        rules=rules_named(member_of(RuleSet, rules, "rules")),
+        wanted_group=matcher(group_names),
+        wanted_topic=matcher(topic_names),
         only_lagging=only_lagging,
-        groups=tuple(groups or ()),
-        topics=tuple(topics or ()),
+        groups=group_names or (),
+        topics=topic_names or (),
     )
     if spark is not None:
         from kgroup.api.lag_history.on_spark import history_on_spark

@@ -1,6 +1,7 @@
 """The lag report as a library call, against what Kafka's own tool said of the same broker."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -192,3 +193,31 @@ def test_progress_is_told_each_byte_of_the_offsets_topic():
     lag_report(logs, progress=Told())
     assert sum(told) == 0
     assert -told[0] == sum(Path(segment.path).stat().st_size for segment in logs.sources)
+
+
+def test_a_name_may_be_given_as_a_text_and_a_choice_as_its_name():
+    logs = logs_of(FIXTURES / LIVES)
+    by_text = lag_report(logs, groups="orders-app", topics="orders", status="burrow", time_lag="exact")
+    by_value = lag_report(
+        logs, groups=["orders-app"], topics=["orders"], status=RuleSet.BURROW, time_lag=TimeLagMethod.EXACT
+    )
+    assert by_text.to_arrow() == by_value.to_arrow()
+    assert set(by_text.to_arrow()["topic"].to_pylist()) == {"orders"}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"status": "burow"}, "status 'burow': did you mean burrow?"),
+        ({"time_lag": "guess"}, "time_lag 'guess': there are exact, bisect, interpolate"),
+        ({"time_lag": "bisect"}, "time_lag bisect asks brokers: connect to a cluster, or take exact"),
+    ],
+)
+def test_a_choice_that_there_is_not_is_refused(options, why):
+    with pytest.raises(InputError, match=f"^{re.escape(why)}$"):
+        lag_report(logs_of(FIXTURES / LIVES), **options)
+
+
+def test_a_file_of_log_ends_that_is_not_there_is_named():
+    with pytest.raises(SourceError, match=r"^nofile: No such file or directory$"):
+        lag_report(logs_of(FIXTURES / LIVES), log_ends="nofile")

@@ -1,5 +1,6 @@
 """The history of lag as a library call, against what Kafka's own tool said at its end."""
 
+import re
 import subprocess
 import sys
 
@@ -56,3 +57,22 @@ def test_what_is_not_there_is_an_error_and_beside_others_a_line():
     assert some.missing == ("no group here matches nobody",)
     with pytest.raises(InputError, match="give spark"):
         some.save("lag")
+
+
+@pytest.mark.parametrize(
+    ("window_ms", "options", "why"),
+    [
+        (0, {}, "window_ms 0: a window lasts 1 ms or longer"),
+        (60_000, {"rules": "kgrup"}, "rules 'kgrup': did you mean kgroup?"),
+    ],
+)
+def test_a_window_or_rules_that_make_no_sense_are_refused(window_ms, options, why):
+    with pytest.raises(InputError, match=f"^{re.escape(why)}$"):
+        lag_history(logs_of(FIXTURES / LIVES), window_ms, **options)
+
+
+def test_a_group_may_be_given_as_a_text():
+    logs = logs_of(FIXTURES / LIVES)
+    history = lag_history(logs, 60_000, groups="orders-app")
+    assert set(history.to_arrow()["group"].to_pylist()) == {"orders-app"}
+    assert "orders-app" in history._repr_html_() and "<LagHistory" not in history._repr_html_()
