@@ -89,8 +89,8 @@ def assign(
         plan = plan_of(group, topics or {})
     if assignor is None and own is not None and own not in ASSIGNORS:
         raise InputError(f"the group uses the assignor '{own}', not one of Kafka's: name one")
-    asked = [assignor or own or "range"] if assignor is None or isinstance(assignor, str) else assignor
-    names = find_names(asked, kafka_version)
+    assignors = [assignor or own or "range"] if assignor is None or isinstance(assignor, str) else assignor
+    names = find_names(assignors, kafka_version)
     return Rounds(played for name in names for played in run_rounds(plan, name, then))
 
 

@@ -17,14 +17,14 @@ def is_pattern(text: str) -> bool:
     return bool(_PATTERN_CHARACTERS & set(text))
 
 
-def matches_any(name: str, asked: Iterable[str]) -> bool:
+def matches_any(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name is one of those asked for, or matches one; `a[1]` is also the name that it reads as."""
-    return any(name == one or fnmatchcase(name, one) for one in asked)
+    return any(name == one or fnmatchcase(name, one) for one in patterns)
 
 
-def without_match(asked: Iterable[str], names: Collection[str]) -> list[str]:
-    """Those of `asked` that none of the names that there are is or matches, each once."""
-    return [one for one in dict.fromkeys(asked) if not any(matches_any(name, [one]) for name in names)]
+def without_match(patterns: Iterable[str], names: Collection[str]) -> list[str]:
+    """Those of `patterns` that none of the names that there are is or matches, each once."""
+    return [one for one in dict.fromkeys(patterns) if not any(matches_any(name, [one]) for name in names)]
 
 
 def nothing_matches(

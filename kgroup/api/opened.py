@@ -163,8 +163,8 @@ def open_logs(*paths: str | Path, stdin: BinaryIO | None = None, remote: bool = 
 
         if any(map(is_uri, names)):
             held = ExitStack()
-            found = held.enter_context(open_remote(names))
-            return OpenedLogs(sources=found.named(), remote=found, names=names, held=held)
+            remote_logs = held.enter_context(open_remote(names))
+            return OpenedLogs(sources=remote_logs.named(), remote=remote_logs, names=names, held=held)
     return OpenedLogs(sources=open_sources(names), stdin=stdin if STDIN in names else None, names=names)
 
 

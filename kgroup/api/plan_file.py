@@ -76,12 +76,12 @@ def _parse(path: str, text: str) -> object:
 
 
 def _without_repeats(pairs: Iterable[tuple[Hashable, object]]) -> dict[Hashable, object]:
-    found: dict[Hashable, object] = {}
+    mapping: dict[Hashable, object] = {}
     for name, value in pairs:
-        if name in found:
+        if name in mapping:
             raise InputError(f"'{name}' stands there twice")
-        found[name] = value
-    return found
+        mapping[name] = value
+    return mapping
 
 
 def _parse_yaml(text: str) -> object:

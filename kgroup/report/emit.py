@@ -229,9 +229,9 @@ def to_json(value: object) -> JsonText:
     return JsonText(text if text.isprintable() else _UNPRINTABLE.sub(_json_escape, text))
 
 
-def _json_escape(found: re.Match[str]) -> str:
+def _json_escape(unprintable: re.Match[str]) -> str:
     """`\\u202e`; what is beyond the first plane as the two halves that JSON has for it. Spaces stay."""
-    text = found[0]
+    text = unprintable[0]
     return text if text.isprintable() else json.dumps(text)[1:-1]
 
 

@@ -23,30 +23,30 @@ _POLL_S = 0.5
 class Progress(Protocol):
     """Hears how far work is. Each method gives a context manager that lasts as long as the work."""
 
-    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted_bytes(self, task: str, total: int) -> AbstractContextManager[Advance]:
         """Work on so many bytes; yields a function to call with the number done since the last call."""
 
-    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted(self, task: str, total: int) -> AbstractContextManager[Advance]:
         """The same for things that are counted."""
 
-    def activity(self, what: str) -> AbstractContextManager[None]:
+    def activity(self, task: str) -> AbstractContextManager[None]:
         """Work that cannot say how far it is."""
 
-    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+    def polled(self, task: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
         """Work that something else does: `poll` says how many steps are done, of how many."""
 
 
 class _NoProgress:
-    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted_bytes(self, task: str, total: int) -> AbstractContextManager[Advance]:
         return nullcontext(_pass_over)
 
-    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted(self, task: str, total: int) -> AbstractContextManager[Advance]:
         return nullcontext(_pass_over)
 
-    def activity(self, what: str) -> AbstractContextManager[None]:
+    def activity(self, task: str) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+    def polled(self, task: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
         return nullcontext()
 
 
@@ -64,46 +64,46 @@ class TerminalProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
 
-    def counted_bytes(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted_bytes(self, task: str, total: int) -> AbstractContextManager[Advance]:
         """See Progress."""
-        return byte_progress(what, total, quiet=self._quiet)
+        return byte_progress(task, total, quiet=self._quiet)
 
-    def counted(self, what: str, total: int) -> AbstractContextManager[Advance]:
+    def counted(self, task: str, total: int) -> AbstractContextManager[Advance]:
         """See Progress."""
-        return count_progress(what, total, quiet=self._quiet)
+        return count_progress(task, total, quiet=self._quiet)
 
-    def activity(self, what: str) -> AbstractContextManager[None]:
+    def activity(self, task: str) -> AbstractContextManager[None]:
         """See Progress."""
-        return activity(what, quiet=self._quiet)
+        return activity(task, quiet=self._quiet)
 
-    def polled(self, what: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
+    def polled(self, task: str, poll: Callable[[], tuple[int, int]]) -> AbstractContextManager[None]:
         """See Progress; asked twice a second, from another thread."""
-        return polled_progress(what, poll, quiet=self._quiet)
+        return polled_progress(task, poll, quiet=self._quiet)
 
 
 @contextmanager
-def byte_progress(what: str, total_bytes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def byte_progress(task: str, total_bytes: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of bytes done since the last call.
 
     Nothing is shown in the first second, with `quiet`, or if standard error is no terminal.
     """
-    with _progress(what, total_bytes, in_bytes=True, quiet=quiet) as advance:
+    with _progress(task, total_bytes, in_bytes=True, quiet=quiet) as advance:
         yield advance
 
 
 @contextmanager
-def count_progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+def count_progress(task: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """The same for things that are counted."""
-    with _progress(what, total, in_bytes=False, quiet=quiet) as advance:
+    with _progress(task, total, in_bytes=False, quiet=quiet) as advance:
         yield advance
 
 
 @contextmanager
-def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
+def _progress(task: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator[Callable[[int], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
-    bar = _Bar(what, total, in_bytes=in_bytes)
+    bar = _Bar(task, total, in_bytes=in_bytes)
     try:
         yield bar.advance
     finally:
@@ -111,20 +111,20 @@ def _progress(what: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator
 
 
 @contextmanager
-def activity(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show that `what` goes on, where there is no telling how far it is."""
+def activity(task: str, *, quiet: bool) -> Iterator[None]:
+    """Show that `task` goes on, where there is no telling how far it is."""
     if quiet or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(task):
         yield
 
 
 @contextmanager
-def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
-    """Show how far `what` is while something else does it: `poll` says how many steps are done, of how many.
+def polled_progress(task: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
+    """Show how far `task` is while something else does it: `poll` says how many steps are done, of how many.
 
     It is asked twice a second, from another thread, and only where somebody watches.
     """
@@ -137,7 +137,7 @@ def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bo
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     ended = threading.Event()
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        bar = shown.add_task(what, total=None)
+        bar = shown.add_task(task, total=None)
 
         def watch() -> None:
             while not ended.wait(_POLL_S):
@@ -156,8 +156,8 @@ def polled_progress(what: str, poll: Callable[[], tuple[int, int]], *, quiet: bo
 class _Bar:
     """Brings rich in only when the first second is over."""
 
-    def __init__(self, what: str, total: int, *, in_bytes: bool) -> None:
-        self._what = what
+    def __init__(self, task: str, total: int, *, in_bytes: bool) -> None:
+        self._task = task
         self._total = total
         self._in_bytes = in_bytes
         self._done = 0
@@ -194,6 +194,6 @@ class _Bar:
             console=Console(stderr=True),
             transient=True,
         )
-        shown.add_task(self._what, total=self._total)
+        shown.add_task(self._task, total=self._total)
         shown.start()
         return shown

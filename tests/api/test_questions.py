@@ -28,35 +28,35 @@ class Told:
         self.done = {}
         self.ended = []
 
-    def counted_bytes(self, what, total):
+    def counted_bytes(self, task, total):
         from contextlib import contextmanager
 
         @contextmanager
         def counted():
-            self.done[what] = [0, total]
+            self.done[task] = [0, total]
 
             def advance(done):
-                self.done[what][0] += done
+                self.done[task][0] += done
 
             yield advance
-            self.ended.append(what)
+            self.ended.append(task)
 
         return counted()
 
     counted = counted_bytes
 
-    def activity(self, what):
+    def activity(self, task):
         from contextlib import contextmanager
 
         @contextmanager
         def going_on():
             yield
-            self.ended.append(what)
+            self.ended.append(task)
 
         return going_on()
 
-    def polled(self, what, poll):
-        return self.activity(what)
+    def polled(self, task, poll):
+        return self.activity(task)
 
 
 @pytest.fixture(scope="module")

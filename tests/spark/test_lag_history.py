@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from benchmarks.make_log import Options, make_log
 from kgroup.api.lag_history import on_spark as lag_history_spark
-from kgroup.api.lag_history.on_spark import KeyRanges, Told
+from kgroup.api.lag_history.on_spark import KeyRanges, PartSummary
 from kgroup.cli.shell.app import main
 from kgroup.spark import tables, tasks
 from tests.compat.captures import FIXTURES
@@ -43,8 +43,8 @@ def cut_small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ranges: list[int] = []
     planned = KeyRanges.of
 
-    def noted(told: "Sequence[Told]", windows: int) -> KeyRanges:
-        found = planned(told, windows)
+    def noted(summaries: "Sequence[PartSummary]", windows: int) -> KeyRanges:
+        found = planned(summaries, windows)
         ranges.append(len(found))
         return found
 

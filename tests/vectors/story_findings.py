@@ -15,10 +15,11 @@ from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.report import report_of
 from kgroup.api.opened import open_logs
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Place
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.status.model import Judged
 from kgroup.lag.status.rule_sets import RuleSet
 from kgroup.lag.status.window_evidence import SHORTEST_MS
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.progress import NO_PROGRESS
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
@@ -31,7 +32,7 @@ class Found:
     """The facts, findings and statuses of each group when the capture ends."""
 
     facts: dict[str, GroupFacts]
-    judged: dict[str, dict[Place, Judged]]
+    judged: dict[str, dict[TopicPartition, Judged]]
     findings: dict[str, tuple[Finding, ...]]
 
     def of(self, group: str, *kinds: FindingKind) -> list[Finding]:
@@ -56,7 +57,7 @@ def finder(folder: Path) -> Callable[[int], Found]:
             group = one.group.group_id
             facts[group], findings[group] = one, tuple(of_group)
             said = zip(one.partitions, of_partitions, strict=True)
-            judged[group] = {known.place: status for known, status in said if status is not None}
+            judged[group] = {known.topic_partition: status for known, status in said if status is not None}
         return Found(facts, judged, findings)
 
     return found_at

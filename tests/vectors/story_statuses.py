@@ -6,8 +6,9 @@ same time, must come to the same mind about every partition.
 
 from collections.abc import Iterator, Mapping
 
-from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts, Place
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.status.model import Judged, PartitionStatus
+from kgroup.protocol.topic_partition import TopicPartition
 from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus
@@ -25,15 +26,15 @@ def contradictions(found: Found) -> Iterator[tuple[str, list[str]]]:
 
 
 def _of_statuses(
-    facts: GroupFacts, judged: Mapping[Place, Judged], findings: tuple[Finding, ...]
+    facts: GroupFacts, judged: Mapping[TopicPartition, Judged], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     """Each partition whose status is a fault has a finding, and none that has one and lags is well."""
     for partition in facts.partitions:
-        if partition.place not in judged:
+        if partition.topic_partition not in judged:
             continue
-        status = judged[partition.place].status
+        status = judged[partition.topic_partition].status
         kinds = {str(finding.kind) for finding in findings if is_about(finding, partition)}
-        what = f"{partition.place} is {status}, findings are {sorted(kinds)}"
+        what = f"{partition.topic_partition} is {status}, findings are {sorted(kinds)}"
         if status in CEASED and not kinds & (STANDING | {K.DEAD_WITH_LAG}):
             yield what
         if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
@@ -45,7 +46,7 @@ def _of_statuses(
 
 
 def _of_findings(
-    facts: GroupFacts, judged: Mapping[Place, Judged], findings: tuple[Finding, ...]
+    facts: GroupFacts, judged: Mapping[TopicPartition, Judged], findings: tuple[Finding, ...]
 ) -> Iterator[str]:
     """As many partitions as a finding counts have its status."""
     for finding in findings:
@@ -53,9 +54,9 @@ def _of_findings(
         if finding.kind not in STANDING | {K.LAG_GROWING}:
             continue
         statuses = [
-            judged[partition.place].status
+            judged[partition.topic_partition].status
             for partition in facts.partitions
-            if partition.place in judged and is_about(finding, partition)
+            if partition.topic_partition in judged and is_about(finding, partition)
         ]
         named = finding.numbers.get("partitions") or 1
         if len([status for status in statuses if status in expected]) != named:

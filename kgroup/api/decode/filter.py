@@ -91,7 +91,7 @@ def type_name_of(record_type: RecordType) -> str:
 
 def parse_types(given: Sequence[str]) -> frozenset[str]:
     """Names from names, patterns, and Kafka's numbers. Raises InputError with the nearest names."""
-    found: set[str] = set()
+    types: set[str] = set()
     for text in given:
         wanted = text.lower().replace("_", "-")
         if wanted.isdigit():
@@ -101,8 +101,8 @@ def parse_types(given: Sequence[str]) -> frozenset[str]:
         if not names:
             near = get_close_matches(wanted, TYPE_NAMES, n=3) or TYPE_NAMES
             raise InputError(f"--type {text}: no such record type; is it {', '.join(near)}?")
-        found.update(names)
-    return frozenset(found)
+        types.update(names)
+    return frozenset(types)
 
 
 def parse_topics(given: Sequence[str]) -> tuple[tuple[str, frozenset[int] | None], ...]:

@@ -40,8 +40,8 @@ class NamesShown:
         there = _Names()
         for _ in source.read(there):
             pass
-        for kind, asked, names in (("group", groups, there.groups), ("topic", topics, there.topics)):
-            if absent := without_match(asked, names):
+        for kind, patterns, names in (("group", groups, there.groups), ("topic", topics, there.topics)):
+            if absent := without_match(patterns, names):
                 yield nothing_matches(kind, absent, names)
 
 

@@ -43,16 +43,16 @@ def _table_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
     row: dict[str, object] = {"partition": read.segment.partition}
     if read.record is None or read.entry is None:
         batch = read.batch
-        what = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
-        return {**row, "offset": batch.base_offset, "what": what}
+        text = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
+        return {**row, "offset": batch.base_offset, "what": text}
     outcome = source.outcome(read)
-    what = entry_text(read.entry, names)
+    text = entry_text(read.entry, names)
     return {
         **row,
         "offset": read.record.offset,
         "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
         "group": _group(read),
-        "what": f"{what} [{outcome.value}]" if outcome is not None else what,
+        "what": f"{text} [{outcome.value}]" if outcome is not None else text,
     }
 
 

@@ -29,9 +29,9 @@ class PartsInCluster:
     def ask(self, rows: Sequence[LagRow]) -> None:
         """Fetch. Raises SourceError if the cluster does not answer."""
         ends = {
-            place: row.log_end_offset
+            start: row.log_end_offset
             for row in rows
-            if row.log_end_offset is not None and not self._is_known(place := _place(row))
+            if row.log_end_offset is not None and not self._is_known(start := _place(row))
         }
         with self.progress.counted("reading what is unread", len(ends)) as advance:
             answers = fetch_unread_parts(self.cluster, ends, advance)
@@ -50,8 +50,8 @@ class PartsInCluster:
 
     def last_stable_offset(self, row: LagRow) -> int | None:
         """The cluster's answer about partitions of which too much is unread."""
-        place = row.topic, row.partition
-        return self._last_stable.get(place) if place in self._too_long else None
+        topic_partition = row.topic, row.partition
+        return self._last_stable.get(topic_partition) if topic_partition in self._too_long else None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -64,9 +64,9 @@ class PartsInCluster:
             f" {BYTES_MAX // _MEGABYTE} MB unread: what these are made of is not fetched",
         )
 
-    def _is_known(self, place: UnreadPlace) -> bool:
-        too_long = self._too_long.get((place.topic, place.partition))
-        return place in self._answers or (too_long is not None and place.offset <= too_long)
+    def _is_known(self, start: UnreadPlace) -> bool:
+        too_long = self._too_long.get((start.topic, start.partition))
+        return start in self._answers or (too_long is not None and start.offset <= too_long)
 
 
 def _place(row: LagRow) -> UnreadPlace:

@@ -7,10 +7,11 @@ from typing import Final
 
 from kgroup.api.lag.proof import JudgedGroup
 from kgroup.history.groups.model import GroupKind
-from kgroup.lag.findings.model import Finding, GroupFacts, Place
+from kgroup.lag.findings.model import Finding, GroupFacts
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import Judged, PartitionStatus, group_status
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
 from kgroup.report.table import TableColumn, printable, render_table
 
@@ -43,8 +44,9 @@ def _page(
     findings: Sequence[Finding],
     width_max: int | None,
 ) -> Iterator[str]:
-    places = (partition.place for partition in facts.partitions)
-    judged = {place: one for place, one in zip(places, of_partitions, strict=True) if one is not None}
+    topic_partitions = (partition.topic_partition for partition in facts.partitions)
+    verdicts = zip(topic_partitions, of_partitions, strict=True)
+    judged = {topic_partition: one for topic_partition, one in verdicts if one is not None}
     yield from _head(facts, judged)
     yield ""
     yield from _members(facts)
@@ -54,7 +56,7 @@ def _page(
     yield from _findings(findings, facts, width_max or _WIDTH)
 
 
-def _head(facts: GroupFacts, judged: Mapping[Place, Judged]) -> Iterator[str]:
+def _head(facts: GroupFacts, judged: Mapping[TopicPartition, Judged]) -> Iterator[str]:
     group = facts.group
     kind = group.kind.value + (f", protocol {group.protocol}" if group.protocol else "")
     yield f"Group {printable(group.group_id)} ({kind}), as of {iso_time(facts.now_ms)}"
@@ -91,22 +93,26 @@ def _members(facts: GroupFacts) -> Iterator[str]:
         yield f"  {who} on {printable(member.client_host)}{static}: {printable(places) or 'owns nothing'}"
 
 
-def _partitions(facts: GroupFacts, judged: Mapping[Place, Judged], width_max: int | None) -> Iterator[str]:
+def _partitions(
+    facts: GroupFacts, judged: Mapping[TopicPartition, Judged], width_max: int | None
+) -> Iterator[str]:
     if facts.group.kind is GroupKind.SHARE:
         yield "Partitions: the progress of a share group is in __share_group_state"
         return
     if not facts.partitions:
         yield "Partitions: none, it has neither offsets nor owned partitions"
         return
-    cells = [_cells(partition.row, judged.get(partition.place)) for partition in facts.partitions]
+    cells = [_cells(partition.row, judged.get(partition.topic_partition)) for partition in facts.partitions]
     yield from render_table(_PARTITIONS, cells, width_max=width_max, rows_at_once=len(cells))
     yield ""
     yield "Rules and their numbers (lags and offsets in records, times in epoch ms):"
-    told: dict[tuple[str, str], list[str]] = {}
-    for place, verdict in judged.items():
+    partitions: dict[tuple[str, str], list[str]] = {}
+    for topic_partition, verdict in judged.items():
         numbers = json.dumps(verdict.numbers)
-        told.setdefault((verdict.rule.value, numbers), []).append(f"{printable(place[0])}-{place[1]}")
-    for (rule, numbers), places in told.items():
+        partitions.setdefault((verdict.rule.value, numbers), []).append(
+            f"{printable(topic_partition[0])}-{topic_partition[1]}"
+        )
+    for (rule, numbers), places in partitions.items():
         yield from _paragraph("  ", f"{rule} {numbers}: {', '.join(places)}", width_max or _WIDTH)
 
 

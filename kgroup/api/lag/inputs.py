@@ -120,12 +120,12 @@ def gather(
     )
     groups = read_groups(of_groups, names)
     owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    found = reader.read(owned | set(names_in(commits, "topic")))
+    ends = reader.read(owned | set(names_in(commits, "topic")))
     return LagInputs(
         groups=groups,
         commits=commits,
-        ends=LogEnds([*said, found.segments, found.checkpoints]),
-        pending={place for place in pending_commits(newest) if wanted(place[0])},
+        ends=LogEnds([*said, ends.segments, ends.checkpoints]),
+        pending={key for key in pending_commits(newest) if wanted(key[0])},
         problems=(*_problems(newest, sources), *reader.problems),
     )
 
@@ -214,7 +214,7 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
             time,
             expires,
             topic_id,
-            place,
+            offsets_partition,
             log_offset,
         ) in zip(*columns, strict=True):
             yield Commit(
@@ -227,7 +227,7 @@ def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
                 commit_timestamp=time,
                 expire_timestamp=expires if expires >= 0 else None,
                 topic_id=_topic_id(topic_id),
-                offsets_partition=place,
+                offsets_partition=offsets_partition,
                 log_offset=log_offset,
             )
 

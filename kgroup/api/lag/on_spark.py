@@ -43,14 +43,14 @@ def scanned_of(plan: "ScanPlan", part: Any) -> "Scanned":
     return plan.scanned(newest, last, history)
 
 
-def job_progress(session: "SparkSession", what: str, progress: Progress) -> AbstractContextManager[None]:
+def job_progress(session: "SparkSession", task: str, progress: Progress) -> AbstractContextManager[None]:
     """The tasks of Spark's jobs; of a Spark Connect server only that it is at work."""
     from kgroup.spark.jobs import tasks_done
     from kgroup.spark.shipping import is_connected
 
     if is_connected(session):
-        return progress.activity(what)
-    return progress.polled(what, partial(tasks_done, session))
+        return progress.activity(task)
+    return progress.polled(task, partial(tasks_done, session))
 
 
 def job_of(

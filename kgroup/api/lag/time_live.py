@@ -55,13 +55,13 @@ class TimesInCluster:
         match self.method:
             case TimeLagMethod.EXACT:
                 fetched = fetch_first_unread(
-                    self.cluster, [place for place in places if place not in self._fetched]
+                    self.cluster, [start for start in places if start not in self._fetched]
                 )
                 self._fetched.update(fetched.records)
                 problems = fetched.problems
             case TimeLagMethod.BISECT:
                 searched = search_timestamps(
-                    self.cluster, [place for place in places if place not in self._searches]
+                    self.cluster, [start for start in places if start not in self._searches]
                 )
                 self._searches.update(searched.searches)
                 problems = searched.problems

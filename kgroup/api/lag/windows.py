@@ -50,10 +50,10 @@ class Windows:
             ends.tolist(),
             strict=True,
         ):
-            place = str(group), str(topic), partition
-            known = self._bounds.get(place)
+            key = str(group), str(topic), partition
+            known = self._bounds.get(key)
             if known is None or timestamps[end - 1] > timestamps[known[1] - 1]:
-                self._bounds[place] = start, end
+                self._bounds[key] = start, end
 
     def find(self, group: str, topic: str, partition: int) -> CommitWindow:
         """The window of a key, one without slots if it has no commits."""
@@ -111,6 +111,6 @@ class Windows:
         ]
         return Numbers(np.array(changed, np.bool_))
 
-    def _changes(self, group: str, place: int) -> tuple[int, ...]:
+    def _changes(self, group: str, row: int) -> tuple[int, ...]:
         """Where in its offsets partition the membership of the group of a commit changed."""
-        return self._membership_changes.get((int(self._offsets_partitions[place]), group), ())
+        return self._membership_changes.get((int(self._offsets_partitions[row]), group), ())

@@ -101,8 +101,8 @@ class HistoryHere:
         groups, topics = {group for group, _ in self.names}, {topic for _, topic in self.names}
         return [
             nothing_matches(kind, unmatched, names)
-            for kind, asked, names in (("group", options.groups, groups), ("topic", options.topics, topics))
-            if (unmatched := without_match(asked, names))
+            for kind, given, names in (("group", options.groups, groups), ("topic", options.topics, topics))
+            if (unmatched := without_match(given, names))
         ]
 
     def rows(self) -> Iterator[KeyedRows]:

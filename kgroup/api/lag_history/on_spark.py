@@ -80,11 +80,11 @@ def history_on_spark(
     reduction = LastCommitsOfEach(options.keep)
     with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
         with job_progress(session, "Spark is reading", progress):
-            told = jobs.of_each_part(parts, partial(_told_of, options=options))
-        history = plan_history((part.extent for part in told), options)
-        ranges = KeyRanges.of(told, len(history.windows))
+            summaries = jobs.of_each_part(parts, partial(_summary, options=options))
+        history = plan_history((part.extent for part in summaries), options)
+        ranges = KeyRanges.of(summaries, len(history.windows))
         # Few rows may still be of many topic partitions, whose logs have to be looked into.
-        makers = Makers.of(told, min(max(len(ranges), jobs.cores_of(session)), _MAKERS_MAX))
+        makers = Makers.of(summaries, min(max(len(ranges), jobs.cores_of(session)), _MAKERS_MAX))
         commits = exchange.sent(parts, partial(_by_maker, options=options, makers=makers), makers.count)
         past_logs = _logs_of_data(logs.sources)
         make = partial(_rows, history=history, past_logs=past_logs, makers=makers, ranges=ranges)
@@ -92,14 +92,14 @@ def history_on_spark(
         with job_progress(session, "Spark is judging", progress):
             kept = exchange.kept_batches(rows, _in_order, transit_schema(COLUMNS))
         try:
-            problems = tuple(line for part in told for line in part.problems)
+            problems = tuple(line for part in summaries for line in part.problems)
             yield HistoryThere(session, history.windows, kept, _all_unknown(kept.notes), problems)
         finally:
             kept.forget()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PartSummary:
     """What the driver plans with: some keys of a part, evenly chosen, each for so many; and what to say."""
 
     extent: Extent | None
@@ -115,9 +115,9 @@ class KeyRanges:
     ends: tuple[CommitKey, ...]
 
     @classmethod
-    def of(cls, told: Sequence[Told], windows: int) -> "KeyRanges":
+    def of(cls, parts: Sequence[PartSummary], windows: int) -> "KeyRanges":
         """Of about the same number of rows each, if all keys have a row in each window."""
-        sample = sorted((key, part.each) for part in told for key in part.sample)
+        sample = sorted((key, part.each) for part in parts for key in part.sample)
         behind = list(accumulate(each * windows for _, each in sample))
         count = -(-behind[-1] // _ROWS_OF_TASK) if behind else 1
         ends = [sample[bisect_right(behind, number * behind[-1] // count)][0] for number in range(1, count)]
@@ -142,14 +142,18 @@ class Makers:
     several: Mapping[TopicPartition, int]
 
     @classmethod
-    def of(cls, told: Sequence[Told], count: int) -> "Makers":
+    def of(cls, parts: Sequence[PartSummary], count: int) -> "Makers":
         """So many for what the parts tell of."""
         groups: Counter[TopicPartition] = Counter()
-        for part in told:
+        for part in parts:
             for key in part.sample:
                 groups[key.topic, key.partition] += part.each
         share = -(-groups.total() // count) or 1
-        several = {place: -(-number // share) for place, number in groups.items() if number > share}
+        several = {
+            topic_partition: -(-number // share)
+            for topic_partition, number in groups.items()
+            if number > share
+        }
         return cls(count, several)
 
     def number(self, key: CommitKey) -> int:
@@ -159,10 +163,10 @@ class Makers:
         return (first + (crc32(key.group.encode()) % several if several else 0)) % self.count
 
 
-def _told_of(part: "LastPart", options: HistoryOptions) -> Told:
+def _summary(part: "LastPart", options: HistoryOptions) -> PartSummary:
     keys = KeyedCommits.of(part, options.is_wanted).commits.keys
     each = -(-len(keys) // _SAMPLE_MAX) or 1
-    return Told(extent_of(part), tuple(keys[::each]), each, part.problems)
+    return PartSummary(extent_of(part), tuple(keys[::each]), each, part.problems)
 
 
 def _by_maker(
@@ -207,10 +211,12 @@ def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch 
 def _all_unknown(notes: Iterable[tuple[UnknownEnds | None, Set[TopicPartition]]]) -> UnknownEnds | None:
     notes = list(notes)
     shared = set().union(*(places for _, places in notes))
-    found = [each for each in (UnknownEnds.of(shared), *(of_one for of_one, _ in notes)) if each is not None]
-    if not found:
+    unknown = [
+        each for each in (UnknownEnds.of(shared), *(of_one for of_one, _ in notes)) if each is not None
+    ]
+    if not unknown:
         return None
-    return UnknownEnds(sum(each.count for each in found), min(each.first for each in found))
+    return UnknownEnds(sum(each.count for each in unknown), min(each.first for each in unknown))
 
 
 def _logs_of_data(sources: "Sources") -> tuple[LogDir, ...]:

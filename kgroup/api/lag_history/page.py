@@ -146,7 +146,7 @@ def write_html(
         wanted_topic=matcher(rows.options.topics),
         only_lagging=False,
     )
-    ends_now = {place: end for place, (_, end) in rows.spans.items()}
+    ends_now = {topic_partition: end for topic_partition, (_, end) in rows.spans.items()}
     with _past(session, logs, options, rows, progress) as (windows, batches):
         groups = lag_over_time(_offsets(batches, windows.first, step_ms), len(windows), ends_now)
     wanted = matcher(rows.options.groups)
@@ -213,15 +213,17 @@ def _ends_in_cluster(
     from kgroup.net.admin.timestamps import TimeInLog, first_newer
 
     there = sorted({(key.topic, key.partition) for key in keys} & rows.there)
-    found = first_newer(cluster, [TimeInLog(*place, time_ms) for place in there for time_ms in times_ms])
+    newer_records = first_newer(
+        cluster, [TimeInLog(*topic_partition, time_ms) for topic_partition in there for time_ms in times_ms]
+    )
 
     def ends_of(topic: str, partition: int) -> PastEnds:
-        place = topic, partition
-        start, end = rows.spans[place] if place in rows.there else (None, None)
+        topic_partition = topic, partition
+        start, end = rows.spans[topic_partition] if topic_partition in rows.there else (None, None)
         now = UNKNOWN if end is None else end
         by_window = []
         for time_ms in times_ms:
-            newer = found.get(TimeInLog(topic, partition, time_ms), _REFUSED)
+            newer = newer_records.get(TimeInLog(topic, partition, time_ms), _REFUSED)
             known = newer is None or newer == 0 or newer > (start or 0)
             by_window.append((now if newer is None else newer) if known else UNKNOWN)
         return PastEnds(np.array(by_window, np.int64), now)

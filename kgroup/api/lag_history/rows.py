@@ -35,11 +35,13 @@ class AskedEnds:
 
     def of(self, keys: Sequence[CommitKey]) -> PastLogEnds:
         """Those of each key's log."""
-        found = [self._find(key.topic, key.partition) for key in keys]
-        for key, ends in zip(keys, found, strict=True):
+        ends_of_keys = [self._find(key.topic, key.partition) for key in keys]
+        for key, ends in zip(keys, ends_of_keys, strict=True):
             if not (ends.at >= 0).any():
                 self.unknown.add((key.topic, key.partition))
-        return PastLogEnds(np.stack([ends.at for ends in found]), np.array([ends.now for ends in found]))
+        return PastLogEnds(
+            np.stack([ends.at for ends in ends_of_keys]), np.array([ends.now for ends in ends_of_keys])
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,24 +60,26 @@ class History:
         keys_max = max(_ROWS_AT_ONCE // (len(self.windows) + 1), 1)
         for block in commits.blocks(keys_max):
             logged = _logged(block, commits)
-            told = lag_history(logged, self.windows, self.slots, ends.of(block.keys), self.rules)
-            rows = KeyedRows(block.keys, np.bincount(told.keys, minlength=len(block.keys)), self._table(told))
-            yield _where(rows, told.keys, told.lags > 0) if self.only_lagging else rows
+            history = lag_history(logged, self.windows, self.slots, ends.of(block.keys), self.rules)
+            rows = KeyedRows(
+                block.keys, np.bincount(history.keys, minlength=len(block.keys)), self._table(history)
+            )
+            yield _where(rows, history.keys, history.lags > 0) if self.only_lagging else rows
 
-    def _table(self, told: LagHistory) -> pa.Table:
-        start_ms = told.windows * self.windows.length_ms
-        end_ms = self.windows.ends_ms()[told.windows - self.windows.first]
+    def _table(self, history: LagHistory) -> pa.Table:
+        start_ms = history.windows * self.windows.length_ms
+        end_ms = self.windows.ends_ms()[history.windows - self.windows.first]
         return pa.table(
             {
                 "window_start": numbers(start_ms),
                 "window_end": numbers(end_ms),
-                "current_offset": numbers(told.current_offsets),
-                "progress": _column(told.progress),
-                "log_end_offset": _known(told.log_end_offsets),
-                "lag": _known(told.lags),
-                "status": _named(told.statuses, [status.value for status in STATUSES]),
-                "rule": _named(told.rules, [rule.value for rule in RULES]),
-                "evidence": _evidence(told.numbers, len(told.keys)),
+                "current_offset": numbers(history.current_offsets),
+                "progress": _column(history.progress),
+                "log_end_offset": _known(history.log_end_offsets),
+                "lag": _known(history.lags),
+                "status": _named(history.statuses, [status.value for status in STATUSES]),
+                "rule": _named(history.rules, [rule.value for rule in RULES]),
+                "evidence": _evidence(history.numbers, len(history.keys)),
             }
         )
 
@@ -88,8 +92,8 @@ def with_keys(keyed: KeyedRows) -> pa.RecordBatch:
         ("topic", [key.topic for key in keyed.keys]),
     ):
         unique = sorted(set(values))
-        place = {value: number for number, value in enumerate(unique)}
-        indices = np.array([place[value] for value in values], np.int32)
+        index_of = {value: number for number, value in enumerate(unique)}
+        indices = np.array([index_of[value] for value in values], np.int32)
         columns[name] = pa.DictionaryArray.from_arrays(
             numbers(np.repeat(indices, keyed.counts)), pa.array(unique, pa.string())
         )
@@ -129,9 +133,9 @@ def _where(rows: KeyedRows, keys: Int64s, chosen: Flags) -> KeyedRows:
     return KeyedRows(rows.keys, counts, rows.rows.take(numbers(np.flatnonzero(chosen))))
 
 
-def _column(told: Numbers) -> ArrowColumn:
-    values = numbers(np.ascontiguousarray(told.values))
-    return values if told.known is None else _only_where(told.known, values)
+def _column(column: Numbers) -> ArrowColumn:
+    values = numbers(np.ascontiguousarray(column.values))
+    return values if column.known is None else _only_where(column.known, values)
 
 
 def _known(values: Int64s) -> ArrowColumn:
@@ -150,14 +154,14 @@ def _only_where(known: Flags, values: ArrowColumn) -> ArrowColumn:
     return pa.Array.from_buffers(values.type, len(values), [bitmap, *values.buffers()[1:]])
 
 
-def _evidence(told: Sequence[RuleNumbers], rows: int) -> ArrowColumn:
+def _evidence(verdicts: Sequence[RuleNumbers], rows: int) -> ArrowColumn:
     """The numbers of each row's verdict as JSON, null without a verdict."""
     texts: list[Any] = [pa.array([], pa.string())]
-    place, size = np.full(rows, -1, np.int64), 0
-    for of_rule in told:
+    index, size = np.full(rows, -1, np.int64), 0
+    for of_rule in verdicts:
         fields = {name: json_values(_column(values)) for name, values in of_rule.fields.items()}
         texts.append(json_objects(fields, len(of_rule.rows)))
-        place[of_rule.rows] = np.arange(size, size + len(of_rule.rows))
+        index[of_rule.rows] = np.arange(size, size + len(of_rule.rows))
         size += len(of_rule.rows)
-    taken: ArrowColumn = pa.concat_arrays(texts).take(_known(place))
+    taken: ArrowColumn = pa.concat_arrays(texts).take(_known(index))
     return taken

@@ -145,10 +145,10 @@ def _standard_input() -> Iterator[str]:
             yield _checked(group, f"standard input, line {number}")
 
 
-def _checked(group: bytes, place: str) -> str:
+def _checked(group: bytes, source: str) -> str:
     try:
         return group.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{place}: a group id is UTF-8, and byte {error.start} of this one is not"
+            f"{source}: a group id is UTF-8, and byte {error.start} of this one is not"
         ) from error

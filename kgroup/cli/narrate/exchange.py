@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests import client as calls
-from kgroup.protocol.requests import coordinator as asked
+from kgroup.protocol.requests import coordinator
 from kgroup.protocol.subscription import assigned_partitions
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.assignments import runs_by_topic
@@ -25,21 +25,21 @@ def request_text(body: calls.MemberRequest) -> Sentence | None:
     match body:
         case calls.FindCoordinator(key=group):
             return Sentence(text=f"FIND_COORDINATOR: who coordinates {group}?", subject="find-coordinator")
-        case asked.JoinGroup():
+        case coordinator.JoinGroup():
             return _join(body)
-        case asked.SyncGroup(assignments=()):
+        case coordinator.SyncGroup(assignments=()):
             return Sentence(text=f"SYNC_GROUP of generation {body.generation_id}", subject="sync")
-        case asked.SyncGroup():
+        case coordinator.SyncGroup():
             shares = f"with {len(body.assignments)} shares"
             return Sentence(
                 text=f"SYNC_GROUP of generation {body.generation_id} {shares}", subject="sync-leader"
             )
-        case asked.Heartbeat():
+        case coordinator.Heartbeat():
             return Sentence(text="HEARTBEAT", subject="heartbeat", routine="heartbeat")
-        case asked.LeaveGroup(members=members):
+        case coordinator.LeaveGroup(members=members):
             reason = members[0].reason if members else None
             return Sentence(text=f"LEAVE_GROUP{f': {reason}' if reason else ''}", subject="leave")
-        case asked.OffsetCommit():
+        case coordinator.OffsetCommit():
             offsets = [
                 f"{topic.name}-{each.partition_index}@{each.committed_offset}"
                 for topic in body.topics
@@ -52,8 +52,9 @@ def request_text(body: calls.MemberRequest) -> Sentence | None:
                 text=f"OFFSET_FETCH: what is committed for {_runs(partitions)}?", subject="offset-fetch"
             )
         case calls.ListOffsets(partitions=partitions, timestamp=timestamp):
-            place = {calls.EARLIEST_TIMESTAMP: "start", calls.LATEST_TIMESTAMP: "end"}.get(timestamp, "place")
-            return Sentence(text=f"LIST_OFFSETS: where is the {place} of {_runs(partitions)}?")
+            positions = {calls.EARLIEST_TIMESTAMP: "start", calls.LATEST_TIMESTAMP: "end"}
+            position = positions.get(timestamp, "place")
+            return Sentence(text=f"LIST_OFFSETS: where is the {position} of {_runs(partitions)}?")
         case calls.Fetch(offsets=offsets):
             read = [partition for partition, _ in offsets]
             return Sentence(text=f"FETCH {_runs(read)}", subject="fetch", routine="fetch")
@@ -61,7 +62,7 @@ def request_text(body: calls.MemberRequest) -> Sentence | None:
             return None
 
 
-def _join(body: asked.JoinGroup) -> Sentence:
+def _join(body: coordinator.JoinGroup) -> Sentence:
     offers = ", ".join(name for name, _ in body.protocols)
     who = f"as {body.member_id}" if body.member_id else "without a member id"
     if body.group_instance_id is not None:
@@ -74,15 +75,17 @@ def response_text(body: calls.MemberResponse) -> Sentence | None:
     """What a member is answered; None where that is not worth a line."""
     match body:
         case calls.FindCoordinatorResponse(node=node, error_code=error):
-            found = error.name if node is None else f"{node.host} does"
-            return Sentence(text=found, subject="coordinator-found" if node else None)
-        case asked.JoinGroupResponse():
+            answer = error.name if node is None else f"{node.host} does"
+            return Sentence(text=answer, subject="coordinator-found" if node else None)
+        case coordinator.JoinGroupResponse():
             return _joined(body)
-        case asked.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=assignment):
+        case coordinator.SyncGroupResponse(error_code=ErrorCode.NONE, assignment=assignment):
             return Sentence(text=f"its share: {_runs(assigned_partitions(assignment))}", subject="synced")
-        case asked.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS):
+        case coordinator.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS):
             return Sentence(text="REBALANCE_IN_PROGRESS", subject="rebalance-in-progress")
-        case asked.SyncGroupResponse(error_code=error) | asked.HeartbeatResponse(error_code=error):
+        case (
+            coordinator.SyncGroupResponse(error_code=error) | coordinator.HeartbeatResponse(error_code=error)
+        ):
             return Sentence(text=error.name) if error is not ErrorCode.NONE else None
         case calls.OffsetFetchResponse(offsets=offsets, error_code=error):
             if error is not ErrorCode.NONE:
@@ -98,7 +101,7 @@ def response_text(body: calls.MemberResponse) -> Sentence | None:
             return None
 
 
-def _joined(body: asked.JoinGroupResponse) -> Sentence:
+def _joined(body: coordinator.JoinGroupResponse) -> Sentence:
     if body.error_code is ErrorCode.MEMBER_ID_REQUIRED:
         return Sentence(text="MEMBER_ID_REQUIRED: come back with the id", subject="member-id-required")
     if body.error_code is not ErrorCode.NONE:

@@ -47,9 +47,9 @@ def history(chronicle: Chronicle) -> Row:
 
 def print_title(scenario: Scenario, design: str | None, seed: int) -> None:
     """The scenario's name, and what it is about."""
-    what = ", ".join([scenario.name, *([] if design is None else [design]), f"seed {seed}"])
+    title = ", ".join([scenario.name, *([] if design is None else [design]), f"seed {seed}"])
     about = f": {scenario.about}" if scenario.about else ""
-    print(fill(printable(what + about), WIDTH))
+    print(fill(printable(title + about), WIDTH))
 
 
 def print_run(run: Run, chronicle: Chronicle, *, headers: bool) -> None:
@@ -99,8 +99,8 @@ def _picture(run: Run, chronicle: Chronicle) -> Picture:
 def _print_shares(chronicle: Chronicle, formed: Sequence[Formed], *, headers: bool) -> None:
     """Members down; across, the last generations of each group that fit beside one another, or the end."""
     groups = list(dict.fromkeys(member.group for member in chronicle.scenario.members))
-    for place, group in enumerate(groups):
-        if place:
+    for number, group in enumerate(groups):
+        if number:
             print()
         members = [member.name for member in chronicle.scenario.members if member.group == group]
         generations = [each for each in formed if each.group == group]

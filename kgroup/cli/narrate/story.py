@@ -24,7 +24,7 @@ from kgroup.sim.zookeeper import trace as zk
 _TIME_WIDTH: Final = 11
 _INDENT: Final = " " * (_TIME_WIDTH + 2)
 
-Told = tuple[str, str | None]
+Line = tuple[str, str | None]
 """A line, and the subject of the lecture that follows it the first time."""
 
 
@@ -67,7 +67,7 @@ class Story:
 
     # ---- events -----------------------------------------------------------------------------------
 
-    def _tell(self, event: zk.ZookeeperEvent) -> Iterator[Told]:
+    def _tell(self, event: zk.ZookeeperEvent) -> Iterator[Line]:
         match event:
             case trace.FaultBegan() | trace.FaultEnded():
                 yield from self._fault(event)
@@ -80,14 +80,14 @@ class Story:
             case trace.PartitionsChanged():
                 yield self._partitions(event)
             case trace.RequestSent(member=member, node=node, body=body):
-                told = request_text(body)
-                if told is not None and self._is_news(member, told.routine):
-                    yield f"{member} -> {node}  {told.text}", told.subject
+                sentence = request_text(body)
+                if sentence is not None and self._is_news(member, sentence.routine):
+                    yield f"{member} -> {node}  {sentence.text}", sentence.subject
             case trace.ResponseReceived(member=member, node=node, body=body):
-                told = response_text(body)
-                if told is not None:
+                sentence = response_text(body)
+                if sentence is not None:
                     self._last.pop(member, None)
-                    yield f"{member} <- {node}  {self._names.in_text(told.text)}", told.subject
+                    yield f"{member} <- {node}  {self._names.in_text(sentence.text)}", sentence.subject
             case trace.RequestFailed(member=member, node=node, why=why):
                 if self._last.get(member) != why:
                     self._last[member] = why
@@ -112,17 +112,17 @@ class Story:
     def _if_static(self, member: str) -> str | None:
         return "static" if member in self._static else None
 
-    def _fault(self, event: trace.FaultBegan | trace.FaultEnded) -> Iterator[Told]:
-        what = f"{event.kind.value} {event.target}".strip()
+    def _fault(self, event: trace.FaultBegan | trace.FaultEnded) -> Iterator[Line]:
+        fault = f"{event.kind.value} {event.target}".strip()
         if isinstance(event, trace.FaultEnded):
-            yield f"!! over: {what}", None
+            yield f"!! over: {fault}", None
             return
         other = f" from {event.other}" if event.other else ""
         amount = f" by {event.amount}" if event.amount is not None else ""
         lasts = "" if event.duration_ms is None else f" for {event.duration_ms / 1000:g}s"
-        yield f"!! {what}{other}{amount}{lasts}", "pause" if event.kind is FaultKind.PAUSE else None
+        yield f"!! {fault}{other}{amount}{lasts}", "pause" if event.kind is FaultKind.PAUSE else None
 
-    def _moved(self, event: trace.MemberMoved) -> Iterator[Told]:
+    def _moved(self, event: trace.MemberMoved) -> Iterator[Line]:
         key = f"{event.state} {event.generation}"
         if event.state is MemberState.UNJOINED or event.member in self._of_old:
             return
@@ -132,9 +132,9 @@ class Story:
         subject = f"state-{event.state.value}"
         yield f"{event.member} is {event.state.value}", subject if subject in LECTURES else None
 
-    def _partitions(self, event: trace.PartitionsChanged) -> Told:
-        what = runs_by_topic(event.partitions) or "nothing"
-        text = f"{event.member} runs {event.kind.value}: {what}"
+    def _partitions(self, event: trace.PartitionsChanged) -> Line:
+        partitions = runs_by_topic(event.partitions) or "nothing"
+        text = f"{event.member} runs {event.kind.value}: {partitions}"
         if event.kind is CallbackKind.ASSIGNED:
             return text, "assigned" if event.generation >= 0 else "zk-claimed"
         if event.kind is CallbackKind.LOST:
@@ -147,7 +147,7 @@ class Story:
         eager = assignors[0] is Protocol.EAGER
         return "revoke-eager" if eager else "revoke-cooperative"
 
-    def _decision(self, node: str, event: decided.GroupEvent) -> Iterator[Told]:
+    def _decision(self, node: str, event: decided.GroupEvent) -> Iterator[Line]:
         group = event.group_id
         match event:
             case decided.GroupCreated():
@@ -175,7 +175,7 @@ class Story:
             case decided.GroupDeleted():
                 yield f"{node}: {group} is deleted", None
 
-    def _of_zookeeper(self, event: zk.ZookeeperEvent) -> Iterator[Told]:
+    def _of_zookeeper(self, event: zk.ZookeeperEvent) -> Iterator[Line]:
         match event:
             case zk.ConsumerRegistered(member=member, consumer_id=consumer_id):
                 self._of_old.add(member)

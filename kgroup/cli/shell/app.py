@@ -96,14 +96,14 @@ class CommandHelp(TyperCommand):
 
     def option_records(self, ctx: Any) -> list[tuple[Section, list[tuple[str, str]]]]:
         """Section by section how each option is written, and what its help says with defaults."""
-        found: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
+        by_section: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if isinstance(param, TyperOption) and record is not None:
                 # --help has none: it is typer's own.
                 section = Section(param.rich_help_panel or Section.BEHAVIOUR)
-                found[section].append(record)
-        return [(section, records) for section, records in found.items() if records]
+                by_section[section].append(record)
+        return [(section, records) for section, records in by_section.items() if records]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections of arguments and options."""
@@ -187,8 +187,8 @@ def _placeholder() -> None:
     raise AssertionError("resolve_command puts the real command in place of this one")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_wanted: bool) -> None:
+    if is_wanted:
         print(f"kgroup {__version__}")
         raise typer.Exit()
 

@@ -26,9 +26,9 @@ def complete_topics(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _asked(ctx: typer.Context, incomplete: str, question: "Callable[[Cluster], Iterable[str]]") -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     if not ctx.params.get("bootstrap_server"):
-        return found
+        return names
 
     from kgroup.net.admin.cluster import Cluster
     from kgroup.net.connect.properties import ConnectionOptions
@@ -41,7 +41,7 @@ def _asked(ctx: typer.Context, incomplete: str, question: "Callable[[Cluster], I
                 properties=ctx.params.get("client_properties") or (),
             )
             with Cluster(options) as cluster:
-                found.extend(name for name in question(cluster) if name.startswith(incomplete))
+                names.extend(name for name in question(cluster) if name.startswith(incomplete))
         except (KgroupError, OSError):
             return  # a message in the middle of a command line helps nobody
 
@@ -49,4 +49,4 @@ def _asked(ctx: typer.Context, incomplete: str, question: "Callable[[Cluster], I
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(_LIMIT_S)
-    return sorted(found)
+    return sorted(names)

@@ -205,7 +205,7 @@ class PartitionColumns:
         is_waited_for: list[bool] = []
         for facts in groups:
             of_group = proofs_of(facts, rules)
-            proofs += [of_group.get(partition.place) for partition in facts.partitions]
+            proofs += [of_group.get(partition.topic_partition) for partition in facts.partitions]
             is_waited_for += are_waited_for(facts)
         partitions = chain.from_iterable(facts.partitions for facts in groups)
         rows = np.flatnonzero(

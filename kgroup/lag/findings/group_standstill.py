@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from kgroup.history.groups.model import GroupKind, GroupState
-from kgroup.lag.findings.model import GroupFacts, PartitionFacts, Place
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import How, Standstill, is_behind, standstill
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,10 @@ class Standings:
         """The standstills of the group, or else of the partition's owner, if all of it stands still."""
         return self.group or self.members.get(partition.row.member_id or "", ())
 
-    def explained(self, partitions: Iterable[PartitionFacts]) -> set[Place]:
+    def explained(self, partitions: Iterable[PartitionFacts]) -> set[TopicPartition]:
         """The partitions whose trouble these standstills explain."""
-        of_readers = {partition.place for partition in partitions if self.of_reader(partition)}
-        return of_readers | {stopped.facts.place for stopped in self.partitions}
+        of_readers = {partition.topic_partition for partition in partitions if self.of_reader(partition)}
+        return of_readers | {stopped.facts.topic_partition for stopped in self.partitions}
 
 
 def standings(facts: GroupFacts) -> Standings:
@@ -81,9 +82,11 @@ def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
 
 def _goes_on(partitions: Sequence[PartitionFacts], standing: Sequence[Standing]) -> bool:
     """Whether other partitions were committed clearly after the last commit of those that stand still."""
-    places = {stopped.facts.place for stopped in standing}
+    places = {stopped.facts.topic_partition for stopped in standing}
     others = [
-        partition.last_ms for partition in partitions if partition.commits and partition.place not in places
+        partition.last_ms
+        for partition in partitions
+        if partition.commits and partition.topic_partition not in places
     ]
     if any(stopped.still.repeats for stopped in standing):
         return bool(others)
@@ -102,11 +105,11 @@ def _members_and_partitions(facts: GroupFacts, standing: Sequence[Standing], ste
     for stopped in standing:
         by_member.setdefault(stopped.facts.row.member_id, []).append(stopped)
     for member_id, of_member in by_member.items():
-        places = {stopped.facts.place for stopped in of_member}
+        places = {stopped.facts.topic_partition for stopped in of_member}
         others = [
             partition
             for partition in facts.partitions
-            if partition.row.member_id == member_id and partition.place not in places
+            if partition.row.member_id == member_id and partition.topic_partition not in places
         ]
         if member_id is not None and not _goes_on(others, of_member):
             divided.members[member_id] = of_member

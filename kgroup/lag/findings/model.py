@@ -14,6 +14,7 @@ from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
 from kgroup.lag.status.window import CommitWindow
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 class FindingKind(StrEnum):
@@ -92,10 +93,6 @@ class OpenCommit:
     producer_id: int
 
 
-Place = tuple[str, int]
-"""Topic and partition."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
     """One row of a lag report with what is known besides. Times are epoch ms.
@@ -125,7 +122,7 @@ class PartitionFacts:
     """The commits themselves, where an offset goes back; else they need not be kept."""
 
     @property
-    def place(self) -> Place:
+    def topic_partition(self) -> TopicPartition:
         """Topic and partition."""
         return self.row.topic, self.row.partition
 

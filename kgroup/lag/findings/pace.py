@@ -50,7 +50,7 @@ def pace(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
     """Lag that grows, per topic, and hot partitions; what stands still is found already."""
     step, explained = facts.usual_step, standings.explained(facts.partitions)
     for of_topic in _by_topic(facts):
-        going = [partition for partition in of_topic if partition.place not in explained]
+        going = [partition for partition in of_topic if partition.topic_partition not in explained]
         growth = _growth(going, step)
         if growth is not None:
             yield _lag_growing(facts, growth)
@@ -62,7 +62,7 @@ def growths(facts: GroupFacts, standings: Standings) -> Iterator[Growth]:
     """The topics of which the lag grows; what stands still is found already."""
     step, explained = facts.usual_step, standings.explained(facts.partitions)
     for of_topic in _by_topic(facts):
-        going = [partition for partition in of_topic if partition.place not in explained]
+        going = [partition for partition in of_topic if partition.topic_partition not in explained]
         growth = _growth(going, step)
         if growth is not None:
             yield growth

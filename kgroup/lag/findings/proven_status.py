@@ -10,20 +10,23 @@ from dataclasses import replace
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.lag.findings.absence import is_abandoned
 from kgroup.lag.findings.group_standstill import are_read, read_partitions, standings
-from kgroup.lag.findings.model import GroupFacts, PartitionFacts, Place
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.pace import growths
 from kgroup.lag.findings.standstill import has_unread, standstill
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.status.model import Judged, LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn
 from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 def judged_one_by_one(facts: GroupFacts, rules: LagRules) -> list[Judged | None]:
     """The status of each partition whose log end is known; each must have its window."""
     proofs = proofs_of(facts, rules)
     return [
-        _judged(partition, partition.window, proofs.get(partition.place), is_waited_for, facts, rules)
+        _judged(
+            partition, partition.window, proofs.get(partition.topic_partition), is_waited_for, facts, rules
+        )
         for partition, is_waited_for in zip(facts.partitions, are_waited_for(facts), strict=True)
     ]
 
@@ -60,14 +63,14 @@ def are_waited_for(facts: GroupFacts) -> list[bool]:
     return [True] * len(facts.partitions) if is_abandoned(facts) else are_read(facts)
 
 
-def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
+def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[TopicPartition, Proof]:
     """Proofs about a group's partitions from the rest of the group, for kgroup's own rules."""
     if not isinstance(rules, KgroupRules):
         return {}
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return dict(_without_members(facts))
     standing = standings(facts)
-    proofs: dict[Place, Proof] = {}
+    proofs: dict[TopicPartition, Proof] = {}
     readers: dict[str | None, ReaderStandsStill] = {}
     for partition in read_partitions(facts) if standing.group or standing.members else ():
         of_reader, member_id = standing.of_reader(partition), partition.row.member_id
@@ -75,26 +78,26 @@ def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[Place, Proof]:
             if member_id not in readers:
                 since_ms = max(stopped.still.since_ms for stopped in of_reader)
                 readers[member_id] = ReaderStandsStill(partitions=len(of_reader), since_ms=since_ms)
-            proofs[partition.place] = readers[member_id]
+            proofs[partition.topic_partition] = readers[member_id]
     for stopped in standing.accused():
-        topic_partition, proof = stopped.facts.place, stopped.still.proof
+        topic_partition, proof = stopped.facts.topic_partition, stopped.still.proof
         if proof is not None:
             proofs[topic_partition] = proof
         else:
             proofs.pop(topic_partition, None)  # its own commits say it all, by patience
     for stopped in standing.in_turn:
-        proofs[stopped.facts.place] = ReadInTurn(since_ms=stopped.still.since_ms)
+        proofs[stopped.facts.topic_partition] = ReadInTurn(since_ms=stopped.still.since_ms)
     for growth in growths(facts, standing):
         grew = LagGrew(read_per_s=growth.read_per_s, written_per_s=growth.written_per_s)
-        proofs |= {partition.place: grew for partition in growth.partitions}
+        proofs |= {partition.topic_partition: grew for partition in growth.partitions}
     return proofs
 
 
-def _without_members(facts: GroupFacts) -> Iterator[tuple[Place, Proof]]:
+def _without_members(facts: GroupFacts) -> Iterator[tuple[TopicPartition, Proof]]:
     """Commits have ceased, or may come back: a restart is no death."""
     step, is_dead = facts.usual_step, is_abandoned(facts)
     for partition in facts.partitions:
         if has_unread(partition):
             still = standstill(partition, step, facts.now_ms) if is_dead else None
             proof = still.proof if still is not None else None
-            yield partition.place, proof or NoMembers(since_ms=facts.group.since_ms)
+            yield partition.topic_partition, proof or NoMembers(since_ms=facts.group.since_ms)

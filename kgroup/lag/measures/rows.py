@@ -17,6 +17,7 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.protocol.topic_id import TopicId
+from kgroup.protocol.topic_partition import TopicPartition
 
 _INVALID_OFFSET = -1  # what Kafka answers for "nothing committed"; a log may hold it, too
 
@@ -144,33 +145,40 @@ def lag_rows(
 def _group_rows(
     group: Group, commits: Iterable[Commit], ends: LogEnds, pending: Collection[tuple[str, str, int]]
 ) -> Iterator[LagRow]:
-    committed: dict[tuple[str, int], Commit] = {}
-    in_two: set[tuple[str, int]] = set()
+    committed: dict[TopicPartition, Commit] = {}
+    in_two: set[TopicPartition] = set()
     for commit in commits:
-        place = commit.topic, commit.partition
-        known = committed.get(place)
+        topic_partition = commit.topic, commit.partition
+        known = committed.get(topic_partition)
         if known is not None:
-            in_two.add(place)
+            in_two.add(topic_partition)
         if known is None or commit.commit_timestamp > known.commit_timestamp:
-            committed[place] = commit
+            committed[topic_partition] = commit
     owners = owners_of(group, ends)
     for topic, partition in sorted(committed.keys() | owners.keys()):
-        place = topic, partition
+        topic_partition = topic, partition
         also = [Note.PENDING_COMMIT] if (group.group_id, topic, partition) in pending else []
-        also += [Note.TWO_COORDINATORS] if place in in_two else []
-        yield _row(group, place, committed.get(place), owners.get(place, ()), ends, also)
+        also += [Note.TWO_COORDINATORS] if topic_partition in in_two else []
+        yield _row(
+            group,
+            topic_partition,
+            committed.get(topic_partition),
+            owners.get(topic_partition, ()),
+            ends,
+            also,
+        )
 
 
 _Owner = tuple[Member, OwnedPartition]
 
 
-def owners_of(group: Group, ends: LogEnds) -> dict[tuple[str, int], list[_Owner]]:
+def owners_of(group: Group, ends: LogEnds) -> dict[TopicPartition, list[_Owner]]:
     """Who owns what, members in order of their ids.
 
     What streams members own is worked out from task numbers, which may be more than a source topic has
     partitions: only those count that a source says exist. Share groups commit nothing here.
     """
-    owners: dict[tuple[str, int], list[_Owner]] = {}
+    owners: dict[TopicPartition, list[_Owner]] = {}
     if group.kind is GroupKind.SHARE:
         return owners
     for member in group.members:
@@ -183,13 +191,13 @@ def owners_of(group: Group, ends: LogEnds) -> dict[tuple[str, int], list[_Owner]
 
 def _row(
     group: Group,
-    place: tuple[str, int],
+    topic_partition: TopicPartition,
     commit: Commit | None,
     owners: Sequence[_Owner],
     ends: LogEnds,
     also: Sequence[Note],
 ) -> LagRow:
-    topic, partition = place
+    topic, partition = topic_partition
     log = ends.find(topic, partition)
     start = log.log_start_offset if log else None
     end = log.log_end_offset if log else None

@@ -48,11 +48,11 @@ class LagLooks:
             if row.log_end_offset is not None and partition not in self._logs:
                 end = LogEnd(offset=row.log_end_offset, timestamp=self._now_ms)
                 self._logs[partition] = self._with_end(partition, end)
-            place = row.group, row.topic, row.partition
-            if row.current_offset is not None and place not in self._commits:
-                seen = self._commits_before.get(place, deque(maxlen=_LOOKS))
+            key = row.group, row.topic, row.partition
+            if row.current_offset is not None and key not in self._commits:
+                seen = self._commits_before.get(key, deque(maxlen=_LOOKS))
                 seen.append(WindowCommit(offset=row.current_offset, timestamp=self._now_ms))
-                self._commits[place] = seen
+                self._commits[key] = seen
 
     def table(self, topic: str, partition: int) -> LogEndTable:
         """The log ends of a partition as interpolation takes them."""

@@ -54,13 +54,13 @@ def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> It
 def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_ms: int) -> Iterator[Row]:
     """A row of FINDING_TABLE per finding, which leaves room for the evidence."""
     for finding, client_id in _with_clients(findings, groups):
-        place = finding.topic
+        topic_partition = finding.topic
         if finding.partition is not None:
-            place = f"{place}-{finding.partition}"
+            topic_partition = f"{topic_partition}-{finding.partition}"
         yield {
             "group": finding.group,
             "finding": finding.kind.value + ("?" if finding.grade is Grade.UNKNOWN else ""),
-            "where": " ".join(text for text in (place, client_id) if text) or None,
+            "where": " ".join(text for text in (topic_partition, client_id) if text) or None,
             "lasting_ms": _whole_seconds(now_ms - finding.since_ms) if finding.since_ms is not None else None,
             "evidence": finding.evidence,
         }
@@ -81,8 +81,8 @@ def _whole_seconds(ms: int) -> int:
 
 def remedies(findings: Iterable[Finding]) -> Iterator[str]:
     """What to try, once for each kind of finding."""
-    told: set[str] = set()
+    shown: set[str] = set()
     for finding in findings:
-        if finding.try_this not in told:
-            told.add(finding.try_this)
+        if finding.try_this not in shown:
+            shown.add(finding.try_this)
             yield f"{finding.kind.value}: try: {finding.try_this}"

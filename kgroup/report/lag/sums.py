@@ -92,12 +92,12 @@ def sum_rows(rows: Iterable[Row], by: By) -> Iterator[Row]:
     sums: dict[tuple[str | None, ...], _Sum] = {}
     for row in rows:
         key = tuple(_text(row[name]) for name in _KEYS[by])
-        found = sums.get(key)
-        if found is None:
-            found = sums[key] = _Sum(first=row)
-        found.add(row)
-    for _, found in sorted(sums.items(), key=lambda item: [(name is None, name or "") for name in item[0]]):
-        yield {name: found.first[name] for name in _NAMES[by]} | found.fields(groups=by is By.TOPIC)
+        total = sums.get(key)
+        if total is None:
+            total = sums[key] = _Sum(first=row)
+        total.add(row)
+    for _, total in sorted(sums.items(), key=lambda item: [(name is None, name or "") for name in item[0]]):
+        yield {name: total.first[name] for name in _NAMES[by]} | total.fields(groups=by is By.TOPIC)
 
 
 @dataclass(slots=True)

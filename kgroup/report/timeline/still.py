@@ -126,10 +126,10 @@ def _causes(timeline: Timeline, top: int, step: float) -> Iterator[str]:
 
 
 def _cells(picture: Picture, top: int, step: float) -> Iterator[str]:
-    for place, first, last, owned in _runs(picture):
-        x, y = _LABEL + first * step, top + _TOP + place * _LANE + 1
+    for lane, first, last, owned in _runs(picture):
+        x, y = _LABEL + first * step, top + _TOP + lane * _LANE + 1
         width = max((last - first + 1) * step - 1, 0.5)
-        said = f"{picture.lanes[place].label}: {owned} partition{'' if owned == 1 else 's'}"
+        said = f"{picture.lanes[lane].label}: {owned} partition{'' if owned == 1 else 's'}"
         yield (
             f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LANE - 3}"'
             f' fill="{_shade(owned, picture.most_owned)}"><title>{_text(said)}</title></rect>\n'
@@ -147,9 +147,9 @@ def _numbers(timeline: Timeline, y: int, step: float) -> Iterator[str]:
     if not timeline.generations:
         return  # commits without membership: there is nothing to number, and no room to share
     every = max(1, -int(-_NUMBER // step))
-    for place in range(0, len(timeline.generations), every):
-        number = timeline.generations[place].roster.generation
-        x = _LABEL + (place + 0.5) * step
+    for column in range(0, len(timeline.generations), every):
+        number = timeline.generations[column].roster.generation
+        x = _LABEL + (column + 0.5) * step
         yield f'<text x="{x:.1f}" y="{y}" text-anchor="middle" fill="#555">{number}</text>\n'
 
 

@@ -185,7 +185,7 @@ def test_progress_is_told_each_byte_of_the_offsets_topic():
 
     class Told(type(NO_PROGRESS)):
         @contextmanager
-        def counted_bytes(self, what, total):
+        def counted_bytes(self, task, total):
             told.append(-total)
             yield told.append
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from kgroup.api.lag_history.on_spark import KeyRanges, Makers, Told
+from kgroup.api.lag_history.on_spark import KeyRanges, Makers, PartSummary
 from kgroup.scan.reductions.keyed_rows import CommitKey
 
 WINDOWS = 1000
 
 
-def told(keys, each=1):
-    return Told(extent=None, sample=tuple(sorted(keys)), each=each)
+def summary(keys, each=1):
+    return PartSummary(extent=None, sample=tuple(sorted(keys)), each=each)
 
 
 def keys_of(group, partitions, topic="t"):
@@ -20,7 +20,7 @@ def keys_of(group, partitions, topic="t"):
 
 def test_one_huge_group_is_cut_into_ranges_of_about_the_same_number_of_rows():
     keys = keys_of("huge", 2000)
-    ranges = KeyRanges.of([told(keys[::2], each=2), told(keys_of("a", 10))], WINDOWS)
+    ranges = KeyRanges.of([summary(keys[::2], each=2), summary(keys_of("a", 10))], WINDOWS)
     numbers = [ranges.number(key) for key in sorted([*keys, *keys_of("a", 10)])]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(len(ranges)))
@@ -30,13 +30,13 @@ def test_one_huge_group_is_cut_into_ranges_of_about_the_same_number_of_rows():
 
 
 def test_little_is_one_range_and_so_is_nothing():
-    assert len(KeyRanges.of([told(keys_of("a", 10))], 10)) == 1
-    assert len(KeyRanges.of([told([])], WINDOWS)) == 1
+    assert len(KeyRanges.of([summary(keys_of("a", 10))], 10)) == 1
+    assert len(KeyRanges.of([summary([])], WINDOWS)) == 1
 
 
 def test_all_groups_of_a_topic_partition_go_to_one_maker():
     keys = [key for group in "abcdef" for key in keys_of(group, 50)]
-    makers = Makers.of([told(keys)], 8)
+    makers = Makers.of([summary(keys)], 8)
     assert not makers.several
     places = {(key.partition, makers.number(key)) for key in keys}
     assert len(places) == 50
@@ -46,7 +46,7 @@ def test_all_groups_of_a_topic_partition_go_to_one_maker():
 
 def test_what_very_many_groups_read_is_shared_and_the_rest_is_not():
     one_topic = [CommitKey(f"group-{number}", "hot", 0, 7) for number in range(1000)]
-    makers = Makers.of([told([*one_topic, *keys_of("a", 24)])], 8)
+    makers = Makers.of([summary([*one_topic, *keys_of("a", 24)])], 8)
     assert makers.several == {("hot", 0): 8}
     shares = Counter(makers.number(key) for key in one_topic)
     assert sum(shares.values()) == 1000

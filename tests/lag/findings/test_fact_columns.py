@@ -43,7 +43,7 @@ def groups_of_partitions(draw):
         member = draw(st.sampled_from([None, "m1", "m2"]))
         one = partition(number, commits, end, member=member, seen=seen, topic=draw(TOPICS), state=state)
         made.append((one, seen))
-    made.sort(key=lambda one: one[0].place)
+    made.sort(key=lambda one: one[0].topic_partition)
     kind = draw(st.sampled_from([GroupKind.CLASSIC, GroupKind.SIMPLE]))
     group = facts(*(one for one, _ in made), kind=kind, since=draw(st.sampled_from([None, 10, 3600])))
     return group, [seen for _, seen in made]
@@ -60,7 +60,7 @@ def window_of(partition):
 def in_columns(groups, seen):
     """The columns of partitions of groups whose facts are known, with log ends that were seen of each."""
     partitions = [one for group in groups for one in group.partitions]
-    windows = {one.place: window_of(one) for one in partitions}
+    windows = {one.topic_partition: window_of(one) for one in partitions}
     as_columns = columns([*map(window_of, partitions), CommitWindow(slots=10)])
     as_columns = replace(as_columns, slots=10, unread_by_ms=np.full(len(partitions) + 1, UNKNOWN))
     made = PartitionColumns.of(

@@ -22,13 +22,15 @@ def verdicts(group, rules):
     """By place what is said of each partition that can be judged."""
     judged = judged_one_by_one(group, rules)
     said = zip(group.partitions, judged, strict=True)
-    return {one.place: verdict for one, verdict in said if verdict is not None}
+    return {one.topic_partition: verdict for one, verdict in said if verdict is not None}
 
 
 def said(group, rules=None):
     """Status and rule of each partition, in order."""
     found = verdicts(group, rules or KgroupRules())
-    return [f"{found[one.place].status} {found[one.place].rule}" for one in group.partitions]
+    return [
+        f"{found[one.topic_partition].status} {found[one.topic_partition].rule}" for one in group.partitions
+    ]
 
 
 class TestStop:
@@ -179,7 +181,7 @@ def test_status_and_findings_never_contradict_each_other(told, kind, since):
         ]
 
     for one in group.partitions:
-        status = judged[one.place].status
+        status = judged[one.topic_partition].status
         is_accused = bool(about(ACCUSING | {FindingKind.DEAD_WITH_LAG}, one.row))
         if status in ("STOP", "STALL"):
             assert is_accused
@@ -192,6 +194,6 @@ def test_status_and_findings_never_contradict_each_other(told, kind, since):
             stopped = [
                 one
                 for one in group.partitions
-                if judged[one.place].status in ("STOP", "STALL") and about({finding.kind}, one.row)
+                if judged[one.topic_partition].status in ("STOP", "STALL") and about({finding.kind}, one.row)
             ]
             assert len(stopped) >= finding.numbers.get("partitions", 1)
