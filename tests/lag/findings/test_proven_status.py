@@ -27,8 +27,8 @@ def verdicts(group, rules):
 
 def said(group, rules=None):
     """Status and rule of each partition, in order."""
-    found = verdicts(group, rules or KgroupRules())
-    return [f"{found[one.place].status} {found[one.place].rule}" for one in group.partitions]
+    by_place = verdicts(group, rules or KgroupRules())
+    return [f"{by_place[one.place].status} {by_place[one.place].rule}" for one in group.partitions]
 
 
 class TestStop:
@@ -158,11 +158,11 @@ KINDS = st.sampled_from([GroupKind.CLASSIC, GroupKind.CLASSIC, GroupKind.SIMPLE]
 
 @settings(max_examples=400)
 @given(PARTITIONS, KINDS, st.sampled_from([None, 10, 3600]))
-def test_status_and_findings_never_contradict_each_other(told, kind, since):
+def test_status_and_findings_never_contradict_each_other(histories, kind, since):
     group = facts(
         *(
             partition(number, commits, 500, seen=seen, member=None if kind is GroupKind.SIMPLE else member)
-            for number, (commits, seen, member) in enumerate(told)
+            for number, (commits, seen, member) in enumerate(histories)
         ),
         kind=kind,
         since=since,
