@@ -181,15 +181,15 @@ def test_damage_is_a_problem_with_its_place():
 
 
 def test_progress_is_told_each_byte_of_the_offsets_topic():
-    told: list[int] = []
+    byte_counts: list[int] = []
 
     class Told(type(NO_PROGRESS)):
         @contextmanager
         def counted_bytes(self, what, total):
-            told.append(-total)
-            yield told.append
+            byte_counts.append(-total)
+            yield byte_counts.append
 
     logs = logs_of(FIXTURES / LIVES)
     lag_report(logs, progress=Told())
-    assert sum(told) == 0
-    assert -told[0] == sum(Path(segment.path).stat().st_size for segment in logs.sources)
+    assert sum(byte_counts) == 0
+    assert -byte_counts[0] == sum(Path(segment.path).stat().st_size for segment in logs.sources)
