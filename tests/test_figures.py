@@ -40,7 +40,7 @@ def test_it_has_the_columns_and_rows_that_are_measured():
     assert head == list(HEADERS)
     assert rule == ["---"] * len(HEADERS)
     assert [(measured, compared, command) for measured, _, compared, command in rows] == [
-        (row.what, row.compared_with, f"`{row.command}`") for row in ROWS
+        (row.measured, row.compared_with, f"`{row.command}`") for row in ROWS
     ]
 
 
