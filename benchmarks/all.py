@@ -73,7 +73,7 @@ class Figures:
 class Row:
     """A row of the table: `benchmark` measures it alone, `figure` finds it among all."""
 
-    what: str
+    measured: str
     compared_with: str
     benchmark: str
     figure: Callable[[Figures], str]
@@ -137,8 +137,8 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
 
 
 def _start(figures: Figures) -> str:
-    found = figures.start
-    return f"{found.help_ms / found.nothing_ms:.1f} times ({found.help_ms:.0f} ms)"
+    start = figures.start
+    return f"{start.help_ms / start.nothing_ms:.1f} times ({start.help_ms:.0f} ms)"
 
 
 def _speed(speed: Speed, times: float) -> str:
@@ -192,8 +192,8 @@ def _spark_cores(figures: Figures) -> str:
 
 
 def _spark_memory(figures: Figures) -> str:
-    found = figures.two_cores
-    return f"driver {found.driver_mb} MB, worker {found.worker_mb} MB, JVM {found.jvm_mb} MB"
+    memory = figures.two_cores
+    return f"driver {memory.driver_mb} MB, worker {memory.worker_mb} MB, JVM {memory.jvm_mb} MB"
 
 
 def _replay(figures: Figures) -> str:
@@ -208,8 +208,8 @@ def _status(figures: Figures) -> str:
 
 
 def _sticky(figures: Figures) -> str:
-    found = figures.beside_kafka_python
-    return f"{found.times:.0f} times ({found.ours_ms:.1f} ms)"
+    compared = figures.beside_kafka_python
+    return f"{compared.times:.0f} times ({compared.ours_ms:.1f} ms)"
 
 
 def _java(figures: Figures) -> str:
@@ -240,8 +240,8 @@ def _swarm(figures: Figures) -> str:
 
 
 def _causes(figures: Figures) -> str:
-    found = figures.causes
-    return f"{found.precision:.3f} of {found.right.total() + found.wrong.total():,} are true"
+    causes = figures.causes
+    return f"{causes.precision:.3f} of {causes.right.total() + causes.wrong.total():,} are true"
 
 
 def _causes_simulated(figures: Figures) -> str:
@@ -300,7 +300,9 @@ def table(figures: Figures) -> str:
         _line(HEADERS),
         _line("---" for _ in HEADERS),
     ]
-    lines += [_line((row.what, row.figure(figures), row.compared_with, f"`{row.command}`")) for row in ROWS]
+    lines += [
+        _line((row.measured, row.figure(figures), row.compared_with, f"`{row.command}`")) for row in ROWS
+    ]
     return "\n".join(lines)
 
 
@@ -327,7 +329,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="print the table, and leave README.md alone")
     given = parser.parse_args()
     put_into(README.read_text(encoding="utf-8"), "")  # the marks are there: better known before than after
-    written = table(measure(given.size, lambda what: print(f"{what} ...", file=sys.stderr, flush=True)))
+    written = table(measure(given.size, lambda row: print(f"{row} ...", file=sys.stderr, flush=True)))
     if given.print:
         print(written)
     else:

@@ -95,9 +95,9 @@ def table(numbers: Score) -> str:
 
 def _happenings(story: Story, said: list[Said]) -> Iterator[tuple[CauseKind, bool]]:
     """What was done and shows in the log, and whether it was named."""
-    for what, (right, visible) in _EXPECTED.items():
+    for happening, (right, visible) in _EXPECTED.items():
         for event in story.events:
-            if event["what"] != what or not _is_own(story, event):
+            if event["what"] != happening or not _is_own(story, event):
                 continue
             about = [s for s in said if s.cause.kind in visible and _is_about(story, s, event)]
             if about:

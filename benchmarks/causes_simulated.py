@@ -79,9 +79,9 @@ def judge_seed(seed: int) -> Iterator[Judged]:
 def _replayed(storage: _KeptLogs) -> list[Timeline]:
     with TemporaryDirectory(prefix="kgroup-") as folder:
         for partition, log in storage.offsets_logs.items():
-            place = Path(folder) / f"{OFFSETS_TOPIC}-{partition}"
-            place.mkdir()
-            (place / f"{0:020}.log").write_bytes(b"".join(log.batches(0)))
+            log_dir = Path(folder) / f"{OFFSETS_TOPIC}-{partition}"
+            log_dir.mkdir()
+            (log_dir / f"{0:020}.log").write_bytes(b"".join(log.batches(0)))
         return list(replay(open_logs(folder), ["*"]).values())
 
 

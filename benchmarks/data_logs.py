@@ -33,7 +33,7 @@ class DataLogWriter:
         record = LogRecord(offset=0, timestamp_ms=start_ms, key=None, value=b"")
         self._batch = np.frombuffer(encode_batch([record], leader_epoch=5), np.uint8)
 
-    def write(self, place: TopicPartition, end: int) -> int:
+    def write(self, partition: TopicPartition, end: int) -> int:
         """Write the log of a topic partition with its indexes; returns its bytes."""
         steps = self._draw.exponential(size=len(self._times))
         steps *= self._draw.integers(0, _STANDS_STILL, len(steps)) > 0
@@ -53,7 +53,7 @@ class DataLogWriter:
             padded[: len(batch)] = batch
             crc = int(crc32c(padded, _CRC_AT + 4, len(batch)))
             batch[_CRC_AT : _CRC_AT + 4] = np.frombuffer(crc.to_bytes(4, "big"), np.uint8)
-        folder = self._out / f"{place[0]}-{place[1]}"
+        folder = self._out / f"{partition[0]}-{partition[1]}"
         folder.mkdir(exist_ok=True)
         (folder / f"{_NAME}.log").write_bytes(batches.tobytes())
         return batches.size

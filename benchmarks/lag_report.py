@@ -33,7 +33,7 @@ def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)
             cost = cost_of_kgroup("lag-report", "-q", *call.split(), *paths)
             if number:
                 costs[call].append(cost)
-    return {call: min(found, key=lambda cost: cost.cpu_seconds) for call, found in costs.items()}
+    return {call: min(of_call, key=lambda cost: cost.cpu_seconds) for call, of_call in costs.items()}
 
 
 def main() -> None:

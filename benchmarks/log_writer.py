@@ -87,8 +87,8 @@ def write_batches(
             else:
                 size, count = _write_commits(buffer, position, plan, state, member, transactions)
                 if transactions:
-                    place = (state[OPEN_FIRST] + state[OPEN_COUNT]) % OPEN_MAX
-                    open_producers[place] = member
+                    slot = (state[OPEN_FIRST] + state[OPEN_COUNT]) % OPEN_MAX
+                    open_producers[slot] = member
                     state[OPEN_COUNT] += 1
                     busy[member] = True
         written[batches, 0] = position

@@ -16,8 +16,8 @@ def peaks_mb(root: int) -> tuple[int, int, int]:
             status = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-        peak = int(found[1]) // 1000 if found else 0
+        match = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+        peak = int(match[1]) // 1000 if match else 0
         if process == root:
             here = peak
         elif status.startswith("Name:\tjava"):
@@ -47,11 +47,11 @@ def processes_below(root: int, fields: dict[int, list[str]]) -> Iterator[int]:
 
 def stat_fields() -> dict[int, list[str]]:
     """By process: state, parent and so on; at 11 to 14 user and system time, also of ended children."""
-    found = {}
+    fields = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "stat").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
-        found[int(folder.name)] = line.rpartition(")")[2].split()
-    return found
+        fields[int(folder.name)] = line.rpartition(")")[2].split()
+    return fields

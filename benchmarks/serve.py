@@ -38,7 +38,7 @@ def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Lo
         command += ["--members", ",".join(map(str, members)), "--repeat", str(repeat)]
         command += ["--seconds", str(seconds), "--quiet", "--json", answer.name]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        found = json.loads(Path(answer.name).read_text(encoding="utf-8"))
+        figures = json.loads(Path(answer.name).read_text(encoding="utf-8"))
     return {
         name: Load(
             name=name,
@@ -46,7 +46,7 @@ def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Lo
             value=figure["median"],
             kafka=anchors[name]["median"] if name in anchors else None,
         )
-        for name, figure in found.items()
+        for name, figure in figures.items()
     }
 
 

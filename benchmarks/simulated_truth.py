@@ -51,16 +51,16 @@ class Truth:
             case _:
                 pass
 
-    def _decided(self, told: trace.CoordinatorEvent) -> None:
-        match told.event:
+    def _decided(self, decision: trace.CoordinatorEvent) -> None:
+        match decision.event:
             case MemberAdded(member_id=member_id):
-                self._added[_name(member_id)].append(told.at_ms)
+                self._added[_name(member_id)].append(decision.at_ms)
             case MemberRemoved(member_id=member_id, why=why):
-                self._removed[member_id].append((told.at_ms, _kind(why)))
+                self._removed[member_id].append((decision.at_ms, _kind(why)))
             case GenerationFormed(group_id=group, generation_id=generation):
-                self._formed[group, generation].append(told.at_ms)
+                self._formed[group, generation].append(decision.at_ms)
             case GroupStable(group_id=group, generation_id=generation):
-                self._stable[group, generation].append(told.at_ms)
+                self._stable[group, generation].append(decision.at_ms)
             case _:
                 pass
 

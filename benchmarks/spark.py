@@ -96,11 +96,11 @@ def _measure_here(log: str, cores: int, rounds: int) -> Figures:
     sources = open_sources([log])
     local_cpu, spark_cpu, spark_elapsed, ratios = [], [], [], []
     with open_session(f"local[{cores}]") as session:
-        found = spark_newest(session, sources.segments)
+        newest = spark_newest(session, sources.segments)
         spark_newest(session, sources.segments)  # the JVM compiles more of itself
         memory = peaks_mb(os.getpid())  # before the local scan adds its own
         records = _local(sources).records
-        assert found.records == records
+        assert newest.records == records
         for _ in range(rounds):
             elapsed, cpu = _cost(lambda: spark_newest(session, sources.segments), _cpu_seconds_of_all)
             _, alone = _cost(lambda: _local(sources), time.process_time)
@@ -109,7 +109,7 @@ def _measure_here(log: str, cores: int, rounds: int) -> Figures:
             local_cpu.append(alone)
             ratios.append(cpu / alone)
     return Figures(
-        megabytes=round(found.bytes / 1e6),
+        megabytes=round(newest.bytes / 1e6),
         records=records,
         local_cpu=statistics.median(local_cpu),
         spark_cpu=statistics.median(spark_cpu),

@@ -33,9 +33,9 @@ def measure(commits: int, rounds: int) -> dict[str, Measured]:
         offsets=columns.offsets, timestamps=columns.timestamps, lags=np.full(commits, UNKNOWN)
     )
     judged = {
-        f"{name} rules, {what}": partial(_judge, which, begins, rules)
+        f"{name} rules, {log_ends}": partial(_judge, which, begins, rules)
         for name, rules in (("kgroup", KgroupRules()), ("burrow", BurrowRules()))
-        for what, which in (("log ends known", columns), ("log ends unknown", without))
+        for log_ends, which in (("log ends known", columns), ("log ends unknown", without))
     }
     windows = _windows(columns, min(commits, _ONE_BY_ONE))
     one_by_one = partial(_judge_one_by_one, windows, KgroupRules())

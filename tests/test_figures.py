@@ -39,8 +39,8 @@ def test_it_has_the_columns_and_rows_that_are_measured():
     head, rule, *rows = table()
     assert head == list(HEADERS)
     assert rule == ["---"] * len(HEADERS)
-    assert [(what, compared, command) for what, _, compared, command in rows] == [
-        (row.what, row.compared_with, f"`{row.command}`") for row in ROWS
+    assert [(measured, compared, command) for measured, _, compared, command in rows] == [
+        (row.measured, row.compared_with, f"`{row.command}`") for row in ROWS
     ]
 
 

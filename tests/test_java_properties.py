@@ -41,9 +41,9 @@ def test_any_text_is_some_properties(text):
 
 
 def test_a_line_is_known_by_where_it_begins():
-    found = [(each.number, each.name, each.separator) for each in assignments(JAVA_FILE)]
-    assert found[:3] == [(3, "security.protocol", "="), (4, "sasl.mechanism", ":"), (5, "client.id", "")]
-    assert found[5:7] == [(8, "sasl.jaas.config", "="), (11, "path", "=")]
+    read = [(each.number, each.name, each.separator) for each in assignments(JAVA_FILE)]
+    assert read[:3] == [(3, "security.protocol", "="), (4, "sasl.mechanism", ":"), (5, "client.id", "")]
+    assert read[5:7] == [(8, "sasl.jaas.config", "="), (11, "path", "=")]
 
 
 def test_a_file_that_is_not_utf_8_is_in_the_encoding_that_java_was_made_for():

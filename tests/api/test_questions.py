@@ -99,11 +99,11 @@ class TestReplay:
         assert repr(kgroup.replay(logs, ["*"])).endswith("more>")
 
     def test_progress_hears_of_all_bytes(self, logs):
-        told = Told()
-        kgroup.replay(logs, ["*"], progress=told)
-        done, total = told.done["reading"]
+        progress = Told()
+        kgroup.replay(logs, ["*"], progress=progress)
+        done, total = progress.done["reading"]
         assert done == total > 0
-        assert told.ended == ["reading"]
+        assert progress.ended == ["reading"]
 
 
 class TestWhatIf:

@@ -132,16 +132,21 @@ def test_a_node_can_be_left_out_when_time_passes(world: BrokerWorld) -> None:
 
 
 def test_events_of_groups_are_told_once_their_records_are_written(world: BrokerWorld) -> None:
-    told: list[GroupEvent] = []
-    world.cluster.coordinators.on_event = lambda hosted, event: told.append(event)
+    events: list[GroupEvent] = []
+    world.cluster.coordinators.on_event = lambda hosted, event: events.append(event)
     node = coordinator(world)
     token = world.send(join(), node)
-    assert told == []
+    assert events == []
     member = world.settle()[token].member_id
-    assert [type(event) for event in told] == [GroupCreated, MemberAdded, RebalanceStarted, GenerationFormed]
-    told.clear()
+    assert [type(event) for event in events] == [
+        GroupCreated,
+        MemberAdded,
+        RebalanceStarted,
+        GenerationFormed,
+    ]
+    events.clear()
     world.ask(sync(member, 1), node)
-    assert told == [GroupStable(group_id=GROUP, generation_id=1)]
+    assert events == [GroupStable(group_id=GROUP, generation_id=1)]
 
 
 class FailingLog(MemoryLog):
@@ -187,13 +192,13 @@ def test_without_a_live_replica_there_is_no_leader_until_one_comes_back(world: B
     world.cluster.create_topic("single", 1, 1, {}, world.now_ms)
     leader = world.cluster.topics["single"].partitions[0].leader
     world.cluster.kill(leader, world.now_ms)
-    asked = world.cluster.alive[0].node_id
+    alive = world.cluster.alive[0].node_id
     topic = MetadataRequest.MetadataRequestTopic(version=5, name="single")
     request = MetadataRequest(version=5, topics=[topic], allow_auto_topic_creation=False)
-    [described] = world.ask(request, asked).topics
+    [described] = world.ask(request, alive).topics
     assert described.partitions[0].error_code == E.LEADER_NOT_AVAILABLE
     world.cluster.start(leader, world.now_ms)
-    [described] = world.ask(request, asked).topics
+    [described] = world.ask(request, alive).topics
     assert (described.partitions[0].error_code, described.partitions[0].leader_id) == (E.NONE, leader)
 
 
@@ -202,8 +207,8 @@ def test_a_deleted_topic_takes_its_committed_offsets_along(world: BrokerWorld) -
     world.cluster.create_topic("other", 1, -1, {}, world.now_ms)
     world.ask(commit(5), node)
     world.ask(commit(6, "other"), node)
-    asked = DeleteTopicsRequest(version=5, topic_names=["orders"], timeout_ms=1000)
-    assert [each.error_code for each in world.ask(asked).responses] == [E.NONE]
+    deletion = DeleteTopicsRequest(version=5, topic_names=["orders"], timeout_ms=1000)
+    assert [each.error_code for each in world.ask(deletion).responses] == [E.NONE]
     assert [topic.name for topic in world.ask(fetch(), node).topics] == ["other"]
 
 
@@ -278,8 +283,8 @@ def test_a_damaged_offsets_log_is_reported_and_its_groups_are_not_served(world: 
     successor = next(number for number in world.nodes if number != node)
     world.cluster.move_coordinator(index, successor, world.now_ms)
     # Nothing is made up of what cannot be read: clients go on waiting for a coordinator that loads.
-    found = world.ask(fetch(), successor)
-    assert found.error_code == E.COORDINATOR_LOAD_IN_PROGRESS
+    response = world.ask(fetch(), successor)
+    assert response.error_code == E.COORDINATOR_LOAD_IN_PROGRESS
     [warning] = world.warnings
     assert warning.startswith(f"{OFFSETS_TOPIC}-{index}: ")
     assert world.cluster.next_deadline_ms() != 0  # and nobody tries again and again

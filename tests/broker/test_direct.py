@@ -46,10 +46,10 @@ class Asker:
         return self.answers[0] if self.answers else None
 
     def produce(self, partition: int, count: int) -> None:
-        found = self.world.cluster.partition("orders", partition)
-        assert found is not None
+        log = self.world.cluster.partition("orders", partition)
+        assert log is not None
         records = [LogRecord(offset=n, timestamp_ms=n, key=None, value=b"v") for n in range(count)]
-        found.append(encode_batch(records))
+        log.append(encode_batch(records))
 
 
 @pytest.fixture
@@ -122,22 +122,22 @@ def test_a_fetch_brings_whole_batches_of_each_partition(asker: Asker) -> None:
     asker.produce(1, 1)
     answer = asker.ask(fetch((1, 0), (0, 4)))
     assert isinstance(answer, FetchResponse)
-    found = [(each.partition[1], [record.offset for record in each.records]) for each in answer.partitions]
-    assert found == [(1, [0]), (0, [3, 4])]
+    offsets = [(each.partition[1], [record.offset for record in each.records]) for each in answer.partitions]
+    assert offsets == [(1, [0]), (0, [3, 4])]
     assert [each.next_offset for each in answer.partitions] == [1, 5]
     assert [each.high_watermark for each in answer.partitions] == [1, 5]
 
 
 def test_a_reader_of_committed_records_gets_no_aborted_ones(asker: Asker) -> None:
-    found = asker.world.cluster.partition("orders", 0)
-    assert found is not None
+    log = asker.world.cluster.partition("orders", 0)
+    assert log is not None
     record = LogRecord(offset=0, timestamp_ms=0, key=None, value=b"aborted")
-    found.append(encode_batch([record], transactional=True, producer_id=5, producer_epoch=0))
+    log.append(encode_batch([record], transactional=True, producer_id=5, producer_epoch=0))
     asker.produce(0, 1)
     unread = replace(fetch((0, 0)), read_committed=True)
     assert [each.records for each in asker.ask(unread).partitions] == [()]
     marker = TransactionMarker(producer_id=5, producer_epoch=0, committed=False, coordinator_epoch=0)
-    found.append_marker(marker, asker.world.now_ms)
+    log.append_marker(marker, asker.world.now_ms)
     [partition] = asker.ask(unread).partitions
     assert ([record.value for record in partition.records], partition.next_offset) == ([b"v"], 3)
 
@@ -157,12 +157,12 @@ def test_a_fetch_that_waited_long_enough_brings_nothing(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "error"), [((0, 7), E.OFFSET_OUT_OF_RANGE), ((9, 0), E.UNKNOWN_TOPIC_OR_PARTITION)]
+    ("topic_partition", "error"), [((0, 7), E.OFFSET_OUT_OF_RANGE), ((9, 0), E.UNKNOWN_TOPIC_OR_PARTITION)]
 )
 def test_a_fetch_of_what_is_not_there_says_so_at_once(
-    asker: Asker, place: tuple[int, int], error: ErrorCode
+    asker: Asker, topic_partition: tuple[int, int], error: ErrorCode
 ) -> None:
-    [partition] = asker.ask(fetch(place, max_wait_ms=500)).partitions
+    [partition] = asker.ask(fetch(topic_partition, max_wait_ms=500)).partitions
     assert partition.error_code is error
 
 

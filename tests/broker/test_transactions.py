@@ -159,14 +159,14 @@ def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(wo
     add_group(world, producer)
     commit(world, producer, 5)
     cluster = world.cluster
-    place = (OFFSETS_TOPIC, cluster.offsets_partition(GROUP))
+    partition = (OFFSETS_TOPIC, cluster.offsets_partition(GROUP))
     entry = TransactionEntry(
         transactional_id=TXN,
         producer_id=producer[0],
         producer_epoch=producer[1],
         timeout_ms=30_000,
         status=TransactionStatus.PREPARE_COMMIT,
-        partitions=(place,),
+        partitions=(partition,),
         last_update_ms=world.now_ms,
         start_ms=world.now_ms,
     )
@@ -218,9 +218,9 @@ def test_a_producer_that_asks_for_a_new_epoch_must_be_the_last_one() -> None:
 
 
 def test_every_producer_without_a_transactional_id_is_another(world: BrokerWorld) -> None:
-    asked = InitProducerIdRequest(version=2, transactional_id=None, transaction_timeout_ms=1000)
+    request = InitProducerIdRequest(version=2, transactional_id=None, transaction_timeout_ms=1000)
     first, second = (
-        world.ask(asked),
+        world.ask(request),
         world.ask(InitProducerIdRequest(version=2, transactional_id=None, transaction_timeout_ms=1000)),
     )
     assert first.producer_id != second.producer_id
@@ -256,7 +256,7 @@ def add_partition(
         v3_and_below_topics=[each(version=version, name=topic, partitions=list(partitions))],
     )
     [result] = world.ask(request).results_by_topic_v3_and_below
-    return [found.partition_error_code for found in result.results_by_partition]
+    return [partition_result.partition_error_code for partition_result in result.results_by_partition]
 
 
 def test_all_partitions_join_a_transaction_or_none(world: BrokerWorld) -> None:
@@ -342,7 +342,7 @@ def test_markers_carry_the_epoch_that_comes_with_version_5() -> None:
         max_timeout_ms=900_000,
         new_producer_id=lambda: 7,
         log=lambda entry, now_ms: None,
-        mark=lambda place, marker, now_ms: markers.append(marker),
+        mark=lambda partition, marker, now_ms: markers.append(marker),
     )
     for bump in (False, True):
         transactions.init_producer_id(TXN, 30_000, (-1, -1), 0)
@@ -358,7 +358,7 @@ def test_topics_that_do_not_exist_are_refused_by_themselves(world: BrokerWorld) 
     producer = init(world)
     add_group(world, producer)
     topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-    place = topic.TxnOffsetCommitRequestPartition
+    of_partition = topic.TxnOffsetCommitRequestPartition
     request = TxnOffsetCommitRequest(
         version=3,
         transactional_id=TXN,
@@ -371,7 +371,9 @@ def test_topics_that_do_not_exist_are_refused_by_themselves(world: BrokerWorld) 
             topic(
                 version=3,
                 name=name,
-                partitions=[place(version=3, partition_index=0, committed_offset=1, committed_metadata="")],
+                partitions=[
+                    of_partition(version=3, partition_index=0, committed_offset=1, committed_metadata="")
+                ],
             )
             for name in ("in", "nowhere")
         ],

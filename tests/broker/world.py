@@ -140,5 +140,5 @@ def sync(member_id: str, generation: int) -> SyncGroupRequest:
     )
 
 
-def coordinator(world: BrokerWorld, asked: int = 1) -> int:
-    return int(world.ask(FindCoordinatorRequest(version=2, key=GROUP, key_type=0), asked).node_id)
+def coordinator(world: BrokerWorld, node_id: int = 1) -> int:
+    return int(world.ask(FindCoordinatorRequest(version=2, key=GROUP, key_type=0), node_id).node_id)

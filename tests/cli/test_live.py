@@ -70,10 +70,10 @@ def test_replay_of_a_cluster_says_what_state_a_group_is_in_now(kgroup, broker):
 
 
 def test_what_if_of_a_cluster_is_that_of_its_files(kgroup, broker):
-    asked = ("--group", "trades-848", "--members", "+1", "--rounds", "-o", "jsonl")
-    live = rows_of(kgroup("what-if", "-b", "test:9092", *asked))
+    options = ("--group", "trades-848", "--members", "+1", "--rounds", "-o", "jsonl")
+    live = rows_of(kgroup("what-if", "-b", "test:9092", *options))
     assert {row["case"] for row in live} == {"recorded", "what-if"}
-    assert live == rows_of(kgroup("what-if", str(LIVES), *asked))
+    assert live == rows_of(kgroup("what-if", str(LIVES), *options))
 
 
 @pytest.mark.parametrize("command", ["decode", "lag-report"])

@@ -99,7 +99,7 @@ def _answers(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _read_describe(arguments: list[str], group: str | None, lines: list[str], described: Described) -> None:
-    what = "members" if "--members" in arguments else "state" if "--state" in arguments else "offsets"
+    view = "members" if "--members" in arguments else "state" if "--state" in arguments else "offsets"
     header = ""
     for line in lines:
         if not line or line.startswith("Note:"):
@@ -109,14 +109,14 @@ def _read_describe(arguments: list[str], group: str | None, lines: list[str], de
         elif match := _REBALANCING.match(line):
             described.rebalancing.add(match[1])
         elif line.startswith("Error"):
-            described.refused[what, group or "*"] = line
+            described.refused[view, group or "*"] = line
         elif line.startswith(("java.", "org.apache.kafka.")):
             continue  # the first line of a stack trace, said before in the Error line
         elif line.startswith(("GROUP ", "TOPIC ", "CONSUMER-ID ", "COORDINATOR ")):
             header = line
-        elif what == "state":
+        elif view == "state":
             described.states.append(_state_line(group, line))
-        elif what == "members":
+        elif view == "members":
             described.members.append(_member_line(group, header, line))
         else:
             described.offsets.append(_offset_line(group, header, line))

@@ -117,8 +117,8 @@ def test_member_and_group_epochs_are_the_brokers(name):
         if said.get("groupEpoch") is not None
     }
     assert {
-        group: (found.epoch, sorted(member.epoch for member in found.members))
-        for group, found in ((group, group_of(name, group)) for group in answered)
+        group: (snapshot.epoch, sorted(member.epoch for member in snapshot.members))
+        for group, snapshot in ((group, group_of(name, group)) for group in answered)
     } == answered
 
 
@@ -163,7 +163,9 @@ def test_kinds_and_protocol_types_are_those_that_kafkas_tool_printed(name):
         group: said for group, said in described(name).types.items() if group not in NEVER_LOGGED[name]
     }
     ours = {group: group_of(name, group) for group in printed}
-    assert {group: (as_kafka(found.kind), found.protocol_type) for group, found in ours.items()} == printed
+    assert {
+        group: (as_kafka(snapshot.kind), snapshot.protocol_type) for group, snapshot in ours.items()
+    } == printed
 
 
 @pytest.mark.parametrize("name", NAMES)

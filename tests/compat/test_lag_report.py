@@ -121,7 +121,7 @@ def test_leader_epochs_are_the_brokers(name):
     ours = {place(row): -1 if row.leader_epoch is None else row.leader_epoch for row in report(name).rows}
     if name == "2.4.1/ibp-2.1":  # value version 2 has no leader epoch: the broker had it in memory only
         answered = dict.fromkeys(answered, -1)
-    assert {place: ours[place] for place in answered} == answered
+    assert {partition: ours[partition] for partition in answered} == answered
 
 
 @pytest.mark.parametrize("name", NAMES)

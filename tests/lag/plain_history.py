@@ -105,5 +105,5 @@ class _PastEnds:
 
     def around(self, offset: int) -> tuple[LogEnd, ...]:
         """The last end that was not behind `offset`, and the first that was: all that rules ask for."""
-        place = bisect_right(self._ends, offset, key=lambda end: end.offset)
-        return tuple(self._ends[max(place - 1, 0) : place + 1])
+        index = bisect_right(self._ends, offset, key=lambda end: end.offset)
+        return tuple(self._ends[max(index - 1, 0) : index + 1])

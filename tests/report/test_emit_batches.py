@@ -44,8 +44,8 @@ def batches_of(rows):
     ]
     for half in (texts[:3], texts[3:]):
         batch = pa.RecordBatch.from_pylist(half, transit_schema(COLUMNS))
-        place = batch.schema.get_field_index("group")
-        yield batch.set_column(place, "group", batch["group"].dictionary_encode())
+        column = batch.schema.get_field_index("group")
+        yield batch.set_column(column, "group", batch["group"].dictionary_encode())
 
 
 def written(write, output_format, columns=COLUMNS):

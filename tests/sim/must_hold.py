@@ -31,8 +31,8 @@ def since(seen: Seen, kind: type[T], after_s: float) -> list[T]:
 
 def decided(seen: Seen, kind: type[T], after_s: float = 0) -> list[T]:
     """What coordinators decided of this kind."""
-    told = [each.event for each in since(seen, CoordinatorEvent, after_s)]
-    return [each for each in told if isinstance(each, kind)]
+    events = [each.event for each in since(seen, CoordinatorEvent, after_s)]
+    return [each for each in events if isinstance(each, kind)]
 
 
 def requests(seen: Seen, kind: Any, after_s: float = 0) -> list[Any]:

@@ -55,8 +55,8 @@ def test_the_offsets_topic_has_50_partitions_and_3_replicas_by_default():
 
 def test_the_leader_of_the_groups_partition_is_asked_for_commits_and_assignments_alike():
     seen = played(world())
-    asked = requests(seen, (JoinGroup, SyncGroup, Heartbeat, OffsetCommit))
-    assert {each.node for each in asked} == {f"node-{partition_for('g', 3) % 3 + 1}"}
+    sent = requests(seen, (JoinGroup, SyncGroup, Heartbeat, OffsetCommit))
+    assert {each.node for each in sent} == {f"node-{partition_for('g', 3) % 3 + 1}"}
 
 
 # ---- joining ------------------------------------------------------------------------------------
@@ -88,20 +88,20 @@ def test_the_rebalance_timeout_is_max_poll_interval():
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_joining_again_is_commit_revoke_and_no_heartbeats_then_assign_and_heartbeats_again(assignor):
     settings = {"assignors": (assignor,), "auto_commit_interval_ms": 50_000, "commit_mode": CommitMode.AUTO}
-    what = with_late(world(("20s", "join late"), members=members(2, **settings)), **settings)
-    seen = played(what)
+    scenario = with_late(world(("20s", "join late"), members=members(2, **settings)), **settings)
+    seen = played(scenario)
     own = [each for each in seen.events if getattr(each, "member", None) == "c1" and seen.s(each) > 20]
-    told = place(own, is_told)
-    join = place(own, lambda each: is_request(each, JoinGroup), told)
+    news = place(own, is_told)
+    join = place(own, lambda each: is_request(each, JoinGroup), news)
     stable = place(own, lambda each: is_state(each, MemberState.STABLE), join)
-    before, after = own[told:join], own[stable:]
+    before, after = own[news:join], own[stable:]
     commit = place(before, lambda each: is_request(each, OffsetCommit))
     if assignor == "range":
         assert commit < place(before, lambda each: is_callback(each, CallbackKind.REVOKED))
     else:
         # It keeps what it has while it joins; what goes to somebody else it learns with its share.
         assert not any(is_callback(each, CallbackKind.REVOKED) for each in before)
-    preparing = place(own, lambda each: is_state(each, MemberState.PREPARING_REBALANCE), told)
+    preparing = place(own, lambda each: is_state(each, MemberState.PREPARING_REBALANCE), news)
     completing = place(own, lambda each: is_state(each, MemberState.COMPLETING_REBALANCE), preparing)
     assert not any(is_request(each, Heartbeat) for each in own[preparing:completing])
     assert any(is_callback(each, CallbackKind.ASSIGNED) for each in after)
@@ -162,8 +162,8 @@ def test_a_member_that_does_not_poll_for_max_poll_interval_leaves_by_itself():
 
 def test_members_hear_of_a_rebalance_in_the_answer_to_a_heartbeat():
     seen = played(with_late(world(("20s", "join late"), members=members(3))))
-    told = [each.member for each in since(seen, ResponseReceived, 20) if is_told(each)]
-    assert sorted(told) == ["c1", "c2", "c3"]
+    informed = [each.member for each in since(seen, ResponseReceived, 20) if is_told(each)]
+    assert sorted(informed) == ["c1", "c2", "c3"]
     assert seen.run.tally.notifications == 3
 
 

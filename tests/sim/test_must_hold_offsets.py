@@ -47,12 +47,14 @@ def test_what_is_committed_is_never_ahead_of_what_is_processed(troubled):
 
 
 def test_members_read_below_the_high_watermark_and_never_ask_for_more(troubled):
-    asked = {(each.member, each.request_id): dict(each.body.offsets) for each in requests(troubled, Fetch)}
+    positions = {
+        (each.member, each.request_id): dict(each.body.offsets) for each in requests(troubled, Fetch)
+    }
     records = 0
     for event in troubled.of(ResponseReceived):
         if isinstance(event.body, FetchResponse):
             for each in event.body.partitions:
-                position = asked[event.member, event.request_id][each.partition]
+                position = positions[event.member, event.request_id][each.partition]
                 assert position <= each.high_watermark
                 assert all(record.offset < each.high_watermark for record in each.records)
                 records += len(each.records)
@@ -78,9 +80,9 @@ def test_a_member_starts_at_what_the_group_committed_whoever_it_was(troubled):
 def test_without_a_commit_it_asks_where_the_log_starts(troubled):
     sent = requests(troubled, (OffsetFetch, ListOffsets, Fetch))
     for member in ("c1", "c2"):
-        asked = [type(each.body) for each in sent if each.member == member]
-        assert asked[0] is OffsetFetch
-        assert ListOffsets in asked[: asked.index(Fetch)]
+        kinds = [type(each.body) for each in sent if each.member == member]
+        assert kinds[0] is OffsetFetch
+        assert ListOffsets in kinds[: kinds.index(Fetch)]
 
 
 def test_groups_are_stored_by_group_and_commits_by_group_topic_and_partition(tmp_path):

@@ -25,9 +25,9 @@ def under(assignor, scenario):
 
 def round_times(seen, after_s):
     """When the next rebalance started and when it was over, in seconds."""
-    told = since(seen, CoordinatorEvent, after_s)
-    started = next(each for each in told if isinstance(each.event, RebalanceStarted))
-    over = (each for each in told if isinstance(each.event, GroupStable) and each.at_ms >= started.at_ms)
+    events = since(seen, CoordinatorEvent, after_s)
+    started = next(each for each in events if isinstance(each.event, RebalanceStarted))
+    over = (each for each in events if isinstance(each.event, GroupStable) and each.at_ms >= started.at_ms)
     return seen.s(started), seen.s(next(over))
 
 
@@ -43,8 +43,8 @@ def test_under_an_eager_assignor_nobody_reads_until_the_new_generation_is_there(
 def test_a_rebalance_waits_for_its_slowest_member():
     busy = {"processing_ms": 4_000.0, "max_poll_records": 1}
     quick, slow = members(2)
-    what = world(("20s", "join late"), members=(quick, replace(slow, **busy)))
-    started, stable = round_times(played(with_late(what)), 20)
+    scenario = world(("20s", "join late"), members=(quick, replace(slow, **busy)))
+    started, stable = round_times(played(with_late(scenario)), 20)
     without = world(("20s", "join late"), members=(quick, slow))
     started_quick, stable_quick = round_times(played(with_late(without)), 20)
     assert stable - started > 2 + (stable_quick - started_quick)
@@ -58,8 +58,8 @@ def test_a_rebalance_of_a_larger_group_takes_longer():
     def mean_s(count):
         times = []
         for seed in range(3):
-            what = with_late(world(("21s", "join late"), members=members(count, **busy), topics=topics))
-            started, stable = round_times(played(what, seed), 21)
+            scenario = with_late(world(("21s", "join late"), members=members(count, **busy), topics=topics))
+            started, stable = round_times(played(scenario, seed), 21)
             times.append(stable - started)
         return sum(times) / len(times)
 
@@ -102,8 +102,8 @@ def test_a_static_member_that_restarts_costs_no_rebalance_and_a_dynamic_one_two(
 
 
 def test_cooperative_members_go_on_reading_what_they_keep():
-    what = with_late(world(("20s", "join late"), members=members(3)))
-    eager, cooperative = played(under("range", what)), played(under("cooperative-sticky", what))
+    scenario = with_late(world(("20s", "join late"), members=members(3)))
+    eager, cooperative = played(under("range", scenario)), played(under("cooperative-sticky", scenario))
     assert cooperative.run.tally.moved_partitions < eager.run.tally.moved_partitions
     assert cooperative.run.tally.stopped_member_s < eager.run.tally.stopped_member_s
     started, _ = round_times(cooperative, 20)
@@ -130,11 +130,11 @@ def test_members_beyond_the_partitions_stay_idle():
 @pytest.fixture(scope="module")
 def herd():
     """The same scenario under three designs."""
-    what = load_shipped("herd-effect")
+    scenario = load_shipped("herd-effect")
     return {
-        "eager": run(under("range", what), 0, codec=False).tally,
-        "cooperative": run(under("cooperative-sticky", what), 0, codec=False).tally,
-        "zookeeper": run_zookeeper(what, 0).tally,
+        "eager": run(under("range", scenario), 0, codec=False).tally,
+        "cooperative": run(under("cooperative-sticky", scenario), 0, codec=False).tally,
+        "zookeeper": run_zookeeper(scenario, 0).tally,
     }
 
 

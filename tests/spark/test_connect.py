@@ -39,11 +39,11 @@ def report(*arguments: str) -> tuple[int, str, str]:
 
 def test_rows_statuses_and_the_page_are_the_same(remote: str, tmp_path: Path) -> None:
     here, there = tmp_path / "here.html", tmp_path / "there.html"
-    asked = ("--status", "--now", "2026-11-20T13:00Z")
-    local = report(*asked, "--html", str(here))
+    options = ("--status", "--now", "2026-11-20T13:00Z")
+    local = report(*options, "--html", str(here))
     assert (local[0], local[2]) == (0, "")
     assert local[1].count("\n") > 100
-    assert report(*asked, "--html", str(there), "--spark", "--remote", remote, "--ship") == local
+    assert report(*options, "--html", str(there), "--spark", "--remote", remote, "--ship") == local
     assert there.read_bytes() == here.read_bytes()
 
 

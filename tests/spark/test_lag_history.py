@@ -44,9 +44,9 @@ def cut_small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     planned = KeyRanges.of
 
     def noted(summaries: "Sequence[PartSummary]", windows: int) -> KeyRanges:
-        found = planned(summaries, windows)
-        ranges.append(len(found))
-        return found
+        key_ranges = planned(summaries, windows)
+        ranges.append(len(key_ranges))
+        return key_ranges
 
     monkeypatch.setattr(KeyRanges, "of", noted)
     return ranges
@@ -122,11 +122,11 @@ def test_in_parquet_and_as_a_table_of_the_catalog(
     monkeypatch.setattr(tables, "check_table", lambda session, name: None)
     spark.sql(f"CREATE DATABASE kgroup_history LOCATION '{tmp_path / 'database'}'")
     try:
-        out, told = report(capsys, *arguments, "--spark", "--save-as", "kgroup_history.lag")
+        out, message = report(capsys, *arguments, "--spark", "--save-as", "kgroup_history.lag")
         saved = spark.table("kgroup_history.lag").toArrow()
     finally:
         spark.sql("DROP DATABASE kgroup_history CASCADE")
-    assert (out, told) == ("", f"kgroup: table kgroup_history.lag: {local.num_rows} rows\n")
+    assert (out, message) == ("", f"kgroup: table kgroup_history.lag: {local.num_rows} rows\n")
     assert saved.column_names == local.column_names
     order = [(name, "ascending") for name in ("group", "topic", "partition", "window_start")]
     assert saved.sort_by(order).cast(local.schema).equals(local.sort_by(order))
@@ -147,11 +147,11 @@ def test_a_log_without_commits_has_no_history(tmp_path: Path, capsys: pytest.Cap
 def test_damage_is_told_and_strict_ends_in_three_as_without_spark(
     case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [str(FIXTURES / "damaged" / case), "--windows", "1000d", "--strict", "-q", "-o", "jsonl"]
+    arguments = [str(FIXTURES / "damaged" / case), "--windows", "1000d", "--strict", "-q", "-o", "jsonl"]
     written = []
     for where in ([], ["--spark"]):
         with pytest.raises(SystemExit) as ended:
-            main(["lag-report", *where, *asked])
+            main(["lag-report", *where, *arguments])
         assert ended.value.code == 3
         written.append(capsys.readouterr())
     assert written[0] == written[1]

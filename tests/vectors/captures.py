@@ -81,8 +81,8 @@ def capture_cases(folder: Path) -> Iterator[Case]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file, empty where there is no such file."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return document
 
 
 def decode(folder: Path) -> Decoded:
@@ -99,8 +99,8 @@ def decode(folder: Path) -> Decoded:
 
 
 def add(decoded: Decoded, read: ReadRecord, outcomes: TransactionOutcomes) -> None:
-    place = (read.segment.partition, Path(read.segment.path).name, read.batch.position)
-    objects = decoded.objects[place]
+    batch_place = (read.segment.partition, Path(read.segment.path).name, read.batch.position)
+    objects = decoded.objects[batch_place]
     if read.record is None or read.entry is None:
         objects.append(record_json(read))
         return
@@ -111,7 +111,7 @@ def add(decoded: Decoded, read: ReadRecord, outcomes: TransactionOutcomes) -> No
         read.record.key,
         read.record.value,
     ):
-        decoded.failures[place, len(objects) - 1] = "encoding what was decoded gives other bytes"
+        decoded.failures[batch_place, len(objects) - 1] = "encoding what was decoded gives other bytes"
     if isinstance(read.entry, Undecodable) or "note" in shown or '"error"' in json.dumps(shown):
         decoded.odd_positions.add(read.batch.position)
     decoded.newest.add(to_logged_entry(read.segment.partition, read.batch, read.record, read.entry))
@@ -130,19 +130,19 @@ def truth_cases(name: str, truth: list[dict[str, Any]], decoded: Decoded) -> Ite
         if line["kind"] in ("error", "tail"):
             yield Case(f"{where} position {line['position']}", stop_failure(line, decoded))
             continue
-        place = truth_place(line)
-        index = seen[place]
-        seen[place] += 1
-        case = f"{where} position {place[2]} offset {line.get('offset')}"
-        if is_damaged(line) or place in gave_up:
-            yield Case(case, None if place not in decoded.objects else "records of a damaged batch")
+        batch_place = truth_place(line)
+        index = seen[batch_place]
+        seen[batch_place] += 1
+        case = f"{where} position {batch_place[2]} offset {line.get('offset')}"
+        if is_damaged(line) or batch_place in gave_up:
+            yield Case(case, None if batch_place not in decoded.objects else "records of a damaged batch")
             continue
-        yield Case(case, record_failure(line, place, index, decoded))
-    for place, objects in decoded.objects.items():
-        extra = len(objects) - seen[place]
-        stopped_at = first_stop.get(place[:2])
-        if extra and (stopped_at is None or place[2] <= stopped_at):
-            yield Case(f"{name} {place}", f"{extra} records that Kafka does not read")
+        yield Case(case, record_failure(line, batch_place, index, decoded))
+    for batch_place, objects in decoded.objects.items():
+        extra = len(objects) - seen[batch_place]
+        stopped_at = first_stop.get(batch_place[:2])
+        if extra and (stopped_at is None or batch_place[2] <= stopped_at):
+            yield Case(f"{name} {batch_place}", f"{extra} records that Kafka does not read")
 
 
 def truth_place(line: dict[str, Any]) -> BatchPlace:
@@ -163,28 +163,28 @@ def stop_failure(line: dict[str, Any], decoded: Decoded) -> str | None:
     return f"Kafka gives up here ({line.get('error', 'tail')}) and kgroup reports nothing"
 
 
-def record_failure(line: dict[str, Any], place: BatchPlace, index: int, decoded: Decoded) -> str | None:
-    objects = decoded.objects.get(place, [])
+def record_failure(line: dict[str, Any], batch_place: BatchPlace, index: int, decoded: Decoded) -> str | None:
+    objects = decoded.objects.get(batch_place, [])
     if index >= len(objects):
         return f"not decoded: {json.dumps(line)[:300]}"
-    return difference(line, objects[index]) or decoded.failures.get((place, index))
+    return difference(line, objects[index]) or decoded.failures.get((batch_place, index))
 
 
-def difference(expected: Any, found: Any, where: str = "") -> str | None:
+def difference(expected: Any, actual: Any, where: str = "") -> str | None:
     """The first field in which two JSON values differ, apart from wordings of errors and added fields."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        names = [*expected, *(name for name in found if name not in expected and name not in ADDED)]
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        names = [*expected, *(name for name in actual if name not in expected and name not in ADDED)]
         for name in names:
-            place = f"{where}.{name}" if where else name
-            if name not in expected or name not in found:
-                return f"{place} is {found.get(name, 'absent')!r}, not {expected.get(name, 'absent')!r}"
-            if name != "error" and (different := difference(expected[name], found[name], place)):
+            path = f"{where}.{name}" if where else name
+            if name not in expected or name not in actual:
+                return f"{path} is {actual.get(name, 'absent')!r}, not {expected.get(name, 'absent')!r}"
+            if name != "error" and (different := difference(expected[name], actual[name], path)):
                 return different
         return None
-    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        pairs = enumerate(zip(expected, found, strict=True))
+    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        pairs = enumerate(zip(expected, actual, strict=True))
         return next((d for i, (e, f) in pairs if (d := difference(e, f, f"{where}[{i}]"))), None)
-    return None if expected == found else f"{where} is {found!r}, not {expected!r}"
+    return None if expected == actual else f"{where} is {actual!r}, not {expected!r}"
 
 
 def group_cases(
@@ -221,9 +221,10 @@ def damage_cases(name: str, known: dict[str, Any], decoded: Decoded) -> Iterator
     if "healthy_batches" not in known:
         yield Case(f"{name} is healthy", f"damage: {decoded.damage}" if decoded.damage else None)
         return
-    found, expected = len(decoded.objects), known["healthy_batches"]
+    healthy, expected = len(decoded.objects), known["healthy_batches"]
     yield Case(
-        f"{name} healthy batches", None if found == expected else f"{found} healthy batches, not {expected}"
+        f"{name} healthy batches",
+        None if healthy == expected else f"{healthy} healthy batches, not {expected}",
     )
     at = known["damage_at"]
     yield Case(

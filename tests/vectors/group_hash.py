@@ -18,14 +18,14 @@ def cases(path: Path) -> Iterator[Case]:
                 yield _case(f"{path.name}:{number}", line)
 
 
-def _case(place: str, line: str) -> Case:
+def _case(line_name: str, line: str) -> Case:
     try:
         known = json.loads(line)
         group, hash_code, partitions = known["group_id"], known["hash"], known["partition"]
         expected = {int(count): partition for count, partition in partitions.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise VectorError(f"{place} is not a group hash: {error!r}") from error
-    name = f"{place} {group!r}"
+        raise VectorError(f"{line_name} is not a group hash: {error!r}") from error
+    name = f"{line_name} {group!r}"
     if java_hash_code(group) != hash_code:
         return Case(name, f"hash {java_hash_code(group)}, Kafka says {hash_code}")
     answered = {count: partition_for(group, count) for count in expected}

@@ -27,22 +27,22 @@ def cases(path: Path) -> Iterator[Case]:
                 yield _case(f"{path.name}:{number}", line)
 
 
-def _case(place: str, line: str) -> Case:
+def _case(line_name: str, line: str) -> Case:
     try:
         known = json.loads(line)
-        name, question, expected = f"{place} {known['id']}", known["in"], known["expect"]
+        name, question, expected = f"{line_name} {known['id']}", known["in"], known["expect"]
         answer = _window_answer(question) if known["kind"] == "window" else _group_answer(question)
         wanted = _with_floats32(expected)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
-        raise VectorError(f"{place} is no lag status: {error!r}") from error
+        raise VectorError(f"{line_name} is no lag status: {error!r}") from error
     return Case(name, _difference(answer, wanted))
 
 
 def _difference(answer: Json, wanted: Json) -> str | None:
     fields = answer.keys() | wanted.keys()
     differing = [field for field in sorted(fields) if answer.get(field) != wanted.get(field)]
-    told = (f"{field} is {answer.get(field)}, Burrow says {wanted.get(field)}" for field in differing)
-    return "; ".join(told) or None
+    differences = (f"{field} is {answer.get(field)}, Burrow says {wanted.get(field)}" for field in differing)
+    return "; ".join(differences) or None
 
 
 def _with_floats32(expected: Json) -> Json:

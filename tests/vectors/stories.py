@@ -29,20 +29,20 @@ def cases(path: Path) -> Iterator[Case]:
     for folder in folders:
         try:
             story = read_story(folder)
-            found = find_in(folder, story.stopped_ms)
+            answers = find_in(folder, story.stopped_ms)
         except (KgroupError, ValueError, KeyError) as error:
             yield Case(str(folder), f"{type(error).__name__}: {error}")
             continue
-        yield from story_cases(story, found)
+        yield from story_cases(story, answers)
 
 
-def story_cases(story: Story, found: Found) -> Iterator[Case]:
+def story_cases(story: Story, answers: Found) -> Iterator[Case]:
     said = list(story.said())
     for condition in story.truth:
         name = f"{story.name} {condition['group']} {condition['condition']}"
         try:
             failure = condition_failure(
-                story, condition, [s for s in said if s.group == condition["group"]], found
+                story, condition, [s for s in said if s.group == condition["group"]], answers
             )
         except HeldError as held:
             print(f"held   {name}: {held}")
@@ -55,10 +55,10 @@ def story_cases(story: Story, found: Found) -> Iterator[Case]:
         accused = [f"{s.cause.kind} at {s.at_ms}: {s.cause.evidence}" for s in wrong]
         accused += [f"{p.name}: {p.evidence}" for p in patterns]
         yield Case(f"{story.name} {group} accused of nothing it did not do", "; ".join(accused) or None)
-    for group, false in false_findings(story, found):
+    for group, false in false_findings(story, answers):
         accused = [f"{finding.kind}: {finding.evidence}" for finding in false]
         yield Case(f"{story.name} {group} found guilty of nothing it did not do", "; ".join(accused) or None)
-    for group, against in contradictions(found):
+    for group, against in contradictions(answers):
         yield Case(f"{story.name} {group} has statuses that fit its findings", "; ".join(against) or None)
 
 
@@ -69,10 +69,12 @@ def is_pattern_true(story: Story, group: str, pattern: Pattern) -> bool:
     return any(t["group"] == group and t["condition"] == needed for t in story.truth)
 
 
-def condition_failure(story: Story, condition: dict[str, Any], said: list[Said], found: Found) -> str | None:
+def condition_failure(
+    story: Story, condition: dict[str, Any], said: list[Said], answers: Found
+) -> str | None:
     name = condition["condition"]
     if name in LAG_JUDGES:
-        return lag_failure(story, condition, found)
+        return lag_failure(story, condition, answers)
     if name not in JUDGES:
         raise HeldError("no rule for this condition")
     if condition["group"] not in story.timelines:
@@ -84,10 +86,10 @@ def condition_failure(story: Story, condition: dict[str, Any], said: list[Said],
 
 
 def storm(story: Story, condition: dict[str, Any], said: list[Said]) -> str | None:
-    found = [p for p in story.timelines[condition["group"]].patterns if p.name == "rebalance-storm"]
+    storms = [p for p in story.timelines[condition["group"]].patterns if p.name == "rebalance-storm"]
     hits = [
         p
-        for p in found
+        for p in storms
         if p.from_ms and p.to_ms and p.from_ms <= condition["to_ms"] and p.to_ms >= condition["from_ms"]
     ]
     return None if hits else "no storm named in that time"

@@ -75,24 +75,24 @@ class Story:
                     group, occurrence.at_ms, occurrence.cause, _clients(occurrence.cause, clients), topics
                 )
 
-    def of(self, group: str | None, what: str, action: str | None = None) -> Iterator[dict[str, Any]]:
+    def of(self, group: str | None, kind: str, action: str | None = None) -> Iterator[dict[str, Any]]:
         """The events of a group (None: of any)."""
         for event in self.events:
-            is_ours = event["what"] == what and (group is None or event["group"] == group)
+            is_ours = event["what"] == kind and (group is None or event["group"] == group)
             if is_ours and (action is None or list(event.get("action", ()))[:1] == [action]):
                 yield event
 
 
 def read_story(folder: Path) -> Story:
     """Read the diary and replay the log beside it, every group."""
-    told = json.loads((folder / "story.json").read_text(encoding="utf-8"))
+    document = json.loads((folder / "story.json").read_text(encoding="utf-8"))
     sources = one_replica_each(open_sources([folder]))
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 26)]
     records: defaultdict[str, list[int]] = defaultdict(list)
     entries = _noting(select(slices, lambda group: True), records)
     timelines = replay(entries, LogDirEndsReader(sources.log_dirs).topic_names())
     name = f"{folder.absolute().parent.name}/{folder.name}"
-    return Story(name, told["truth"], told["events"], timelines, records, told["stoppedMs"])
+    return Story(name, document["truth"], document["events"], timelines, records, document["stoppedMs"])
 
 
 def _noting(
@@ -138,8 +138,8 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
     match said.cause.kind:
         case K.FIRST_JOIN | K.JOIN:
             yield from (e for e in story.of(group, "start-member") if _is_client(story, e, said.client_ids))
-            for what in ("raw-join", "start-connect-worker", "start-streams", "start-share-consumers"):
-                yield from story.of(group, what)
+            for kind in ("raw-join", "start-connect-worker", "start-streams", "start-share-consumers"):
+                yield from story.of(group, kind)
         case K.LEAVE:
             yield from (e for e in story.of(group, "stop-member") if _is_client(story, e, said.client_ids))
             yield from story.of(group, "raw-leave")
@@ -204,8 +204,8 @@ def client_of(story: Story, event: dict[str, Any]) -> str:
     """The client id (or instance id) of the member that an event is about."""
     starts = [e for e in story.of(event["group"], "start-member") if e["handle"] == event["handle"]]
     start = starts[0] if starts else event
-    found: str = start.get("p_group_instance_id") or start.get("client") or start["handle"]
-    return found
+    client: str = start.get("p_group_instance_id") or start.get("client") or start["handle"]
+    return client
 
 
 def _is_client(story: Story, event: dict[str, Any], client_ids: tuple[str, ...]) -> bool:

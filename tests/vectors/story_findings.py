@@ -63,11 +63,11 @@ def finder(folder: Path) -> Callable[[int], Found]:
     return found_at
 
 
-def lag_failure(story: Story, condition: dict[str, Any], found: Found) -> str | None:
+def lag_failure(story: Story, condition: dict[str, Any], answers: Found) -> str | None:
     """What is wrong with the findings on a group of which the condition holds when the capture ends."""
     if condition["to_ms"] < story.stopped_ms - SLOW_MS:
         raise HeldError("it was over before the log ends, and findings are of its end")
-    facts = found.facts.get(condition["group"])
+    facts = answers.facts.get(condition["group"])
     if facts is None or not facts.partitions:
         raise HeldError("nothing of the group is left in the log: expired, deleted or compacted")
     if all(
@@ -75,7 +75,7 @@ def lag_failure(story: Story, condition: dict[str, Any], found: Found) -> str | 
         for partition in facts.partitions
     ):
         raise HeldError("no file says where the logs of its topics end")
-    failure = JUDGES[condition["condition"]](condition, found)
+    failure = JUDGES[condition["condition"]](condition, answers)
     if failure is not None:
         raise_if_unknowable(condition, facts)
     return failure
@@ -95,38 +95,40 @@ def raise_if_unknowable(condition: dict[str, Any], facts: GroupFacts) -> None:
         )
 
 
-def stuck(condition: dict[str, Any], found: Found) -> str | None:
-    hits = found.of(condition["group"], K.STOPPED_GROUP)
-    return _timely(condition, hits) if hits else _said(condition, found, "no stopped-group")
+def stuck(condition: dict[str, Any], answers: Found) -> str | None:
+    hits = answers.of(condition["group"], K.STOPPED_GROUP)
+    return _timely(condition, hits) if hits else _said(condition, answers, "no stopped-group")
 
 
-def stuck_partition(condition: dict[str, Any], found: Found) -> str | None:
-    hits = found.of(condition["group"], *_STANDING)
+def stuck_partition(condition: dict[str, Any], answers: Found) -> str | None:
+    hits = answers.of(condition["group"], *_STANDING)
     named = {f"{finding.topic}-{finding.partition}" for finding in hits}
     if named != {condition["partition"]}:
-        return _said(condition, found, f"{sorted(named)} named")
+        return _said(condition, answers, f"{sorted(named)} named")
     return _timely(condition, hits)
 
 
-def growing(condition: dict[str, Any], found: Found) -> str | None:
-    if found.of(condition["group"], *_STANDING):
-        return _said(condition, found, "a standstill named")
-    return None if found.of(condition["group"], K.LAG_GROWING) else _said(condition, found, "no lag-growing")
+def growing(condition: dict[str, Any], answers: Found) -> str | None:
+    if answers.of(condition["group"], *_STANDING):
+        return _said(condition, answers, "a standstill named")
+    return (
+        None if answers.of(condition["group"], K.LAG_GROWING) else _said(condition, answers, "no lag-growing")
+    )
 
 
-def idle(condition: dict[str, Any], found: Found) -> str | None:
-    accused = found.findings.get(condition["group"], ())
-    return _said(condition, found, "accused") if accused else None
+def idle(condition: dict[str, Any], answers: Found) -> str | None:
+    accused = answers.findings.get(condition["group"], ())
+    return _said(condition, answers, "accused") if accused else None
 
 
-def abandoned(condition: dict[str, Any], found: Found) -> str | None:
-    hits = found.of(condition["group"], K.DEAD_WITH_LAG)
-    return _timely(condition, hits) if hits else _said(condition, found, "no dead-with-lag")
+def abandoned(condition: dict[str, Any], answers: Found) -> str | None:
+    hits = answers.of(condition["group"], K.DEAD_WITH_LAG)
+    return _timely(condition, hits) if hits else _said(condition, answers, "no dead-with-lag")
 
 
-def uncommitted(condition: dict[str, Any], found: Found) -> str | None:
-    hits = found.of(condition["group"], K.NEVER_COMMITS, K.STOPPED_GROUP)
-    return None if hits else _said(condition, found, "no never-commits")
+def uncommitted(condition: dict[str, Any], answers: Found) -> str | None:
+    hits = answers.of(condition["group"], K.NEVER_COMMITS, K.STOPPED_GROUP)
+    return None if hits else _said(condition, answers, "no never-commits")
 
 
 JUDGES: dict[str, Callable[[dict[str, Any], Found], str | None]] = {
@@ -150,14 +152,14 @@ def _timely(condition: dict[str, Any], hits: list[Finding]) -> str | None:
     return f"since {wrong}, not in {first} to {last}" if wrong else None
 
 
-def _said(condition: dict[str, Any], found: Found, what: str) -> str:
-    kinds = [str(finding.kind) for finding in found.findings.get(condition["group"], ())]
-    return f"{what}; findings are {kinds}"
+def _said(condition: dict[str, Any], answers: Found, failure: str) -> str:
+    kinds = [str(finding.kind) for finding in answers.findings.get(condition["group"], ())]
+    return f"{failure}; findings are {kinds}"
 
 
-def false_findings(story: Story, found: Found) -> Iterator[tuple[str, list[Finding]]]:
+def false_findings(story: Story, answers: Found) -> Iterator[tuple[str, list[Finding]]]:
     """By group the graded findings that nothing in the diary made."""
-    for group, findings in found.findings.items():
+    for group, findings in answers.findings.items():
         graded = [finding for finding in findings if finding.grade is not Grade.UNKNOWN]
         yield group, [finding for finding in graded if not is_made(story, finding)]
 
@@ -177,7 +179,7 @@ def is_made(story: Story, finding: Finding) -> bool:
         case K.REBALANCE_STORM:
             return "rebalance-storm" in of_group
         case K.REWOUND:
-            return any(True for what in ("do", "raw-commit", "admin") for _ in story.of(group, what))
+            return any(True for kind in ("do", "raw-commit", "admin") for _ in story.of(group, kind))
         case K.LAG_GROWING:
             return "lag-growing" in of_group or any(_ceased_to_commit(story, finding))
         case K.HOT_PARTITION:
@@ -194,10 +196,10 @@ def _ceased_to_commit(story: Story, finding: Finding) -> Iterator[bool]:
     starts = list(story.of(group, "start-member"))
     yield from (event.get("policy") == "none" for event in starts)
     yield from (True for _ in story.of(group, "raw-commit"))
-    place = f"{finding.topic}-{finding.partition}"
+    partition = f"{finding.topic}-{finding.partition}"
     for event in starts:
         assigned = str(event.get("assign", "")).split(",")
-        yield finding.kind is K.STALLED_PARTITION and place in assigned and not _is_alive(story, event)
+        yield finding.kind is K.STALLED_PARTITION and partition in assigned and not _is_alive(story, event)
     handles = {event["handle"] for event in starts}
     yield from (event.get("handle") in handles for event in story.of(None, "commit-error"))
 

@@ -16,11 +16,11 @@ STANDING = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
 CEASED = {S.STOP, S.STALL}
 
 
-def contradictions(found: Found) -> Iterator[tuple[str, list[str]]]:
+def contradictions(answers: Found) -> Iterator[tuple[str, list[str]]]:
     """By group what status and findings say against each other."""
-    for group, facts in found.facts.items():
-        judged = found.judged[group]
-        findings = found.findings[group]
+    for group, facts in answers.facts.items():
+        judged = answers.judged[group]
+        findings = answers.findings[group]
         against = [*_of_statuses(facts, judged, findings), *_of_findings(facts, judged, findings)]
         yield group, against
 
@@ -34,15 +34,15 @@ def _of_statuses(
             continue
         status = judged[partition.topic_partition].status
         kinds = {str(finding.kind) for finding in findings if is_about(finding, partition)}
-        what = f"{partition.topic_partition} is {status}, findings are {sorted(kinds)}"
+        contradiction = f"{partition.topic_partition} is {status}, findings are {sorted(kinds)}"
         if status in CEASED and not kinds & (STANDING | {K.DEAD_WITH_LAG}):
-            yield what
+            yield contradiction
         if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
-            yield what
+            yield contradiction
         if status is S.WARN and K.LAG_GROWING not in kinds:
-            yield what
+            yield contradiction
         if status is S.OK and kinds & (STANDING | {K.DEAD_WITH_LAG}) and (partition.row.lag or 0) > 0:
-            yield what
+            yield contradiction
 
 
 def _of_findings(

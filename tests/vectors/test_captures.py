@@ -20,13 +20,13 @@ def test_all_records_equal_the_truth_and_come_back_from_what_was_decoded(folder)
 
 def test_a_field_that_differs_is_a_failure_that_names_it():
     expected = {"value": {"members": [{"leader": "a", "error": "java wording"}]}}
-    found = {"value": {"members": [{"leader": "b", "error": "our wording"}]}, "note": "extra"}
-    assert captures.difference(expected, found) == "value.members[0].leader is 'b', not 'a'"
+    actual = {"value": {"members": [{"leader": "b", "error": "our wording"}]}, "note": "extra"}
+    assert captures.difference(expected, actual) == "value.members[0].leader is 'b', not 'a'"
 
 
-@pytest.mark.parametrize("found", [{"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": "2"}])
-def test_a_field_too_few_too_many_or_of_another_type_is_a_failure(found):
-    assert captures.difference({"a": 1, "b": 2}, found) is not None
+@pytest.mark.parametrize("actual", [{"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": "2"}])
+def test_a_field_too_few_too_many_or_of_another_type_is_a_failure(actual):
+    assert captures.difference({"a": 1, "b": 2}, actual) is not None
 
 
 def test_a_folder_without_truth_is_no_capture(tmp_path):

@@ -60,8 +60,8 @@ LIVES = [folder for folder in FOLDERS if folder.name == "lives"]
 @pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
 def test_the_lag_conditions_of_a_rich_capture_are_all_judged_and_found(folder):
     story = read_story(folder)
-    found = find_in(folder, story.stopped_ms)
-    judged = {t["condition"]: lag_failure(story, t, found) for t in story.truth if t["condition"] in JUDGES}
+    answers = find_in(folder, story.stopped_ms)
+    judged = {t["condition"]: lag_failure(story, t, answers) for t in story.truth if t["condition"] in JUDGES}
     assert judged == dict.fromkeys(
         (
             "stuck-no-commits",
@@ -76,22 +76,22 @@ def test_the_lag_conditions_of_a_rich_capture_are_all_judged_and_found(folder):
 def test_conditions_that_are_over_or_gone_are_held():
     folder = FIXTURES / "3.9.1" / "lives"
     story = read_story(folder)
-    found = find_in(folder, story.stopped_ms)
+    answers = find_in(folder, story.stopped_ms)
     stuck = next(t for t in story.truth if t["condition"] == "stuck-no-commits")
     with pytest.raises(HeldError, match="over before the log ends"):
-        lag_failure(story, {**stuck, "to_ms": stuck["to_ms"] - 61_000}, found)
+        lag_failure(story, {**stuck, "to_ms": stuck["to_ms"] - 61_000}, answers)
     with pytest.raises(HeldError, match="nothing of the group is left"):
-        lag_failure(story, {**stuck, "group": "nosuch"}, found)
-    assert "no stopped-group" in (lag_failure(story, {**stuck, "group": "orders-app"}, found) or "")
+        lag_failure(story, {**stuck, "group": "nosuch"}, answers)
+    assert "no stopped-group" in (lag_failure(story, {**stuck, "group": "orders-app"}, answers) or "")
 
 
 @pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
 def test_a_finding_without_a_cause_in_the_diary_is_false(folder):
     story = read_story(folder)
-    found = find_in(folder, story.stopped_ms)
-    assert [group for group, false in false_findings(story, found) if false] == []
+    answers = find_in(folder, story.stopped_ms)
+    assert [group for group, false in false_findings(story, answers) if false] == []
     story.truth[:] = [t for t in story.truth if t["group"] not in ("warehouse-stuck", "search-indexer")]
-    accused = [group for group, false in false_findings(story, found) if false]
+    accused = [group for group, false in false_findings(story, answers) if false]
     assert accused == ["search-indexer", "warehouse-stuck"]
 
 
@@ -100,16 +100,16 @@ def test_status_and_findings_fit_each_other_whenever_one_asks(folder):
     stopped_ms = read_story(folder).stopped_ms
     found_at = finder(folder)
     for later_s in (-60, 0, 60, 299, 600, 86_400):
-        found = found_at(stopped_ms + later_s * 1000)
-        assert {group: against for group, against in contradictions(found) if against} == {}, later_s
+        answers = found_at(stopped_ms + later_s * 1000)
+        assert {group: against for group, against in contradictions(answers) if against} == {}, later_s
 
 
 def test_a_status_without_a_finding_and_a_finding_without_a_status_contradict_each_other():
     folder = FIXTURES / "3.9.1" / "lives"
-    found = find_in(folder, read_story(folder).stopped_ms)
-    others = found.findings["orders-app"], found.findings["left-behind"]
-    found.findings["warehouse-stuck"], found.findings["orders-app"] = others[0], others[1]
-    wrong = {group: against for group, against in contradictions(found) if against}
+    answers = find_in(folder, read_story(folder).stopped_ms)
+    others = answers.findings["orders-app"], answers.findings["left-behind"]
+    answers.findings["warehouse-stuck"], answers.findings["orders-app"] = others[0], others[1]
+    wrong = {group: against for group, against in contradictions(answers) if against}
     assert set(wrong) == {"warehouse-stuck", "orders-app"}
     assert "STOP, findings are []" in wrong["warehouse-stuck"][0]
     assert "OK, findings are ['dead-with-lag']" in wrong["orders-app"][0]

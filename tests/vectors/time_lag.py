@@ -21,10 +21,10 @@ def cases(path: Path) -> Iterator[Case]:
                 yield _case(f"{path.name}:{number}", line)
 
 
-def _case(place: str, line: str) -> Case:
+def _case(line_name: str, line: str) -> Case:
     try:
         known = json.loads(line)
-        table, name = LogEndTable(known["table_size"]), f"{place} {known['id']}"
+        table, name = LogEndTable(known["table_size"]), f"{line_name} {known['id']}"
         for number, step in enumerate(known["steps"]):
             answer = _answer(table, step)
             wanted = (step["result"], float(step["time"]) if step["result"] == "Prediction" else None)
@@ -32,7 +32,7 @@ def _case(place: str, line: str) -> Case:
                 return Case(name, f"step {number}: {answer}, kafka-lag-exporter says {wanted}")
         return Case(name)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        raise VectorError(f"{place} is no time lag: {error!r}") from error
+        raise VectorError(f"{line_name} is no time lag: {error!r}") from error
 
 
 def _answer(table: LogEndTable, step: Json) -> tuple[str, float | None]:

@@ -32,10 +32,10 @@ def cases(path: Path) -> Iterator[Case]:
             continue
         supposed = _by_generation(timeline, compared.supposed.rounds)
         for played in compared.recorded.rounds:
-            place = (played.generation, played.at_ms)
+            generation = (played.generation, played.at_ms)
             name = f"{path} {group} generation {played.generation}"
-            failure = _difference(played, supposed.get(place))
-            reason = _reason(timeline, place) if failure else None
+            failure = _difference(played, supposed.get(generation))
+            reason = _reason(timeline, generation) if failure else None
             if reason:
                 print(f"held   {name}: {reason}")
                 continue
@@ -49,7 +49,7 @@ def _places(timeline: Timeline) -> list[Place]:
 def _by_generation(timeline: Timeline, rounds: tuple[PlayedRound, ...]) -> dict[Place, PlayedRound]:
     """What was supposed, by the recorded generation; a round that must follow has the number after it."""
     places = _places(timeline)
-    found: dict[Place, PlayedRound] = {}
+    by_generation: dict[Place, PlayedRound] = {}
     at = 0
     for played in rounds:
         if played.follow_up:
@@ -58,8 +58,8 @@ def _by_generation(timeline: Timeline, rounds: tuple[PlayedRound, ...]) -> dict[
             assert played.generation is not None
             at = places.index((played.generation, played.at_ms))
         if at < len(places):
-            found.setdefault(places[at], played)
-    return found
+            by_generation.setdefault(places[at], played)
+    return by_generation
 
 
 def _difference(recorded: PlayedRound, supposed: PlayedRound | None) -> str | None:
@@ -70,8 +70,8 @@ def _difference(recorded: PlayedRound, supposed: PlayedRound | None) -> str | No
     return None if was == would_be else f"recorded {was}, supposed {would_be}"
 
 
-def _reason(timeline: Timeline, place: Place) -> str | None:
-    number = _places(timeline).index(place)
+def _reason(timeline: Timeline, generation: Place) -> str | None:
+    number = _places(timeline).index(generation)
     until_now = timeline.generations[: number + 1]
     if any(cause.kind is CauseKind.PROTOCOL_MIGRATED for g in until_now for cause in g.causes):
         return "a coordinator that converts a group keeps its assignment until the members rejoin"

@@ -29,8 +29,8 @@ def plain_rows(path):
     names = logged_topic_names([*entries.others(), *entries.commits()])
     groups = read_groups(entries.others(), names | reader.topic_names())
     owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    found = reader.read(owned | {commit.topic for commit in commits})
-    ends = LogEnds([found.segments, found.checkpoints])
+    listings = reader.read(owned | {commit.topic for commit in commits})
+    ends = LogEnds([listings.segments, listings.checkpoints])
     pending = {(c.group, c.topic, c.partition) for c in map(commit_of, entries.pending())}
     return list(lag_rows(groups, commits, ends, pending))
 

@@ -181,18 +181,18 @@ def test_damage_is_a_problem_with_its_place():
 
 
 def test_progress_is_told_each_byte_of_the_offsets_topic():
-    told: list[int] = []
+    byte_counts: list[int] = []
 
     class Told(type(NO_PROGRESS)):
         @contextmanager
         def counted_bytes(self, task, total):
-            told.append(-total)
-            yield told.append
+            byte_counts.append(-total)
+            yield byte_counts.append
 
     logs = logs_of(FIXTURES / LIVES)
     lag_report(logs, progress=Told())
-    assert sum(told) == 0
-    assert -told[0] == sum(Path(segment.path).stat().st_size for segment in logs.sources)
+    assert sum(byte_counts) == 0
+    assert -byte_counts[0] == sum(Path(segment.path).stat().st_size for segment in logs.sources)
 
 
 def test_a_name_may_be_given_as_a_text_and_a_choice_as_its_name():

@@ -37,14 +37,14 @@ def metadata(
     **more: Any,
 ) -> Any:
     each = MetadataRequest.MetadataRequestTopic
-    asked = [
+    topic_requests = [
         each(version=version, name=None if isinstance(topic, UUID) else topic)
         if not isinstance(topic, UUID)
         else each(version=version, name=None, topic_id=topic)
         for topic in topics
     ]
     request = MetadataRequest(
-        version=version, topics=asked or None, allow_auto_topic_creation=auto_create, **more
+        version=version, topics=topic_requests or None, allow_auto_topic_creation=auto_create, **more
     )
     return world.ask(request, node)
 
@@ -58,8 +58,8 @@ def test_version_0_asks_for_everything_with_an_empty_list(world: BrokerWorld) ->
 @pytest.mark.parametrize("version", range(10, 14))
 def test_a_topic_by_its_id(world: BrokerWorld, version: int) -> None:
     topic_id = world.cluster.topics["orders"].spec.topic_id
-    [found] = metadata(world, version, topic_id).topics
-    assert (found.name, found.topic_id, found.error_code) == ("orders", topic_id, E.NONE)
+    [topic] = metadata(world, version, topic_id).topics
+    assert (topic.name, topic.topic_id, topic.error_code) == ("orders", topic_id, E.NONE)
     [absent] = metadata(world, version, NOBODY).topics
     assert (absent.topic_id, absent.error_code) == (NOBODY, E.UNKNOWN_TOPIC_ID)
     assert absent.name == (None if version >= 12 else "")
@@ -91,7 +91,7 @@ def test_who_asks_for_an_internal_topic_makes_it(world: BrokerWorld) -> None:
 def test_operations_are_told_on_request_only(world: BrokerWorld) -> None:
     silent = metadata(world, 9, "orders")
     assert (silent.topics[0].authorized_operations, silent.authorized_operations) == (None, None)
-    told = metadata(
+    requested = metadata(
         world,
         9,
         "orders",
@@ -99,8 +99,8 @@ def test_operations_are_told_on_request_only(world: BrokerWorld) -> None:
         include_cluster_authorized_operations=True,
     )
     read, write, describe = 3, 4, 8
-    assert {read, write, describe} <= set(told.topics[0].authorized_operations)
-    assert describe in told.authorized_operations
+    assert {read, write, describe} <= set(requested.topics[0].authorized_operations)
+    assert describe in requested.authorized_operations
 
 
 def test_replicas_on_dead_nodes_are_offline(world: BrokerWorld) -> None:
@@ -109,8 +109,12 @@ def test_replicas_on_dead_nodes_are_offline(world: BrokerWorld) -> None:
     world.cluster.kill(first, world.now_ms)
     alive = world.cluster.alive[0].node_id
     [topic] = metadata(world, 9, "orders", node=alive).topics
-    found = topic.partitions[0]
-    assert (found.leader_id, found.isr_nodes, found.offline_replicas) == (second, [second], [first])
+    described = topic.partitions[0]
+    assert (described.leader_id, described.isr_nodes, described.offline_replicas) == (
+        second,
+        [second],
+        [first],
+    )
 
 
 # ---- DescribeTopicPartitions, DescribeCluster, reassignments ----------------------------------------
@@ -177,8 +181,8 @@ def test_nothing_is_ever_being_reassigned(world: BrokerWorld) -> None:
 def test_many_keys_at_once_each_with_its_own_answer(world: BrokerWorld) -> None:
     answer = world.ask(FindCoordinatorRequest(version=4, key_type=0, coordinator_keys=["g", "test-group"]))
     offsets = world.cluster.topics[OFFSETS_TOPIC].partitions
-    found = {each.key: each.node_id for each in answer.coordinators}
-    assert found == {
+    coordinators = {each.key: each.node_id for each in answer.coordinators}
+    assert coordinators == {
         "g": offsets[world.cluster.offsets_partition("g")].leader,
         "test-group": offsets[12].leader,  # abs(627841412) % 50
     }
@@ -194,10 +198,14 @@ def test_a_transactional_id_has_its_coordinator_in_another_topic(world: BrokerWo
 def test_share_groups_and_unknown_kinds_have_no_coordinator(
     world: BrokerWorld, key_type: int, message: str
 ) -> None:
-    [found] = world.ask(
+    [coordinator] = world.ask(
         FindCoordinatorRequest(version=6, key_type=key_type, coordinator_keys=["k"])
     ).coordinators
-    assert (found.error_code, found.node_id, found.error_message) == (E.INVALID_REQUEST, -1, message)
+    assert (coordinator.error_code, coordinator.node_id, coordinator.error_message) == (
+        E.INVALID_REQUEST,
+        -1,
+        message,
+    )
 
 
 def test_without_a_living_replica_there_is_no_coordinator_yet() -> None:

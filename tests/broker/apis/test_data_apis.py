@@ -134,9 +134,9 @@ def offset_for(world: BrokerWorld, timestamp_ms: int) -> tuple[int, int]:
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition = topic.ListOffsetsPartition(version=5, partition_index=0, timestamp=timestamp_ms)
     request = ListOffsetsRequest(version=5, topics=[topic(version=5, name=TOPIC, partitions=[partition])])
-    found = world.ask(request, leader(world)).topics[0].partitions[0]
-    assert found.error_code == E.NONE
-    return found.offset, found.timestamp
+    listed = world.ask(request, leader(world)).topics[0].partitions[0]
+    assert listed.error_code == E.NONE
+    return listed.offset, listed.timestamp
 
 
 def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
@@ -179,13 +179,13 @@ def test_each_leader_epoch_has_its_end(world: BrokerWorld) -> None:
 
     def end_of(epoch: int) -> tuple[int, int]:
         topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-        asked = topic.OffsetForLeaderPartition(
+        of_partition = topic.OffsetForLeaderPartition(
             version=3, partition=0, current_leader_epoch=-1, leader_epoch=epoch
         )
-        topics = [topic(version=3, topic=TOPIC, partitions=[asked])]
+        topics = [topic(version=3, topic=TOPIC, partitions=[of_partition])]
         answer = world.ask(OffsetForLeaderEpochRequest(version=3, topics=topics), leader(world))
-        found = answer.topics[0].partitions[0]
-        return found.leader_epoch, found.end_offset
+        epoch_end = answer.topics[0].partitions[0]
+        return epoch_end.leader_epoch, epoch_end.end_offset
 
     assert end_of(first_epoch) == (first_epoch, 2)
     assert end_of(partition.leader_epoch) == (partition.leader_epoch, 3)
@@ -213,10 +213,12 @@ def delete_request(offset: int, *, topic: str = TOPIC) -> DeleteRecordsRequest:
 
 def epoch_request(*, topic: str = TOPIC, leader_epoch: int = -1) -> OffsetForLeaderEpochRequest:
     each = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-    asked = each.OffsetForLeaderPartition(
+    partition = each.OffsetForLeaderPartition(
         version=3, partition=0, current_leader_epoch=leader_epoch, leader_epoch=0
     )
-    return OffsetForLeaderEpochRequest(version=3, topics=[each(version=3, topic=topic, partitions=[asked])])
+    return OffsetForLeaderEpochRequest(
+        version=3, topics=[each(version=3, topic=topic, partitions=[partition])]
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,8 +229,8 @@ def epoch_request(*, topic: str = TOPIC, leader_epoch: int = -1) -> OffsetForLea
 def test_offsets_are_told_and_records_deleted_by_the_leader_only(world: BrokerWorld, make: Any) -> None:
     produced(world, batch(1))
     follower = 3 - leader(world)
-    asked = world.ask(make(0), follower).topics[0].partitions[0]
-    assert asked.error_code == E.NOT_LEADER_OR_FOLLOWER
+    refused = world.ask(make(0), follower).topics[0].partitions[0]
+    assert refused.error_code == E.NOT_LEADER_OR_FOLLOWER
     absent = world.ask(make(0, topic="nowhere"), leader(world)).topics[0].partitions[0]
     assert absent.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
     assert world.ask(make(0), leader(world)).topics[0].partitions[0].error_code == E.NONE

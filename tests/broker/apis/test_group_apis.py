@@ -66,7 +66,7 @@ def listed(world: BrokerWorld, node: int, **filters: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("filters", "found"),
+    ("filters", "is_listed"),
     [
         ({}, True),
         ({"states_filter": ["stable"]}, True),
@@ -77,10 +77,10 @@ def listed(world: BrokerWorld, node: int, **filters: Any) -> list[str]:
     ],
 )
 def test_a_node_lists_the_groups_it_coordinates(
-    world: BrokerWorld, filters: dict[str, list[str]], found: bool
+    world: BrokerWorld, filters: dict[str, list[str]], is_listed: bool
 ) -> None:
     both = {"states_filter": [], "types_filter": []} | filters
-    assert listed(world, coordinator(world), **both) == (["g"] if found else [])
+    assert listed(world, coordinator(world), **both) == (["g"] if is_listed else [])
     assert listed(world, 3 - coordinator(world), **both) == []
 
 
@@ -97,9 +97,9 @@ def test_groups_are_deleted_one_by_one_in_the_order_asked(world: BrokerWorld) ->
     node = coordinator(world)
     request = DeleteGroupsRequest(version=2, groups_names=["g", "", "g"])
     results = world.ask(request, node).results
-    found = [(each.group_id, each.error_code) for each in results]
-    assert found[0] == ("g", E.NON_EMPTY_GROUP)
-    assert found[1][0] == "" and len(found) == 2
+    errors = [(each.group_id, each.error_code) for each in results]
+    assert errors[0] == ("g", E.NON_EMPTY_GROUP)
+    assert errors[1][0] == "" and len(errors) == 2
     assert world.ask(DeleteGroupsRequest(version=2, groups_names=[]), node).results == []
 
 
@@ -126,10 +126,10 @@ def commit_by_id(topic_id: Any, *partitions: int) -> OffsetCommitRequest:
 def fetch_by_id(*topic_ids: Any) -> OffsetFetchRequest:
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     topics = group.OffsetFetchRequestTopics
-    asked = [topics(version=10, topic_id=topic_id, partition_indexes=[0]) for topic_id in topic_ids]
+    topic_requests = [topics(version=10, topic_id=topic_id, partition_indexes=[0]) for topic_id in topic_ids]
     return OffsetFetchRequest(
         version=10,
-        groups=[group(version=10, group_id="other", topics=asked or None)],
+        groups=[group(version=10, group_id="other", topics=topic_requests or None)],
         require_stable=True,
     )
 
@@ -149,19 +149,19 @@ def test_offsets_by_topic_id() -> None:
     assert (refused.topic_id, refused.partitions[0].error_code) == (nobody, E.UNKNOWN_TOPIC_ID)
 
     [group] = world.ask(fetch_by_id(topic_id, nobody)).groups
-    found = [
+    offsets = [
         (each.topic_id, each.partitions[0].committed_offset, each.partitions[0].error_code)
         for each in group.topics
     ]
-    assert found == [(topic_id, 5, E.NONE), (nobody, -1, E.UNKNOWN_TOPIC_ID)]
+    assert offsets == [(topic_id, 5, E.NONE), (nobody, -1, E.UNKNOWN_TOPIC_ID)]
     [everything] = world.ask(fetch_by_id()).groups
     assert [each.topic_id for each in everything.topics] == [topic_id]
 
 
 def test_version_1_has_no_place_for_a_groups_error_but_at_every_partition(world: BrokerWorld) -> None:
     topic = OffsetFetchRequest.OffsetFetchRequestTopic
-    asked = [topic(version=1, name="orders", partition_indexes=[0, 1])]
-    request = OffsetFetchRequest(version=1, group_id="g", topics=asked)
+    topics = [topic(version=1, name="orders", partition_indexes=[0, 1])]
+    request = OffsetFetchRequest(version=1, group_id="g", topics=topics)
     [answer] = world.ask(request, 3 - coordinator(world)).topics
     assert [(part.partition_index, part.error_code) for part in answer.partitions] == [
         (0, E.NOT_COORDINATOR),

@@ -32,7 +32,7 @@ def create(
 ) -> Any:
     topic = CreateTopicsRequest.CreatableTopic
     config = topic.CreatableTopicConfig(version=version, name="cleanup.policy", value="compact")
-    asked = topic(
+    creatable = topic(
         version=version,
         name=name,
         num_partitions=-1 if assignments else 2,
@@ -41,7 +41,7 @@ def create(
         configs=[config],
     )
     request = CreateTopicsRequest(
-        version=version, topics=[asked], timeout_ms=1000, validate_only=validate_only
+        version=version, topics=[creatable], timeout_ms=1000, validate_only=validate_only
     )
     [result] = world.ask(request).topics
     return result
@@ -162,9 +162,9 @@ def settings_of(result: Any) -> dict[str, tuple[str, int]]:
 
 
 def test_a_topics_settings_are_its_own_over_the_defaults(world: BrokerWorld) -> None:
-    found = settings_of(describe(world, TOPIC, "orders"))
-    assert found["retention.ms"] == ("5000", FROM_TOPIC)
-    assert found["cleanup.policy"] == ("delete", DEFAULT)
+    settings = settings_of(describe(world, TOPIC, "orders"))
+    assert settings["retention.ms"] == ("5000", FROM_TOPIC)
+    assert settings["cleanup.policy"] == ("delete", DEFAULT)
     some = describe(world, TOPIC, "orders", ["retention.ms", "no.such.setting"])
     assert settings_of(some) == {"retention.ms": ("5000", FROM_TOPIC)}
 
@@ -172,9 +172,9 @@ def test_a_topics_settings_are_its_own_over_the_defaults(world: BrokerWorld) -> 
 @pytest.mark.parametrize("name", ["", "1"])
 def test_a_broker_shows_what_its_file_says_and_kafkas_defaults(world: BrokerWorld, name: str) -> None:
     result = describe(world, BROKER, name)
-    found = settings_of(result)
-    assert found["offsets.retention.minutes"] == ("10", FROM_FILE)
-    assert found["group.min.session.timeout.ms"] == ("6000", DEFAULT)
+    settings = settings_of(result)
+    assert settings["offsets.retention.minutes"] == ("10", FROM_FILE)
+    assert settings["group.min.session.timeout.ms"] == ("6000", DEFAULT)
     assert all(each.read_only for each in result.configs)
 
 

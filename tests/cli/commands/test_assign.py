@@ -157,9 +157,9 @@ def test_an_unchanged_group_of_a_real_log_would_get_what_its_brokers_say_it_has(
     ("group", "assignor"), [("trades-848", "uniform"), ("regex-848", "uniform"), ("share-queue", "simple")]
 )
 def test_groups_whose_coordinator_assigns_are_found_with_their_targets(kgroup, group, assignor):
-    found = rows(ask(kgroup, str(FIXTURES / "4.3.1" / "lives"), "--group", group))
-    assert {row["assignor"] for row in found} == {assignor}
-    assert [(row["gained"], row["lost"]) for row in found] == [(0, 0)] * len(found)
+    members = rows(ask(kgroup, str(FIXTURES / "4.3.1" / "lives"), "--group", group))
+    assert {row["assignor"] for row in members} == {assignor}
+    assert [(row["gained"], row["lost"]) for row in members] == [(0, 0)] * len(members)
 
 
 def test_a_recorded_group_comes_from_paths_and_standard_input_as_in_the_other_commands(kgroup):
@@ -185,8 +185,8 @@ def test_damage_of_the_log_is_told_even_in_quiet(kgroup):
 
 def test_partition_counts_of_the_flags_win_over_those_beside_the_log(kgroup):
     log = str(FIXTURES / "4.3.1" / "lives")
-    found = rows(ask(kgroup, "--log-dir", log, "--group", "billing-txn", "--topic", "orders:9"))
-    assert [row["partitions"] for row in found] == [{"orders": list(range(9))}]
+    members = rows(ask(kgroup, "--log-dir", log, "--group", "billing-txn", "--topic", "orders:9"))
+    assert [row["partitions"] for row in members] == [{"orders": list(range(9))}]
 
 
 def test_csv_and_parquet_have_the_columns_of_json(kgroup, tmp_path):

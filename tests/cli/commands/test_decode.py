@@ -105,8 +105,8 @@ def test_a_group_or_all_that_match_a_pattern(decode):
 def test_a_record_whose_value_nobody_can_read_is_of_the_group_and_type_of_its_key(decode):
     damaged = DAMAGED / "short-value"
     for condition in (("--group", "damaged-group"), ("--topic", "orders:3"), ("--type", "offset-commit")):
-        found = decode(damaged, *condition, "--from-offset", 153)
-        assert [row["kind"] for row in found] == ["undecoded", "record"]
+        decoded = decode(damaged, *condition, "--from-offset", 153)
+        assert [row["kind"] for row in decoded] == ["undecoded", "record"]
     assert [row["offset"] for row in decode(damaged, "--type", "undecoded")] == [153]
     assert decode(damaged, "--group", "others", status=1) == []
 
@@ -141,8 +141,8 @@ def test_a_type_by_name_number_or_pattern(decode, given, kinds):
 def test_times_are_those_of_the_records_until_excluded(decode):
     all_times = sorted({row["timestamp"] for row in decode(TRANSACTIONAL)})
     first, last = all_times[2], all_times[5]
-    found = decode(TRANSACTIONAL, "--since", first, "--until", last)
-    assert {row["timestamp"] for row in found} == set(all_times[2:5])
+    decoded = decode(TRANSACTIONAL, "--since", first, "--until", last)
+    assert {row["timestamp"] for row in decoded} == set(all_times[2:5])
 
 
 def test_the_oldest_format_has_the_times_of_its_commits(decode):
@@ -158,9 +158,9 @@ def test_offsets_from_and_to_are_included_and_other_segments_not_even_opened(dec
     capture = FIXTURES / "3.9.1" / "compacted"
     everything = places(decode(capture))
     first, last = 150, 400
-    found = places(decode(capture, "--from-offset", first, "--to-offset", last))
-    assert found == [place for place in everything if first <= place[1] <= last]
-    assert found
+    decoded = places(decode(capture, "--from-offset", first, "--to-offset", last))
+    assert decoded == [position for position in everything if first <= position[1] <= last]
+    assert decoded
 
 
 def test_tombstones_only(decode):
@@ -216,16 +216,16 @@ def test_every_damaged_file_is_reported_by_place_and_reason_and_the_rest_comes_o
     known = CASES[case]
     ended = kgroup("decode", "-o", "jsonl", "--strict", str(DAMAGED / case))
     assert ended.status == 3
-    told = [
+    reports = [
         line for line in ended.err.splitlines() if f"/{known['file']}: byte {known['damage_at']}: " in line
     ]
-    assert len(told) == 1
-    assert re.search(r": byte \d+: .*[a-z]{3}", told[0])
+    assert len(reports) == 1
+    assert re.search(r": byte \d+: .*[a-z]{3}", reports[0])
     assert ended.err.splitlines()[-1].endswith("with something odd")
-    found = rows(ended, status=3)
-    healthy = {row["batch"]["position"] for row in found if "batch" in row}
+    decoded = rows(ended, status=3)
+    healthy = {row["batch"]["position"] for row in decoded if "batch" in row}
     assert len(healthy) == known["healthy_batches"]
-    in_rows = {row["position"] for row in found if row["kind"] == "error"} | healthy
+    in_rows = {row["position"] for row in decoded if row["kind"] == "error"} | healthy
     assert known["damage_at"] in in_rows
 
 
@@ -266,9 +266,9 @@ def test_of_what_real_brokers_wrote_only_unreadable_members_are_findings(kgroup,
     ended = kgroup("decode", "--strict", "-o", "csv", str(FIXTURES / capture))
     odd = ODD_MEMBERS.get(capture, 0)
     assert ended.status == (3 if odd else 0)
-    *told, last = ended.err.splitlines() or [""]
-    assert len(told) == odd
-    assert all(": member " in line for line in told)
+    *findings, last = ended.err.splitlines() or [""]
+    assert len(findings) == odd
+    assert all(": member " in line for line in findings)
     noun = "record" if odd == 1 else "records"
     assert last == (
         f"kgroup: 0 damaged places, 0 records that cannot be decoded, {odd} {noun} with something odd"

@@ -93,8 +93,8 @@ def test_every_format_has_the_same_rows(kgroup, rows, tmp_path):
     path = tmp_path / "lag.parquet"
     kgroup("lag-report", str(SMALL), "-q", "-o", "parquet", "--output", str(path))
     kept = pq.read_table(path).to_pylist()
-    assert [(*place, row["lag"]) for place, row in zip(places(kept), kept, strict=True)] == [
-        (*place, row["lag"]) for place, row in zip(places(expected), expected, strict=True)
+    assert [(*partition, row["lag"]) for partition, row in zip(places(kept), kept, strict=True)] == [
+        (*partition, row["lag"]) for partition, row in zip(places(expected), expected, strict=True)
     ]
     assert all(list(row) == list(expected[0]) for row in [*expected, *written, *kept])
 
@@ -127,10 +127,10 @@ def test_a_group_that_is_not_there_is_said(kgroup):
 
 def test_of_several_names_the_misspelt_ones_are_said_and_the_others_shown(kgroup):
     lives = str(FIXTURES / "4.3.1" / "lives")
-    asked = ("--group", "order-app", "--group", "orders-app", "--topic", "orders", "--topic", "pay")
-    ended = kgroup("lag-report", lives, *asked, "-q", "-o", "jsonl")
-    found = [json.loads(line) for line in ended.out.splitlines()]
-    assert (ended.status, {(row["group"], row["topic"]) for row in found}) == (0, {("orders-app", "orders")})
+    options = ("--group", "order-app", "--group", "orders-app", "--topic", "orders", "--topic", "pay")
+    ended = kgroup("lag-report", lives, *options, "-q", "-o", "jsonl")
+    shown = [json.loads(line) for line in ended.out.splitlines()]
+    assert (ended.status, {(row["group"], row["topic"]) for row in shown}) == (0, {("orders-app", "orders")})
     assert ended.err == (
         "kgroup: no group here matches order-app; did you mean orders-app?\n"
         "kgroup: no topic here matches pay\n"

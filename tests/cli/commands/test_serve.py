@@ -109,8 +109,8 @@ def test_a_data_dir_is_of_one_serve_at_a_time_and_free_again_after_a_kill(tmp_pa
         assert second.stderr.startswith(f"kgroup: {data}: another process writes there; ")
         serve.stop(signal.SIGKILL)
     with serving("--data-dir", data, "--topic", "orders:9") as serve:
-        told = "kgroup: topic orders is there already, with 2 partitions and not 9\n"
-        assert serve.stop() == (0, told)
+        message = "kgroup: topic orders is there already, with 2 partitions and not 9\n"
+        assert serve.stop() == (0, message)
 
 
 def test_serve_ctl_kills_and_starts_nodes_and_moves_coordinators() -> None:

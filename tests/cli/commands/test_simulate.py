@@ -72,10 +72,10 @@ def test_members_that_join_need_not_be_named_before(kgroup):
 
 
 def test_json_has_the_measures_and_ends_with_counts(kgroup):
-    found = as_json(kgroup("simulate", *QUICK, "--seed", "4", "-o", "json"))
-    assert list(found)[-5:] == ["scenario", "seeds", "passed", "failed", "failing_seeds"]
-    assert (found["seeds"], found["passed"], found["failed"], found["failing_seeds"]) == (1, 1, 0, [])
-    (run,) = found["runs"]
+    answer = as_json(kgroup("simulate", *QUICK, "--seed", "4", "-o", "json"))
+    assert list(answer)[-5:] == ["scenario", "seeds", "passed", "failed", "failing_seeds"]
+    assert (answer["seeds"], answer["passed"], answer["failed"], answer["failing_seeds"]) == (1, 1, 0, [])
+    (run,) = answer["runs"]
     assert (run["scenario"], run["seed"], run["violations"]) == ("quick", 4, [])
     assert run["generations"] == 1
     assert run["processed"] > 0
@@ -215,21 +215,21 @@ class TestSeeds:
         monkeypatch.setattr(simulate_play, "play", play)
 
     def test_all_pass(self, kgroup):
-        found = as_json(kgroup("simulate", *QUICK, "--seeds", "4", "-o", "json"))
+        answer = as_json(kgroup("simulate", *QUICK, "--seeds", "4", "-o", "json"))
         counts = {"scenario": "quick", "seeds": 4, "passed": 4, "failed": 0, "failing_seeds": []}
-        assert found == {"runs": [], **counts}
+        assert answer == {"runs": [], **counts}
 
     def test_failing_seeds_are_listed_and_the_status_is_3(self, kgroup, broken):
         ended = kgroup("simulate", *QUICK, "--seeds", "5", "--seed", "1", "-o", "json")
         assert ended.status == 3
-        found = json.loads(ended.out)
-        assert {name: found[name] for name in ("seeds", "passed", "failed", "failing_seeds")} == {
+        answer = json.loads(ended.out)
+        assert {name: answer[name] for name in ("seeds", "passed", "failed", "failing_seeds")} == {
             "seeds": 5,
             "passed": 4,
             "failed": 1,
             "failing_seeds": [3],
         }
-        assert found["runs"][0]["violations"] == [
+        assert answer["runs"][0]["violations"] == [
             {"checker": "one-owner", "at_ms": 1500, "what": "t-0 is owned by c1 and c2"}
         ]
         assert "seed 3, 1.500s: one-owner" in ended.err

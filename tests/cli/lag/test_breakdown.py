@@ -53,17 +53,17 @@ def breakdown(kgroup: Kgroup, *source: str) -> tuple[dict[tuple[str, str, int], 
     ended = kgroup("lag-report", *source, "--breakdown", "-o", "jsonl")
     assert ended.status == 0, ended.err
     rows = [json.loads(line) for line in ended.out.splitlines()]
-    found = {
+    parts = {
         (row["group"], row["topic"], row["partition"]): tuple(row[name] for name in PARTS) for row in rows
     }
     assert all(row["expires"] is not None for row in rows)
-    return found, ended.err
+    return parts, ended.err
 
 
 def test_each_kind_of_unread_offset_is_counted(kgroup: Kgroup, kafka: tuple[str, Path]) -> None:
     """Of deals 0 is aborted, 2 committed and 4 open, 1 and 3 are markers; of plain 0 to 2 were deleted."""
-    found, told = breakdown(kgroup, "-b", kafka[0])
-    assert found == {
+    parts, messages = breakdown(kgroup, "-b", kafka[0])
+    assert parts == {
         ("slow", "plain", 0): (3, 0, 0, 0, 0, 0, 2),
         ("slow", "plain", 1): (0, 0, 0, 0, 0, 0, 0),
         ("slow", "deals", 0): (1, 1, 1, 2, 0, 1, 0),
@@ -71,7 +71,7 @@ def test_each_kind_of_unread_offset_is_counted(kgroup: Kgroup, kafka: tuple[str,
         ("close", "deals", 0): (1, 0, 1, 1, 0, 1, 0),
         ("close", "large", 0): (1, 0, 0, 0, 0, 0, 0),
     }
-    assert told == ""
+    assert messages == ""
 
 
 def test_the_brokers_files_say_the_same(kgroup: Kgroup, kafka: tuple[str, Path]) -> None:
@@ -85,16 +85,16 @@ def test_the_brokers_files_say_the_same(kgroup: Kgroup, kafka: tuple[str, Path])
 def test_beyond_the_bound_only_what_can_be_asked_is_known_and_that_is_said(
     kgroup: Kgroup, kafka: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bounded(*asked: Any) -> Any:
-        return fetch_unread_parts(*asked, bytes_max=100)
+    def bounded(*arguments: Any) -> Any:
+        return fetch_unread_parts(*arguments, bytes_max=100)
 
     monkeypatch.setattr(lag_breakdown_live, "fetch_unread_parts", bounded)
-    found, told = breakdown(kgroup, "-b", kafka[0])
-    assert found["slow", "plain", 0] == (None, None, None, None, None, 0, 2)
-    assert found["slow", "deals", 0] == (None, None, None, None, None, 1, 0)
-    assert found["slow", "plain", 1] == (0, 0, 0, 0, 0, 0, 0)
+    parts, messages = breakdown(kgroup, "-b", kafka[0])
+    assert parts["slow", "plain", 0] == (None, None, None, None, None, 0, 2)
+    assert parts["slow", "deals", 0] == (None, None, None, None, None, 1, 0)
+    assert parts["slow", "plain", 1] == (0, 0, 0, 0, 0, 0, 0)
     why = "3 partitions with more than 16 MB unread: what these are made of is not fetched"
-    assert told == f"kgroup: {why}\n"
+    assert messages == f"kgroup: {why}\n"
 
 
 def test_a_table_has_it_beside_the_lag(kgroup: Kgroup, kafka: tuple[str, Path]) -> None:
@@ -117,4 +117,4 @@ def test_sums_of_a_live_cluster(kgroup: Kgroup, kafka: tuple[str, Path]) -> None
     sums = {row["group"]: row for row in map(json.loads, ended.out.splitlines())}
     assert [sums["slow"][name] for name in PARTS] == [6, 1, 1, 2, 0, 1, 2]
     assert [sums["close"][name] for name in PARTS] == [2, 0, 1, 1, 0, 1, 0]
-    assert {found["parts_unknown"] for found in sums.values()} == {0}
+    assert {of_group["parts_unknown"] for of_group in sums.values()} == {0}

@@ -23,22 +23,22 @@ def history(kgroup):
 
 def test_a_caught_up_group_reads_a_record_a_second_and_stays_close(history):
     """By its story `payments` gets a record a second, and `assign-range` reads all of it."""
-    rows, told = history(LIVES, "--windows", "30s", "--group", "assign-range", "--topic", "payments")
+    rows, messages = history(LIVES, "--windows", "30s", "--group", "assign-range", "--topic", "payments")
     of_first = [row for row in rows if row["partition"] == 0]
     assert [row["window_start"] for row in of_first] == list(range(1795178760000, 1795178910000, 30_000))
     assert [row["log_end_offset"] for row in of_first][-1] == 96
     for row in of_first[1:3]:
         assert 25 <= row["progress"] <= 35
     assert all(0 <= row["lag"] <= 6 and row["status"] == "OK" for row in rows)
-    assert told == ""
+    assert messages == ""
 
 
 def test_without_the_topics_log_there_is_progress_and_no_lag_and_that_is_said(history):
-    rows, told = history(LIVES, "--windows", "1m", "--group", "warehouse-stuck")
+    rows, messages = history(LIVES, "--windows", "1m", "--group", "warehouse-stuck")
     assert rows
     assert {(row["current_offset"], row["lag"], row["status"]) for row in rows} == {(69, None, None)}
     assert (
-        told
+        messages
         == "kgroup: no log ends of the time are known of 4 partitions (orders 0 and others): lag is unknown\n"
     )
 
@@ -149,13 +149,13 @@ def test_the_last_window_never_contradicts_what_is_found_of_a_group_at_that_time
     judged, _ = history(LIVES, "--status", "--now", now, "-q")
     statuses = {(row["group"], row["topic"], row["partition"]): row["status"] for row in judged}
     last = max(row["window_start"] for row in rows)
-    told = [
+    pairs = [
         (row["status"], statuses[row["group"], row["topic"], row["partition"]])
         for row in rows
         if row["window_start"] == last and row["status"] is not None
     ]
-    assert {status for status, _ in told} >= ({"OK", "STOP"} if later_ms else {"OK", "UNKNOWN"})
-    assert [pair for pair in told if pair[0] not in ("UNKNOWN", pair[1])] == []
+    assert {status for status, _ in pairs} >= ({"OK", "STOP"} if later_ms else {"OK", "UNKNOWN"})
+    assert [pair for pair in pairs if pair[0] not in ("UNKNOWN", pair[1])] == []
 
 
 def test_a_name_that_nothing_here_has_is_not_passed_over_in_silence(kgroup):
@@ -178,8 +178,8 @@ def test_damage_is_told_and_strict_ends_in_three_as_without_windows(kgroup, case
     plain = kgroup("lag-report", damaged, "--strict", "-q", "-o", "jsonl")
     assert (ended.status, plain.status) == (3, 3)
     assert ended.out
-    told, summary = ended.err.splitlines()
-    assert told.endswith(plain.err.splitlines()[0].rpartition(": ")[2])
+    damage, summary = ended.err.splitlines()
+    assert damage.endswith(plain.err.splitlines()[0].rpartition(": ")[2])
     assert summary == "kgroup: damaged or undecodable places: 1"
 
 

@@ -44,7 +44,7 @@ def test_the_last_lags_of_a_topic_whose_log_is_there_are_the_brokers(
     for group in data["groups"]:
         lags = {f"payments-{partition}": last for _, partition, _, last in group["partitions"]}
         offsets = answered[group["group"]]
-        assert lags == {place: offsets[place]["lag"] for place in lags}
+        assert lags == {name: offsets[name]["lag"] for name in lags}
         assert set(group["total"]["least"]) == {"0"}
         assert group["now"] == sum(lags.values())
     assert len(data["groups"]) > 5
@@ -154,7 +154,7 @@ def page_until(kgroup: Kgroup, folder: Path, *arguments: str) -> dict:
 
 
 def lags_of(data: dict, group: str) -> list[int | None]:
-    return next(found["total"]["lags"] for found in data["groups"] if found["group"] == group)
+    return next(of_group["total"]["lags"] for of_group in data["groups"] if of_group["group"] == group)
 
 
 def test_it_ends_at_now_with_what_was_known_then(kgroup: Kgroup, tmp_path: Path, two_readers: list) -> None:

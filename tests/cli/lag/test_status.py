@@ -53,9 +53,9 @@ def test_the_table_has_status_and_rule(kgroup):
 
 
 def test_what_may_be_stopped_is_unknown_and_only_after_a_while(statuses):
-    place = ("brief", "orders", 2)
-    assert statuses(SMALL, "--now", SOON)[place][:2] == ("OK", "few-unread")
-    status, rule, evidence = statuses(SMALL, "--now", LATE)[place]
+    partition = ("brief", "orders", 2)
+    assert statuses(SMALL, "--now", SOON)[partition][:2] == ("OK", "few-unread")
+    status, rule, evidence = statuses(SMALL, "--now", LATE)[partition]
     assert (status, rule) == ("UNKNOWN", "perhaps-stopped")
     assert evidence["silent_min_ms"] == 0
     assert evidence["silent_max_ms"] > evidence["limit_ms"] == 300_000
@@ -90,13 +90,13 @@ def test_a_partition_without_commits_is_unknown(statuses):
 def test_groups_of_a_capture_that_commit_one_offset_and_are_far_behind(statuses):
     report = (LIVES, "--log-ends", LIVES / "topics.json", "--now", LAST_COMMIT)
     judged = statuses(*report)
-    places = {place for place, (_, rule, _) in judged.items() if rule == "perhaps-stalled"}
+    places = {partition for partition, (_, rule, _) in judged.items() if rule == "perhaps-stalled"}
     # The commits of one offset go over less than a session timeout; Burrow calls that a stall.
     assert {(group, judged[group, topic, number][0]) for group, topic, number in places} == {
         ("pattern-watcher", "UNKNOWN")
     }
     burrow = statuses(*report, "--rules", "burrow")
-    assert {burrow[place][0] for place in places} <= {"STALL", "STOP"}
+    assert {burrow[partition][0] for partition in places} <= {"STALL", "STOP"}
     idle = {said[:2] for (group, _, _), said in judged.items() if group == "nightly-idle"}
     assert idle == {("OK", "within-allowed")}
 
@@ -110,13 +110,15 @@ def test_what_the_diary_of_a_capture_says_of_its_groups_is_their_status(statuses
     judged = statuses(capture, "--now", stopped)
 
     def said_of(group):
-        of_group = [(place, said[0]) for place, said in judged.items() if place[0] == group]
+        of_group = [(partition, said[0]) for partition, said in judged.items() if partition[0] == group]
         return {f"{topic}-{number}": status for (_, topic, number), status in of_group}
 
-    conditions = {told["condition"]: told for told in diary["truth"]}
+    conditions = {condition["condition"]: condition for condition in diary["truth"]}
     assert set(said_of(conditions["stuck-no-commits"]["group"]).values()) == {"STOP"}
     stuck = conditions["stuck-one-partition"]
-    assert {place for place, said in said_of(stuck["group"]).items() if said != "OK"} == {stuck["partition"]}
+    assert {partition for partition, said in said_of(stuck["group"]).items() if said != "OK"} == {
+        stuck["partition"]
+    }
     assert said_of(stuck["group"])[stuck["partition"]] == "STOP"
     assert set(said_of(conditions["lag-growing"]["group"]).values()) == {"WARN"}
     assert set(said_of(conditions["caught-up-idle"]["group"]).values()) == {"OK"}
@@ -141,7 +143,7 @@ def test_a_topic_that_is_chosen_is_judged_as_among_all(statuses):
     whole = statuses(LIVES, "--now", LAST_COMMIT)
     chosen = statuses(LIVES, "--now", LAST_COMMIT, "--topic", "payments")
     assert chosen
-    assert chosen == {place: said for place, said in whole.items() if place[1] == "payments"}
+    assert chosen == {partition: said for partition, said in whole.items() if partition[1] == "payments"}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ AT = ("--now", STOPPED, "-q")
 
 
 @pytest.fixture
-def found(kgroup):
+def findings(kgroup):
     """The findings of a report that succeeds."""
 
     def run(*arguments):
@@ -47,8 +47,8 @@ def test_the_table(kgroup):
     ]
 
 
-def test_a_topic_chooses_what_is_about_it_and_groups_that_read_it(found):
-    assert {(row["group"], row["finding"], row["topic"]) for row in found("--topic", "clicks.web")} == {
+def test_a_topic_chooses_what_is_about_it_and_groups_that_read_it(findings):
+    assert {(row["group"], row["finding"], row["topic"]) for row in findings("--topic", "clicks.web")} == {
         ("aiokafka-app", "dead-with-lag", "clicks.web"),
         ("kafka-python-app", "dead-with-lag", "clicks.web"),
         ("notes-writer", "rewound", "clicks.web"),
@@ -67,8 +67,8 @@ def test_what_to_try_stands_below_a_table(kgroup):
     )
 
 
-def test_a_finding_in_json(found):
-    (row,) = found("--group", "fraud-one-partition")
+def test_a_finding_in_json(findings):
+    (row,) = findings("--group", "fraud-one-partition")
     assert row == {
         "group": "fraud-one-partition",
         "finding": "stalled-partition",
@@ -95,8 +95,8 @@ def test_a_finding_in_json(found):
     assert row["try_this"].startswith("Look for a record that cannot be processed")
 
 
-def test_every_format_has_the_same_findings(kgroup, found, tmp_path):
-    expected = found()
+def test_every_format_has_the_same_findings(kgroup, findings, tmp_path):
+    expected = findings()
     assert len(expected) > 10
     call = ("lag-report", str(LIVES), "--stuck", *AT)
     assert [json.loads(line) for line in kgroup(*call, "-o", "jsonl").out.splitlines()] == expected
@@ -325,23 +325,23 @@ def test_the_topics_own_log_proves_what_no_other_group_does(kgroup, tmp_path):
     for name in (f"__consumer_offsets-{number}", "payments-0", "payments-1", "payments-2"):
         shutil.copytree(LIVES / name, tmp_path / "log" / name)
     call = ("lag-report", str(tmp_path / "log"), "--group", "cron-exporter", "--stuck", *AT, "-o", "json")
-    found = json.loads(kgroup(*call).out)
+    findings = json.loads(kgroup(*call).out)
     # One process committed partitions 0 and 2 and was stopped; another goes on with partition 1.
-    assert [(row["finding"], row["topic"], row["partition"]) for row in found] == [
+    assert [(row["finding"], row["topic"], row["partition"]) for row in findings] == [
         ("stalled-partition", "payments", 0),
         ("stalled-partition", "payments", 2),
     ]
     shutil.rmtree(tmp_path / "log" / "payments-0")
     ends = tmp_path / "topics.json"
     shutil.copy(LIVES / "topics.json", ends)
-    found = json.loads(kgroup(*call, "--log-ends", str(ends)).out)
-    assert [row["partition"] for row in found] == [2]
+    findings = json.loads(kgroup(*call, "--log-ends", str(ends)).out)
+    assert [row["partition"] for row in findings] == [2]
 
 
 def test_a_log_that_goes_on_after_now_is_said_to(kgroup):
     remark = "kgroup: the log goes on after --now: statuses and findings go by all of it"
     before = str(int(STOPPED) - 3_600_000)
-    for asked in ("--stuck", "--status"):
-        assert remark in kgroup("lag-report", str(LIVES), asked, "--now", before).err.splitlines()
-        assert remark not in kgroup("lag-report", str(LIVES), asked, "--now", STOPPED).err.splitlines()
+    for option in ("--stuck", "--status"):
+        assert remark in kgroup("lag-report", str(LIVES), option, "--now", before).err.splitlines()
+        assert remark not in kgroup("lag-report", str(LIVES), option, "--now", STOPPED).err.splitlines()
     assert remark not in kgroup("lag-report", str(LIVES), "--now", before).err.splitlines()

@@ -34,22 +34,22 @@ def answered() -> dict[str, Any]:
 
 
 def test_sums_by_group_are_those_of_the_offsets_that_the_broker_answered(report: Report) -> None:
-    found = {row["group"]: row["lag"] for row in report("--by", "group")}
+    sums = {row["group"]: row["lag"] for row in report("--by", "group")}
     expected = {
         group: sum(max(offset["lag"], 0) for offset in said["offsets"].values() if offset["lag"] is not None)
         for group, said in answered().items()
         if said.get("offsets") and any(offset["lag"] is not None for offset in said["offsets"].values())
     }
     assert len(expected) > 20
-    assert found == found | expected
+    assert sums == sums | expected
 
 
 def test_sums_by_member_are_the_partitions_that_the_broker_said_they_own(report: Report) -> None:
-    found = {(row["group"], row["member_id"]): row["partitions"] for row in report("--by", "member")}
+    counts = {(row["group"], row["member_id"]): row["partitions"] for row in report("--by", "member")}
     for group in ("orders-app", "assign-range", "trades-848"):
         for member in answered()[group]["described"]["members"]:
             owned = sum(len(each["partitions"]) for each in member["assignment"])
-            assert found[group, member["consumerId"]] == owned
+            assert counts[group, member["consumerId"]] == owned
 
 
 def test_sums_by_topic_count_the_groups(report: Report) -> None:

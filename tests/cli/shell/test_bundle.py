@@ -13,12 +13,12 @@ class Place:
     port: int = 9092
 
 
-def text_of(sep: str, place: Annotated[Place, Bundle(Place)]) -> str:
-    return f"{place.host}{sep}{place.port}"
+def text_of(sep: str, address: Annotated[Place, Bundle(Place)]) -> str:
+    return f"{address.host}{sep}{address.port}"
 
 
 def test_the_parameters_of_a_bundle_stand_in_its_place():
-    def command(first: int, place: Annotated[Place, Bundle(Place)], last: bool = False) -> None:
+    def command(first: int, address: Annotated[Place, Bundle(Place)], last: bool = False) -> None:
         """What it does."""
 
     options = signature(unbundled(command)).parameters
@@ -29,8 +29,8 @@ def test_the_parameters_of_a_bundle_stand_in_its_place():
 
 
 def test_the_command_gets_what_is_made_of_them():
-    def command(place: Annotated[Place, Bundle(Place)], last: int) -> tuple[Place, int]:
-        return place, last
+    def command(address: Annotated[Place, Bundle(Place)], last: int) -> tuple[Place, int]:
+        return address, last
 
     assert unbundled(command)(host="broker", port=1, last=2) == (Place(host="broker", port=1), 2)
 
@@ -51,7 +51,7 @@ def test_a_bundle_may_have_the_name_of_one_of_its_options():
 
 
 def test_no_two_options_have_one_name():
-    def command(host: str, place: Annotated[Place, Bundle(Place)]) -> None: ...
+    def command(host: str, address: Annotated[Place, Bundle(Place)]) -> None: ...
 
     with pytest.raises(ValueError, match="duplicate parameter name: 'host'"):
         unbundled(command)

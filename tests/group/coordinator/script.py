@@ -49,7 +49,7 @@ class ScriptWorld:
     now_ms: int = 0
     log: list[LoggedEntry] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)
-    asked: dict[int, tuple[str, RequestBody]] = field(default_factory=dict)
+    unanswered: dict[int, tuple[str, RequestBody]] = field(default_factory=dict)
     request_ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -156,12 +156,12 @@ class ScriptWorld:
 
     def _ask(self, who: str, body: RequestBody) -> list[str]:
         request_id = next(self.request_ids)
-        self.asked[request_id] = (who, body)
+        self.unanswered[request_id] = (who, body)
         step = self.coordinator.handle(
             Request(id=request_id, body=body, client_id=who, client_host="/127.0.0.1"), self.now_ms
         )
         lines = self._take(step)
-        if request_id in self.asked:
+        if request_id in self.unanswered:
             deadline = self.coordinator.next_deadline_ms()
             lines.append(f"parked, deadline {deadline}")
         return lines
@@ -196,15 +196,15 @@ class ScriptWorld:
         entry = record.entry
         if isinstance(entry, TransactionMarker):
             return f"marker producer={entry.producer_id} {'commit' if entry.committed else 'abort'}"
-        what = (
+        subject = (
             f"{entry.key.topic}-{entry.key.partition}" if isinstance(entry.key, OffsetCommitKey) else "group"
         )
         pending = "" if record.producer_id == NO_PRODUCER_ID else f" producer={record.producer_id}"
         match entry.value:
             case None:
-                return f"{what} tombstone{pending}"
+                return f"{subject} tombstone{pending}"
             case OffsetCommitValue() as value:
-                return f"{what} offset={value.offset}{pending}"
+                return f"{subject} offset={value.offset}{pending}"
             case GroupMetadataValue() as value:
                 members = ",".join(f"{each.member_id}:{each.assignment.decode()}" for each in value.members)
                 return (
@@ -215,7 +215,7 @@ class ScriptWorld:
                 raise AssertionError(entry)
 
     def _reply(self, reply: Reply) -> str:
-        who, request = self.asked.pop(reply.request_id)
+        who, request = self.unanswered.pop(reply.request_id)
         body = reply.body
         api = type(request).__name__
         if getattr(body, "member_id", ""):

@@ -138,7 +138,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Nobody waits for ever, but those whose request a newer one of the same member has replaced."""
         self.run("advance 60000")
-        waiting = [body.member_id for _, body in self.world.asked.values()]  # type: ignore[union-attr]
+        waiting = [body.member_id for _, body in self.world.unanswered.values()]  # type: ignore[union-attr]
         members = {each.member_id for each in self.world.coordinator.describe(GROUP).members}
         assert not members & set(waiting)
 
@@ -226,8 +226,8 @@ def test_offsets_can_be_committed_under_the_empty_group_id() -> None:
     assert isinstance(commit, OffsetCommit)
     [topic] = answer_to(world, replace(commit, group_id="")).topics  # type: ignore[union-attr]
     assert topic.partitions[0].error_code is ErrorCode.NONE
-    [found] = world.coordinator.fetch_offsets("", None, False)
-    assert found.partitions[0].committed_offset == 5
+    [offsets] = world.coordinator.fetch_offsets("", None, False)
+    assert offsets.partitions[0].committed_offset == 5
 
 
 @pytest.mark.parametrize(

@@ -181,10 +181,10 @@ class MemberWorld:
                 )
 
     def commit_answer(
-        self, asked: OffsetCommit, error_code: ErrorCode = ErrorCode.NONE
+        self, commit: OffsetCommit, error_code: ErrorCode = ErrorCode.NONE
     ) -> OffsetCommitResponse:
         if error_code is ErrorCode.NONE:
-            for topic in asked.topics:
+            for topic in commit.topics:
                 for each in topic.partitions:
                     self.committed[topic.name, each.partition_index] = each.committed_offset
         return OffsetCommitResponse(
@@ -196,7 +196,7 @@ class MemberWorld:
                         for each in topic.partitions
                     ],
                 )
-                for topic in asked.topics
+                for topic in commit.topics
             ]
         )
 

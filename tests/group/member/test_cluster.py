@@ -77,8 +77,8 @@ def test_nothing_is_fetched_of_a_topic_that_metadata_has_not_told_of() -> None:
     assert {type(send.body) for send in world.sent} == {Metadata}
     world.topics["payments"] = 1
     world.settle(Fetch)
-    [asked] = world.waiting(Fetch)
-    assert [each for each, _ in asked.offsets] == [("payments", 0)]
+    [fetch] = world.waiting(Fetch)
+    assert [each for each, _ in fetch.offsets] == [("payments", 0)]
 
 
 def test_a_pattern_member_that_hears_of_a_new_topic_joins_again_with_it() -> None:

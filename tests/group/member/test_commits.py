@@ -36,12 +36,12 @@ def test_an_older_commit_never_lands_on_a_newer_one() -> None:
     world = stable()
     world.do(Commit(commit_id=1, offsets=((P0, 5),)))
     world.do(Commit(commit_id=2, offsets=((P0, 6),)))
-    [asked] = world.waiting(OffsetCommit)
-    assert committed_offsets(asked) == {P0: 5}
-    step = world.answer(OffsetCommit, world.commit_answer(asked))
+    [commit] = world.waiting(OffsetCommit)
+    assert committed_offsets(commit) == {P0: 5}
+    step = world.answer(OffsetCommit, world.commit_answer(commit))
     assert [each.commit_id for each in step.commits] == [1]
-    [asked] = world.waiting(OffsetCommit)
-    assert committed_offsets(asked) == {P0: 6}
+    [commit] = world.waiting(OffsetCommit)
+    assert committed_offsets(commit) == {P0: 6}
 
 
 def test_a_commit_of_nothing_succeeds_at_once() -> None:
@@ -70,16 +70,16 @@ def test_a_commit_in_flight_when_its_time_is_over_still_counts() -> None:
     world = stable(default_api_timeout_ms=1000)
     world.do(Commit(commit_id=4, offsets=((P0, 5),)))
     assert world.advance(1000).commits == ()
-    [asked] = world.waiting(OffsetCommit)
-    step = world.answer(OffsetCommit, world.commit_answer(asked))
+    [commit] = world.waiting(OffsetCommit)
+    step = world.answer(OffsetCommit, world.commit_answer(commit))
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(4, E.NONE)]
 
 
 def test_one_refused_partition_refuses_the_commit() -> None:
     world = stable()
     world.do(Commit(commit_id=5, offsets=((P0, 5), (P1, 6))))
-    [asked] = world.waiting(OffsetCommit)
-    good, bad = world.commit_answer(asked), world.commit_answer(asked, E.OFFSET_METADATA_TOO_LARGE)
+    [commit] = world.waiting(OffsetCommit)
+    good, bad = world.commit_answer(commit), world.commit_answer(commit, E.OFFSET_METADATA_TOO_LARGE)
     mixed = OffsetCommitResponse(topics=[*good.topics, *bad.topics])
     step = world.answer(OffsetCommit, mixed)
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(5, E.OFFSET_METADATA_TOO_LARGE)]
@@ -90,12 +90,12 @@ def test_one_refused_partition_refuses_the_commit() -> None:
 def test_the_refusal_of_an_earlier_generations_commit_says_nothing_of_this_one() -> None:
     world = stable(partition_assignment_strategy=("cooperative-sticky",))
     world.do(Commit(commit_id=6, offsets=((P0, 5),)))
-    [asked] = world.waiting(OffsetCommit)
+    [commit] = world.waiting(OffsetCommit)
     world.advance(3000)
     world.answer(Heartbeat, HeartbeatResponse(error_code=E.REBALANCE_IN_PROGRESS))
     world.settle(OffsetCommit, Fetch)
     assert world.generation == 2
-    step = world.answer(OffsetCommit, world.commit_answer(asked, E.ILLEGAL_GENERATION))
+    step = world.answer(OffsetCommit, world.commit_answer(commit, E.ILLEGAL_GENERATION))
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(6, E.ILLEGAL_GENERATION)]
     world.do(Poll())
     assert world.member.state is MemberState.STABLE
@@ -133,8 +133,8 @@ def test_auto_commit_sends_every_position_when_its_interval_is_over() -> None:
     assert not world.waiting(OffsetCommit)
     world.advance(2000)
     world.do(Poll())
-    [asked] = world.waiting(OffsetCommit)
-    assert committed_offsets(asked) == {P0: 3, P1: 3}
+    [commit] = world.waiting(OffsetCommit)
+    assert committed_offsets(commit) == {P0: 3, P1: 3}
     world.answer_usually()
     assert world.committed == {P0: 3, P1: 3}
     assert world.member.positions[P0].committed == 3
@@ -145,8 +145,8 @@ def test_auto_commit_does_not_pile_up_behind_a_commit_under_way() -> None:
     world.do(Commit(commit_id=7, offsets=((P0, 1),)))
     world.advance(2000)
     world.do(Poll())
-    [asked] = world.waiting(OffsetCommit)
-    step = world.answer(OffsetCommit, world.commit_answer(asked))
+    [commit] = world.waiting(OffsetCommit)
+    step = world.answer(OffsetCommit, world.commit_answer(commit))
     assert [each.commit_id for each in step.commits] == [7]
     assert not world.waiting(OffsetCommit)
 
@@ -156,8 +156,8 @@ def test_partitions_assigned_by_hand_are_committed_outside_of_any_generation() -
     world.do(Assign(partitions=(P0,)))
     world.settle(Fetch)
     world.do(Commit(commit_id=8, offsets=((P0, 2), (("payments", 4), 1))))
-    [asked] = world.waiting(OffsetCommit)
-    assert (asked.generation_id, asked.member_id) == (-1, "")
-    world.answer(OffsetCommit, world.commit_answer(asked))
+    [commit] = world.waiting(OffsetCommit)
+    assert (commit.generation_id, commit.member_id) == (-1, "")
+    world.answer(OffsetCommit, world.commit_answer(commit))
     assert world.member.positions[P0].committed == 2
     assert world.committed == {P0: 2, ("payments", 4): 1}

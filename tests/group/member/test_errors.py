@@ -92,19 +92,19 @@ def test_join_group(error: E) -> None:
     world = joining()
     step = world.answer(JoinGroup, JoinGroupResponse(error_code=error, member_id="other"))
     assert world.member.state is MemberState.UNJOINED
-    what = reaction(member_errors.JOIN_GROUP, error)
-    if what is Reaction.FATAL:
+    expected_reaction = reaction(member_errors.JOIN_GROUP, error)
+    if expected_reaction is Reaction.FATAL:
         assert step.error is not None and step.error.error_code is error
         return
     world.do(Poll())
-    pauses = what in (Reaction.RETRY, Reaction.FIND)
+    pauses = expected_reaction in (Reaction.RETRY, Reaction.FIND)
     assert bool(world.waiting(JoinGroup)) is not pauses
-    if what is Reaction.FIND:
+    if expected_reaction is Reaction.FIND:
         assert world.waiting(FindCoordinator)
     world.advance(200)
     world.settle(JoinGroup, rounds=2)
     [again] = world.waiting(JoinGroup)
-    expected = {Reaction.ANEW: "", Reaction.TAKE_ID: "other"}.get(what, MEMBER_ID)
+    expected = {Reaction.ANEW: "", Reaction.TAKE_ID: "other"}.get(expected_reaction, MEMBER_ID)
     assert again.member_id == expected
 
 
@@ -114,14 +114,14 @@ def test_sync_group(error: E) -> None:
     world.settle(SyncGroup, rounds=2)
     assert world.member.state is MemberState.COMPLETING_REBALANCE
     step = world.answer(SyncGroup, SyncGroupResponse(error_code=error))
-    what = reaction(member_errors.SYNC_GROUP, error)
-    if what is Reaction.FATAL:
+    expected_reaction = reaction(member_errors.SYNC_GROUP, error)
+    if expected_reaction is Reaction.FATAL:
         assert step.error is not None and step.error.error_code is error
         return
     world.advance(200)
     world.settle(JoinGroup, rounds=2)
     [again] = world.waiting(JoinGroup)
-    assert again.member_id == ("" if what is Reaction.ANEW else MEMBER_ID)
+    assert again.member_id == ("" if expected_reaction is Reaction.ANEW else MEMBER_ID)
 
 
 def stable(**settings: object) -> MemberWorld:
@@ -139,28 +139,28 @@ def test_heartbeat(error: E) -> None:
     world = stable()
     world.advance(3000)
     step = world.answer(Heartbeat, HeartbeatResponse(error_code=error))
-    what = reaction(member_errors.HEARTBEAT, error)
-    if what is Reaction.FATAL:
+    expected_reaction = reaction(member_errors.HEARTBEAT, error)
+    if expected_reaction is Reaction.FATAL:
         assert step.error is not None and step.error.error_code is error
         return
     world.settle(JoinGroup, Fetch, rounds=2)
     kinds = [callback.kind for callback in world.callbacks]
-    if what in (Reaction.FIND, Reaction.RETRY):  # still a member: nothing is given up
+    if expected_reaction in (Reaction.FIND, Reaction.RETRY):  # still a member: nothing is given up
         assert (world.member.state, kinds) == (MemberState.STABLE, [])
         return
     [again] = world.waiting(JoinGroup)
-    assert again.member_id == ("" if what is Reaction.ANEW else MEMBER_ID)
-    assert kinds == [CallbackKind.REVOKED if what is Reaction.REJOIN else CallbackKind.LOST]
+    assert again.member_id == ("" if expected_reaction is Reaction.ANEW else MEMBER_ID)
+    assert kinds == [CallbackKind.REVOKED if expected_reaction is Reaction.REJOIN else CallbackKind.LOST]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.name)
 def test_offset_commit(error: E) -> None:
     world = stable()
     world.do(Commit(commit_id=7, offsets=((("orders", 0), 5),)))
-    [asked] = world.waiting(OffsetCommit)
-    step = world.answer(OffsetCommit, world.commit_answer(asked, error))
-    what = reaction(member_errors.OFFSET_COMMIT, error)
-    if what in (Reaction.RETRY, Reaction.FIND):
+    [commit] = world.waiting(OffsetCommit)
+    step = world.answer(OffsetCommit, world.commit_answer(commit, error))
+    expected_reaction = reaction(member_errors.OFFSET_COMMIT, error)
+    if expected_reaction in (Reaction.RETRY, Reaction.FIND):
         assert step.commits == ()
         world.advance(200)
         world.answer_usually(Fetch)
@@ -168,8 +168,8 @@ def test_offset_commit(error: E) -> None:
         assert world.committed == {("orders", 0): 5}
         return
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(7, error)]
-    assert (step.error is not None) is (what is Reaction.FATAL)
-    if what in (Reaction.REJOIN, Reaction.ANEW, Reaction.STALE):
+    assert (step.error is not None) is (expected_reaction is Reaction.FATAL)
+    if expected_reaction in (Reaction.REJOIN, Reaction.ANEW, Reaction.STALE):
         world.do(Poll())
         assert world.waiting(JoinGroup)
 
@@ -234,11 +234,11 @@ def test_a_lost_fetch_session_begins_anew() -> None:
     world.subscribe()
     world.settle(Fetch)
     world.answer(Fetch, FetchResponse(session_id=5))
-    [asked] = world.waiting(Fetch)
-    assert (asked.session_id, asked.session_epoch) == (5, 1)
+    [fetch] = world.waiting(Fetch)
+    assert (fetch.session_id, fetch.session_epoch) == (5, 1)
     world.answer(Fetch, FetchResponse(error_code=E.FETCH_SESSION_ID_NOT_FOUND))
-    [asked] = world.waiting(Fetch)
-    assert (asked.session_id, asked.session_epoch) == (0, 0)
+    [fetch] = world.waiting(Fetch)
+    assert (fetch.session_id, fetch.session_epoch) == (0, 0)
 
 
 def test_no_offset_and_no_policy_is_fatal() -> None:

@@ -32,8 +32,8 @@ def reading(**settings: object) -> MemberWorld:
 def test_without_a_group_positions_come_from_the_policy_alone() -> None:
     world = reading(auto_offset_reset=OffsetReset.LATEST)
     assert [send for send in world.sent if isinstance(send.body, OffsetFetch | FindCoordinator)] == []
-    [asked] = world.waiting(Fetch)
-    assert dict(asked.offsets) == {P0: 0, P1: 0}
+    [fetch] = world.waiting(Fetch)
+    assert dict(fetch.offsets) == {P0: 0, P1: 0}
 
 
 def test_latest_is_asked_for_with_its_own_timestamp() -> None:
@@ -41,8 +41,8 @@ def test_latest_is_asked_for_with_its_own_timestamp() -> None:
         world = MemberWorld(auto_offset_reset=policy)
         world.subscribe()
         world.settle(ListOffsets)
-        [asked] = world.waiting(ListOffsets)
-        assert (asked.partitions, asked.timestamp) == ((P0, P1), timestamp)
+        [list_offsets] = world.waiting(ListOffsets)
+        assert (list_offsets.partitions, list_offsets.timestamp) == ((P0, P1), timestamp)
 
 
 def test_no_more_records_than_max_poll_records_and_the_other_partition_next() -> None:
@@ -53,7 +53,7 @@ def test_no_more_records_than_max_poll_records_and_the_other_partition_next() ->
         world.do(Poll())
         assert world.records == expected
     # Partitions with records in store are not asked for.
-    assert [dict(asked.offsets) for asked in world.waiting(Fetch)] == [{P0: 3, P1: 3}]
+    assert [dict(fetch.offsets) for fetch in world.waiting(Fetch)] == [{P0: 3, P1: 3}]
 
 
 def test_one_committed_offset_that_cannot_be_told_yet_does_not_hold_up_the_others() -> None:
@@ -124,8 +124,8 @@ def test_a_fetch_session_ends_with_its_connection() -> None:
     world.break_off(Fetch)
     world.answer_usually(Fetch)
     world.advance(200)
-    [asked] = world.waiting(Fetch)
-    assert (asked.session_id, asked.session_epoch) == (0, 0)
+    [fetch] = world.waiting(Fetch)
+    assert (fetch.session_id, fetch.session_epoch) == (0, 0)
 
 
 def test_a_fetch_session_is_told_what_left_it() -> None:
@@ -134,8 +134,8 @@ def test_a_fetch_session_is_told_what_left_it() -> None:
     fetched = world.fetched(P0, 0)
     assert first.forgotten == ()
     world.answer(Fetch, FetchResponse(session_id=5, partitions=(fetched,)))
-    [asked] = world.waiting(Fetch)
-    assert ([each for each, _ in asked.offsets], asked.forgotten) == ([P1], (P0,))
+    [fetch] = world.waiting(Fetch)
+    assert ([each for each, _ in fetch.offsets], fetch.forgotten) == ([P1], (P0,))
 
 
 def test_an_error_of_the_whole_fetch_is_retried_or_fatal() -> None:

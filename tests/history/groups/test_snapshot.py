@@ -59,7 +59,7 @@ def classic_member(member_id="m-1", *, subscription=None, assignment=None):
     )
 
 
-def classic(*members, protocol_type="consumer", generation=3, **place):
+def classic(*members, protocol_type="consumer", generation=3, **position):
     value = values.GroupMetadataValue(
         protocol_type=protocol_type,
         generation=generation,
@@ -67,7 +67,7 @@ def classic(*members, protocol_type="consumer", generation=3, **place):
         leader="m-1" if members else None,
         members=members,
     )
-    return logged(keys.GroupMetadataKey(group="billing"), value, **place)
+    return logged(keys.GroupMetadataKey(group="billing"), value, **position)
 
 
 def test_a_classic_group_with_members_is_stable():
@@ -199,8 +199,8 @@ def test_a_topic_id_without_a_name_is_shown_as_it_is():
 
 
 def test_the_assignor_is_the_one_most_members_ask_for():
-    asked = [joined("m-1", "uniform"), joined("m-2", "range"), joined("m-3", "range"), joined("m-4")]
-    assert only_group(epoch(4), *asked).protocol == "range"
+    members = [joined("m-1", "uniform"), joined("m-2", "range"), joined("m-3", "range"), joined("m-4")]
+    assert only_group(epoch(4), *members).protocol == "range"
 
 
 # Changes

@@ -163,8 +163,10 @@ def test_who_stays_stops_committing_soon_after_an_eager_round_begins() -> None:
 
 
 def test_cooperative_members_go_on_committing_so_that_this_tells_nothing() -> None:
-    told = alive_shortly_before(round_ms=100_000, others_last_commit_ms=99_000, protocol="cooperative-sticky")
-    assert told[0] is K.MEMBER_GONE
+    cause = alive_shortly_before(
+        round_ms=100_000, others_last_commit_ms=99_000, protocol="cooperative-sticky"
+    )
+    assert cause[0] is K.MEMBER_GONE
 
 
 def test_a_lone_member_has_nobody_to_wait_for() -> None:

@@ -33,7 +33,7 @@ def played(history: list[tuple[int, list[str]]]) -> Timeline:
     log = GroupLog()
     times = list(accumulate(seconds for seconds, _ in history))
     for number, (at, (_, crowd)) in enumerate(zip(times, history, strict=True), start=1):
-        owned = {name: range(place, PARTITIONS, len(crowd)) for place, name in enumerate(crowd)}
+        owned = {name: range(index, PARTITIONS, len(crowd)) for index, name in enumerate(crowd)}
         log.generation(at, number, *(member(name, *owned[name]) for name in crowd), protocol="roundrobin")
         until = times[number] if number < len(times) else at + 5
         if crowd:

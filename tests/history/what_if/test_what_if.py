@@ -288,6 +288,6 @@ def test_so_does_a_cooperative_group_whose_members_came_one_by_one():
 
 @pytest.mark.parametrize("folder", LIVES, ids=lambda folder: folder.parent.name)
 def test_the_assignor_that_was_used_gives_the_assignments_that_were_recorded(folder):
-    asked = list(cases(folder))
-    assert len(asked) >= 70
-    assert [case for case in asked if case.failure] == []
+    compared = list(cases(folder))
+    assert len(compared) >= 70
+    assert [case for case in compared if case.failure] == []

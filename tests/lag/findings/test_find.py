@@ -162,11 +162,11 @@ class TestAbsence:
 
     @pytest.mark.parametrize(("owned_for", "grade"), [(59, None), (61, Grade.UNKNOWN), (301, Grade.INFERRED)])
     def test_a_member_that_never_commits(self, owned_for, grade):
-        found = find(facts(partition(0, [], 500), partition(1, [], 0), since=owned_for))
-        assert [(finding.kind, finding.grade) for finding in found] == (
+        findings = find(facts(partition(0, [], 500), partition(1, [], 0), since=owned_for))
+        assert [(finding.kind, finding.grade) for finding in findings] == (
             [(K.NEVER_COMMITS, grade)] if grade else []
         )
-        for finding in found:
+        for finding in findings:
             assert (finding.partition, finding.member_id) == (0, "m1")
             assert finding.evidence.endswith(
                 "of 1 partition among its 2 (orders-0) with 500 records and no committed offset"

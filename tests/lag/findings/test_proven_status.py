@@ -27,9 +27,10 @@ def verdicts(group, rules):
 
 def said(group, rules=None):
     """Status and rule of each partition, in order."""
-    found = verdicts(group, rules or KgroupRules())
+    by_partition = verdicts(group, rules or KgroupRules())
     return [
-        f"{found[one.topic_partition].status} {found[one.topic_partition].rule}" for one in group.partitions
+        f"{by_partition[one.topic_partition].status} {by_partition[one.topic_partition].rule}"
+        for one in group.partitions
     ]
 
 
@@ -160,11 +161,11 @@ KINDS = st.sampled_from([GroupKind.CLASSIC, GroupKind.CLASSIC, GroupKind.SIMPLE]
 
 @settings(max_examples=400)
 @given(PARTITIONS, KINDS, st.sampled_from([None, 10, 3600]))
-def test_status_and_findings_never_contradict_each_other(told, kind, since):
+def test_status_and_findings_never_contradict_each_other(histories, kind, since):
     group = facts(
         *(
             partition(number, commits, 500, seen=seen, member=None if kind is GroupKind.SIMPLE else member)
-            for number, (commits, seen, member) in enumerate(told)
+            for number, (commits, seen, member) in enumerate(histories)
         ),
         kind=kind,
         since=since,

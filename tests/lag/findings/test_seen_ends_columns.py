@@ -36,21 +36,21 @@ def known(values):
 @settings(max_examples=300)
 @given(ROWS)
 def test_each_row_has_the_numbers_that_it_has_by_itself(rows):
-    found = numbers(rows)
+    computed = numbers(rows)
     proven = [seen_ends(ends, end) for ends, _, end in rows]
     last = [commits[-1][1] for _, commits, _ in rows]
     spans = [(commits[0][0], commits[-1][0]) for _, commits, _ in rows]
-    assert known(found.unread_by_ms) == [unread_by(*one) for one in zip(proven, last, strict=True)]
-    assert known(found.passed_until_ms) == [passed_until(*one) for one in zip(proven, last, strict=True)]
-    assert found.written_per_s() == [
+    assert known(computed.unread_by_ms) == [unread_by(*one) for one in zip(proven, last, strict=True)]
+    assert known(computed.passed_until_ms) == [passed_until(*one) for one in zip(proven, last, strict=True)]
+    assert computed.written_per_s() == [
         written_per_s(one, *span) for one, span in zip(proven, spans, strict=True)
     ]
 
 
 def test_more_rows_than_are_looked_at_at_once():
     ends = [LogEnd(offset=5, timestamp=3), LogEnd(offset=9, timestamp=4)]
-    found = numbers([(ends[: number % 3], [(1, 2)], 9) for number in range(5000)])
-    assert known(found.passed_until_ms) == [(None, 3, 4)[number % 3] for number in range(5000)]
+    computed = numbers([(ends[: number % 3], [(1, 2)], 9) for number in range(5000)])
+    assert known(computed.passed_until_ms) == [(None, 3, 4)[number % 3] for number in range(5000)]
 
 
 def test_rows_that_are_not_asked_about_have_no_log_ends():

@@ -26,22 +26,22 @@ def listing(*logs, complete=False):
 def test_the_first_listing_that_knows_a_number_is_believed():
     said = orders(end=50, source=LogEndSource.FILE)
     checkpoint = orders(end=40, start=7, topic_id=NEW)
-    found = LogEnds([listing(said), listing(checkpoint)]).find("orders", 0)
-    assert found == orders(end=50, start=7, topic_id=NEW, source=LogEndSource.FILE)
+    log_end = LogEnds([listing(said), listing(checkpoint)]).find("orders", 0)
+    assert log_end == orders(end=50, start=7, topic_id=NEW, source=LogEndSource.FILE)
 
 
 def test_a_folder_without_segments_leaves_the_log_end_to_the_checkpoint():
     folder = orders(topic_id=NEW, source=LogEndSource.SEGMENTS)
-    found = LogEnds([listing(folder), listing(orders(end=40))]).find("orders", 0)
-    assert found == orders(end=40, topic_id=NEW, source=LogEndSource.CHECKPOINT)
+    log_end = LogEnds([listing(folder), listing(orders(end=40))]).find("orders", 0)
+    assert log_end == orders(end=40, topic_id=NEW, source=LogEndSource.CHECKPOINT)
 
 
 def test_a_log_end_of_zero_is_known():
-    found = LogEnds([listing(orders(end=0, source=LogEndSource.SEGMENTS)), listing(orders(end=9))]).find(
+    log_end = LogEnds([listing(orders(end=0, source=LogEndSource.SEGMENTS)), listing(orders(end=9))]).find(
         "orders", 0
     )
-    assert found is not None
-    assert found.log_end_offset == 0
+    assert log_end is not None
+    assert log_end.log_end_offset == 0
 
 
 def test_numbers_of_two_topics_of_one_name_are_not_mixed():

@@ -74,7 +74,7 @@ def test_no_commit_cannot_expire():
 
 
 @pytest.mark.parametrize(
-    ("empty_for", "retention", "found"),
+    ("empty_for", "retention", "is_news"),
     [
         (RETENTION - DAY - 1, RETENTION, False),
         (RETENTION - DAY + 1, RETENTION, True),
@@ -83,12 +83,12 @@ def test_no_commit_cannot_expire():
         (DAY * 4 // 5, DAY, True),
     ],
 )
-def test_it_is_news_in_the_last_day_and_the_last_quarter(empty_for, retention, found):
+def test_it_is_news_in_the_last_day_and_the_last_quarter(empty_for, retention, is_news):
     one = replace(
         facts(partition(0, steadily(empty_for + 1, 100), 100, member=None), since=empty_for),
         retention_ms=retention * 1000,
     )
     expiring = [finding for finding in find(one) if finding.kind is FindingKind.OFFSETS_EXPIRE]
-    assert bool(expiring) is found
+    assert bool(expiring) is is_news
     for finding in expiring:
         assert finding.numbers["expires_ms"] == ago(empty_for - retention)

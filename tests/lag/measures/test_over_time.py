@@ -10,14 +10,14 @@ def past(group: str, window: int, offset: int, lag: int | None = None, partition
 
 
 def test_known_lags_are_taken_as_they_are() -> None:
-    (found,) = lag_over_time([past("g", 0, 10, 5), past("g", 1, 10, 9)], 2, {})
-    assert found.partitions == {ORDERS: LagLine((5, 9), (False, False))}
-    assert found.total == LagLine((5, 9), (False, False))
+    (group,) = lag_over_time([past("g", 0, 10, 5), past("g", 1, 10, 9)], 2, {})
+    assert group.partitions == {ORDERS: LagLine((5, 9), (False, False))}
+    assert group.total == LagLine((5, 9), (False, False))
 
 
 def test_before_the_first_commit_and_after_the_last_nothing_is_known() -> None:
-    (found,) = lag_over_time([past("g", 1, 10, 5)], 3, {})
-    assert found.total.lags == (None, 5, None)
+    (group,) = lag_over_time([past("g", 1, 10, 5)], 3, {})
+    assert group.total.lags == (None, 5, None)
 
 
 def test_what_others_have_read_is_the_least_that_there_was() -> None:
@@ -35,8 +35,8 @@ def test_a_commit_beyond_the_end_of_now_proves_nothing() -> None:
 
 
 def test_without_a_log_end_of_now_nothing_is_proven() -> None:
-    (found,) = lag_over_time([past("g", 0, 10)], 1, {ORDERS: None})
-    assert found.total == LagLine((None,), (True,))
+    (group,) = lag_over_time([past("g", 0, 10)], 1, {ORDERS: None})
+    assert group.total == LagLine((None,), (True,))
 
 
 def test_a_total_is_at_least_where_one_of_its_partitions_is() -> None:
@@ -48,13 +48,13 @@ def test_a_total_is_at_least_where_one_of_its_partitions_is() -> None:
 
 def test_a_total_of_which_a_part_is_unknown_is_at_least_the_rest() -> None:
     offsets = [past("g", 0, 10, 5), past("g", 0, 10, partition=1)]
-    (found,) = lag_over_time(offsets, 1, {})
-    assert found.total == LagLine((5,), (True,))
+    (group,) = lag_over_time(offsets, 1, {})
+    assert group.total == LagLine((5,), (True,))
 
 
 def test_a_lag_below_0_is_0() -> None:
-    (found,) = lag_over_time([past("g", 0, 10, -26)], 1, {})
-    assert found.total.lags == (0,)
+    (group,) = lag_over_time([past("g", 0, 10, -26)], 1, {})
+    assert group.total.lags == (0,)
 
 
 def test_groups_are_in_order() -> None:

@@ -37,9 +37,9 @@ def row(current: int | None, end: int | None, group: str = "g") -> LagRow:
 
 def looks_at(*looks: tuple[int, LagRow]) -> LagLooks:
     seen = LagLooks()
-    for now_ms, found in looks:
+    for now_ms, row in looks:
         seen.begin(now_ms)
-        seen.add([found])
+        seen.add([row])
     return seen
 
 

@@ -18,8 +18,8 @@ def search(log, committed_offset, now=NOW, **bounds):
     questions = 0
     while (question := searching.question_ms) is not None:
         questions += 1
-        found = next((record for record in log if record[1] >= question), None)
-        searching.tell(found and FirstUnread(offset=found[0], timestamp_ms=found[1]))
+        first_unread = next((record for record in log if record[1] >= question), None)
+        searching.tell(first_unread and FirstUnread(offset=first_unread[0], timestamp_ms=first_unread[1]))
     return searching.time_lag(now), questions
 
 
@@ -68,6 +68,6 @@ def test_what_is_said_is_never_less_than_the_truth_and_the_truth_unless_noted(st
     now = time + 10
     committed = data.draw(st.integers(0, log[-1][0]))
     truth = now - next(written for at, written in log if at >= committed)
-    found, _ = search(log, committed, now)
-    assert found.lag_ms == truth if found.note is None else found.lag_ms >= truth
-    assert found.note in (None, TimeLagNote.AT_MOST)
+    time_lag, _ = search(log, committed, now)
+    assert time_lag.lag_ms == truth if time_lag.note is None else time_lag.lag_ms >= truth
+    assert time_lag.note in (None, TimeLagNote.AT_MOST)

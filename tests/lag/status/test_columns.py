@@ -117,9 +117,9 @@ def columns(windows):
 
 def behind(window):
     """The heads after the last one that is not beyond the last commit, and that one."""
-    for place in reversed(range(len(window.heads))):
-        if window.heads[place].offset <= window.commits[-1].offset:
-            return window.heads[place + 1 :], window.heads[place]
+    for index in reversed(range(len(window.heads))):
+        if window.heads[index].offset <= window.commits[-1].offset:
+            return window.heads[index + 1 :], window.heads[index]
     return window.heads, None
 
 
@@ -158,13 +158,13 @@ def test_each_window_is_judged_as_by_itself(windows, end, rules):
 @given(st.lists(COMMITS.filter(bool), min_size=1, max_size=4), st.sampled_from([1, 3]), RULE_SETS)
 def test_every_commit_ends_a_window_of_its_own_key(keys, slots, rules):
     commits = [commit for key in keys for commit in key]
-    begins = np.array([place == 0 for key in keys for place in range(len(key))])
+    begins = np.array([index == 0 for key in keys for index in range(len(key))])
     windows = every_commit(commit_columns(commits), begins, slots)
     verdicts = judge_columns(windows, np.full(len(commits), 5), NOW, rules)
     expected = [
-        rules.judge(CommitWindow(slots=slots, commits=tuple(key[: place + 1][-slots:])), 5, NOW)
+        rules.judge(CommitWindow(slots=slots, commits=tuple(key[: index + 1][-slots:])), 5, NOW)
         for key in keys
-        for place in range(len(key))
+        for index in range(len(key))
     ]
     assert said(verdicts) == [(one.status, one.rule, one.lag) for one in expected]
 
@@ -176,12 +176,12 @@ def test_more_windows_than_are_judged_at_once(rules):
     )
     two = CommitWindow(slots=2, commits=(WindowCommit(offset=9, timestamp=NOW),))
     count = 10_000
-    found = said(judge_columns(columns([one, two] * count), np.full(2 * count, 9), NOW, rules))
-    assert found[:2] == [
+    verdicts = said(judge_columns(columns([one, two] * count), np.full(2 * count, 9), NOW, rules))
+    assert verdicts[:2] == [
         (PartitionStatus.STOP, Rule.STOPPED, 6),
         (PartitionStatus.OK, Rule.WITHIN_ALLOWED, 0),
     ]
-    assert found == found[:2] * count
+    assert verdicts == verdicts[:2] * count
 
 
 def test_no_window_at_all():

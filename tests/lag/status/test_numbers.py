@@ -22,11 +22,11 @@ def numbers(windows, end, rules, changed_between=None):
     verdicts = judge_columns(as_columns, ends, times, rules)
     more = () if changed_between is None else (changed_between,)
     said = {}
-    for told in verdict_numbers(as_columns, ends, times, rules, verdicts, *more):
-        for place, row in enumerate(told.rows.tolist()):
+    for of_rule in verdict_numbers(as_columns, ends, times, rules, verdicts, *more):
+        for index, row in enumerate(of_rule.rows.tolist()):
             said[row] = {
-                name: field.values[place].item() if field.known is None or field.known[place] else None
-                for name, field in told.fields.items()
+                name: field.values[index].item() if field.known is None or field.known[index] else None
+                for name, field in of_rule.fields.items()
             }
     return [said.get(row) for row in range(len(windows))]
 
@@ -36,31 +36,31 @@ def numbers(windows, end, rules, changed_between=None):
 def test_each_window_has_the_numbers_that_it_has_by_itself(windows, end, rules):
     verdicts = [rules.judge(one, end, NOW) for one in windows]
     expected = [None if verdict.rule in PROVEN else verdict.numbers() for verdict in verdicts]
-    found = numbers(windows, end, rules)
-    assert found == expected
-    assert [one and list(one) for one in found] == [one and list(one) for one in expected]
+    computed = numbers(windows, end, rules)
+    assert computed == expected
+    assert [one and list(one) for one in computed] == [one and list(one) for one in expected]
 
 
 def test_the_two_commits_of_a_rewind_are_those_that_membership_is_asked_about():
-    asked = []
+    rewinds = []
 
     def changed_between(windows, before, after):
-        asked.extend(zip(windows.tolist(), before.tolist(), after.tolist(), strict=True))
+        rewinds.extend(zip(windows.tolist(), before.tolist(), after.tolist(), strict=True))
         return Numbers(np.array([True, False]))
 
     back = window((30, 5, None), (20, 9, None), (10, 3, None))
     ahead = CommitWindow(slots=10, commits=(WindowCommit(offset=1, timestamp=NOW),))
     back_at_once = window((40, 7, None), (20, 6, None), (10, 5, None))
-    found = numbers([back, ahead, back_at_once], 100, KgroupRules(), changed_between)
-    assert asked == [(0, 1, 2), (2, 4, 5)]
-    assert found[0] == {
+    computed = numbers([back, ahead, back_at_once], 100, KgroupRules(), changed_between)
+    assert rewinds == [(0, 1, 2), (2, 4, 5)]
+    assert computed[0] == {
         "from_offset": 9,
         "to_offset": 3,
         "at_ms": NOW - 10_000,
         "membership_changed": True,
     }
-    assert found[2]["membership_changed"] is False
-    assert "membership_changed" not in found[1]
+    assert computed[2]["membership_changed"] is False
+    assert "membership_changed" not in computed[1]
 
 
 OF_EACH_RULE = [
@@ -85,5 +85,5 @@ OF_EACH_RULE = [
 def test_of_each_rule_the_numbers_are_those_by_themselves():
     expected = [rules.judge(one, 100, NOW) for one, rules in OF_EACH_RULE]
     assert {verdict.rule for verdict in expected} == set(Rule) - PROVEN
-    found = [numbers([one], 100, rules)[0] for one, rules in OF_EACH_RULE]
-    assert found == [verdict.numbers() for verdict in expected]
+    computed = [numbers([one], 100, rules)[0] for one, rules in OF_EACH_RULE]
+    assert computed == [verdict.numbers() for verdict in expected]

@@ -390,8 +390,8 @@ def test_a_group_is_as_bad_as_its_worst_partition(partitions, group):
 
 
 def test_every_rule_decides_some_row_of_the_table():
-    told = {row.split()[1] for _, _, burrow, kgroup in TABLE.values() for row in (burrow, kgroup)}
-    assert told | {Rule.INCOMPLETE_WINDOW} == {rule.value for rule in Rule}
+    deciding = {row.split()[1] for _, _, burrow, kgroup in TABLE.values() for row in (burrow, kgroup)}
+    assert deciding | {Rule.INCOMPLETE_WINDOW} == {rule.value for rule in Rule}
 
 
 @pytest.mark.parametrize("rules", [(BurrowRules(), BURROW_CLAUSES), (KgroupRules(), KGROUP_CLAUSES)])

@@ -22,11 +22,11 @@ def test_the_metrics_of_a_group() -> None:
         metric_row("g", "t", 0, 4, member="m", log_start_offset=2),
         metric_row("g", "t", 1, None, log_end_offset=None),
     ]
-    place = 'group="g",topic="t",partition="0",member_host="/10.0.0.1",consumer_id="m",client_id="M"'
+    labels = 'group="g",topic="t",partition="0",member_host="/10.0.0.1",consumer_id="m",client_id="M"'
     samples = [line for line in lag_metrics(rows, SUMMARY) if not line.startswith("#")]
     assert samples == [
-        f"kafka_consumergroup_group_offset{{{place}}} 6",
-        f"kafka_consumergroup_group_lag{{{place}}} 4",
+        f"kafka_consumergroup_group_offset{{{labels}}} 6",
+        f"kafka_consumergroup_group_lag{{{labels}}} 4",
         'kafka_partition_earliest_offset{topic="t",partition="0"} 2',
         'kafka_partition_latest_offset{topic="t",partition="0"} 10',
         'kafka_consumergroup_group_max_lag{group="g"} 4',

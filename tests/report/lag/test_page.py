@@ -30,9 +30,9 @@ def axis(count: int, step_ms: int = 60_000) -> TimeAxis:
 
 
 def data_of(page: Path) -> dict[str, Any]:
-    found = re.search(r"^const DATA = (.*);$", page.read_text(), re.MULTILINE)
-    assert found
-    data: dict[str, Any] = json.loads(found[1])
+    match = re.search(r"^const DATA = (.*);$", page.read_text(), re.MULTILINE)
+    assert match
+    data: dict[str, Any] = json.loads(match[1])
     return data
 
 

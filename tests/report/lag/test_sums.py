@@ -61,18 +61,18 @@ def test_a_group_counts_what_is_unknown_and_does_not_sum_it() -> None:
 
 
 def test_a_topic_is_that_of_all_groups() -> None:
-    found = [
+    sums = [
         (each["topic"], each["groups"], each["partitions"], each["lag"]) for each in sum_rows(ROWS, By.TOPIC)
     ]
-    assert found == [("audit", 1, 1, 0), ("orders", 2, 4, 12)]
+    assert sums == [("audit", 1, 1, 0), ("orders", 2, 4, 12)]
 
 
 def test_members_of_two_groups_are_two_and_those_that_nobody_owns_come_last() -> None:
-    found = [
+    sums = [
         (each["group"], each["member_id"], each["client_id"], each["lag"], each["lag_unknown"])
         for each in sum_rows(ROWS, By.MEMBER)
     ]
-    assert found == [
+    assert sums == [
         ("a", "m1", "M1", 7, 0),
         ("b", "m1", "M1", 5, 0),
         ("b", "m2", "M2", None, 1),

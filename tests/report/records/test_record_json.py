@@ -43,24 +43,24 @@ def read_of(key, value, of=None):
 
 
 def shown(key, value, *, of=None, **options):
-    found = record_json(read_of(key, value, of), **options)
-    assert json.loads(json.dumps(found)) == found
-    return found
+    as_json = record_json(read_of(key, value, of), **options)
+    assert json.loads(json.dumps(as_json)) == as_json
+    return as_json
 
 
 def test_a_record_stands_in_the_order_of_truth_jsonl():
-    found = shown(COMMIT_KEY, bytes.fromhex("0000 0000000000000009 0001 6d 000000000000000c"))
-    assert list(found) == [
+    as_json = shown(COMMIT_KEY, bytes.fromhex("0000 0000000000000009 0001 6d 000000000000000c"))
+    assert list(as_json) == [
         "partition", "segment", "offset", "timestamp", "keySize", "valueSize",
         "keyVersion", "valueVersion", "kind", "type", "key", "value", "batch",
     ]  # fmt: skip
-    assert found["key"] == {"group": "g", "topic": "t", "partition": 3}
-    assert found["value"] == {"offset": 9, "metadata": "m", "commitTimestamp": 12}
+    assert as_json["key"] == {"group": "g", "topic": "t", "partition": 3}
+    assert as_json["value"] == {"offset": 9, "metadata": "m", "commitTimestamp": 12}
 
 
 def test_a_transactional_record_says_how_it_ended():
-    found = shown(COMMIT_KEY, None, transaction=TransactionOutcome.ABORTED)
-    assert (found["kind"], found["value"], found["transaction"]) == ("tombstone", None, "aborted")
+    as_json = shown(COMMIT_KEY, None, transaction=TransactionOutcome.ABORTED)
+    assert (as_json["kind"], as_json["value"], as_json["transaction"]) == ("tombstone", None, "aborted")
 
 
 def test_a_topic_id_has_its_name_where_it_is_known():
@@ -109,8 +109,8 @@ def test_what_is_odd_is_noted():
     ],
 )
 def test_what_cannot_be_decoded_keeps_its_bytes(key, value, fields):
-    found = shown(key, value)
-    assert found | fields == found
+    as_json = shown(key, value)
+    assert as_json | fields == as_json
 
 
 def test_the_version_of_a_value_without_two_bytes_is_absent():
@@ -118,10 +118,10 @@ def test_the_version_of_a_value_without_two_bytes_is_absent():
 
 
 def test_a_marker_says_what_it_does():
-    found = shown(
+    as_json = shown(
         bytes.fromhex("0000 0001"), bytes.fromhex("0000 00000007"), of=batch(control=True, transactional=True)
     )
-    assert (found["kind"], found["control"], found["coordinatorEpoch"]) == ("control", "COMMIT", 7)
+    assert (as_json["kind"], as_json["control"], as_json["coordinatorEpoch"]) == ("control", "COMMIT", 7)
 
 
 def test_an_emptied_batch_has_no_offset_of_its_own():
@@ -131,9 +131,9 @@ def test_an_emptied_batch_has_no_offset_of_its_own():
 
 def test_old_formats_have_no_fields_of_producers():
     old = batch(magic=0, count=None, timestamp_type=TimestampType.NO_TIMESTAMP_TYPE, max_timestamp_ms=-1)
-    found = shown(COMMIT_KEY, None, of=old)["batch"]
-    assert found["timestampType"] == "NoTimestampType"
-    assert "producerId" not in found and "crc" not in found
+    of_old = shown(COMMIT_KEY, None, of=old)["batch"]
+    assert of_old["timestampType"] == "NoTimestampType"
+    assert "producerId" not in of_old and "crc" not in of_old
 
 
 def test_damage_has_its_place_and_its_path():
@@ -154,6 +154,6 @@ def test_whatever_damage_makes_of_a_record_can_be_shown():
     for _ in range(4_000):
         key, value = (bytearray(part) for part in rng.choice(records))
         mutate(value, rng)
-        found = shown(bytes(key), bytes(value))
-        assert found["kind"] in ("record", "undecoded")
+        as_json = shown(bytes(key), bytes(value))
+        assert as_json["kind"] in ("record", "undecoded")
         assert entry_text(decode_entry(bytes(key), bytes(value)), {})

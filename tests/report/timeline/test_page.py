@@ -27,7 +27,7 @@ def crowd(members: int, generations: int) -> Timeline:
     everybody = [member(f"m{number}", 2 * number, 2 * number + 1) for number in range(members)]
     log = GroupLog()
     for number in range(generations):
-        there = [one for place, one in enumerate(everybody) if place != number % members]
+        there = [one for index, one in enumerate(everybody) if index != number % members]
         log.generation(number * 30, number + 1, *there)
     return replay(log.entries, {})[GROUP]
 

@@ -183,7 +183,7 @@ def test_a_member_that_commits_what_it_has_not_processed_is_caught(monkeypatch: 
 
 
 def test_a_member_that_gives_up_where_it_could_go_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    without = {code: what for code, what in member_errors.HEARTBEAT.items() if code is ErrorCode.NONE}
+    without = {code: reaction for code, reaction in member_errors.HEARTBEAT.items() if code is ErrorCode.NONE}
     monkeypatch.setattr(member_errors, "HEARTBEAT", without)
     assert MEMBERS_GO_ON in play(world(("20s", "restart c1"))).broken
 

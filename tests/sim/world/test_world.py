@@ -81,9 +81,9 @@ def test_every_event_becomes_json() -> None:
     kinds = {type(event).__name__ for event in events}
     assert kinds == {kind.__name__ for kind in get_args(TraceEvent)} - {"NodeStarted"}
     for event in events:
-        told = json.loads(json.dumps(to_json(event)))
-        assert told["type"] == type(event).__name__
-        assert told["atMs"] == event.at_ms
+        as_json = json.loads(json.dumps(to_json(event)))
+        assert as_json["type"] == type(event).__name__
+        assert as_json["atMs"] == event.at_ms
 
 
 # ---- real files -------------------------------------------------------------------------------

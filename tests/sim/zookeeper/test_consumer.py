@@ -22,7 +22,7 @@ class Desk:
         self.session = zookeeper.open_session()
         self.reads: dict[tuple[str, int], int] | None = None
         self.positions: dict[tuple[str, int], int] = {}
-        self.asked: list[object] = []
+        self.operations: list[object] = []
         self.attempts: list[int] = []
         self.outcomes: list[bool] = []
         self.consumer = ZookeeperConsumer(
@@ -51,7 +51,7 @@ class Desk:
 
     def step(self):
         """Give it the answer it waits for."""
-        self.asked.append(self.wants)
+        self.operations.append(self.wants)
         answer = Answer()
         if not isinstance(self.wants, Sleep | WaitForWatch):
             answer = self.zookeeper.answer(self.session, self.wants)
@@ -124,7 +124,7 @@ def test_offsets_are_committed_before_partitions_are_released_and_read_by_who_ge
     desk.until(WaitForWatch)
     desk.positions = {("t", n): 10 + n for n in range(4)}
     desk.rebalance()
-    kinds = [type(asked) for asked in desk.asked]
+    kinds = [type(operation) for operation in desk.operations]
     assert kinds.index(SetData) < kinds.index(Delete)
     assert desk.reads == {("t", n): 10 + n for n in range(4)}
 

@@ -37,17 +37,17 @@ def scenario(members=3, partitions=6, rate=60.0, **fields):
     )
 
 
-def played(what, seed=1):
+def played(staged, seed=1):
     events = []
-    return run_zookeeper(what, seed, on_event=events.append), events
+    return run_zookeeper(staged, seed, on_event=events.append), events
 
 
 def fault(at_s, kind, target, **fields):
     return Fault(at_ms=at_s * 1000, kind=kind, target=target, **fields)
 
 
-def of(events, kind, *, after_s=0, what=None):
-    start_ms = (what or scenario()).epoch_ms
+def of(events, kind, *, after_s=0):
+    start_ms = scenario().epoch_ms
     return [each for each in events if isinstance(each, kind) and each.at_ms >= start_ms + after_s * 1000]
 
 
@@ -65,22 +65,22 @@ def test_all_partitions_get_one_reader_and_every_record_is_processed_once():
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another_one():
-    what = scenario(faults=(fault(20, K.PAUSE, "c2", duration_ms=15_000),))
-    assert played(what, 7) == played(what, 7)
-    assert played(what, 7)[1] != played(what, 8)[1]
+    staged = scenario(faults=(fault(20, K.PAUSE, "c2", duration_ms=15_000),))
+    assert played(staged, 7) == played(staged, 7)
+    assert played(staged, 7)[1] != played(staged, 8)[1]
 
 
 @pytest.mark.parametrize("members", [5, 20])
 def test_the_herd_everybody_is_told_of_every_change(members):
     late = SimMember(name="late", topics=("t",), start_ms=None)
     base = scenario(members=members, rate=0)
-    what = replace(base, members=(*base.members, late), faults=(fault(30, K.START, "late"),))
-    run, events = played(what)
-    told = of(events, WatchFired, after_s=30)
-    assert {each.member for each in told} == {f"c{n}" for n in range(1, members + 1)}
-    assert {each.path for each in told} == {"/consumers/g/ids"}
+    staged = replace(base, members=(*base.members, late), faults=(fault(30, K.START, "late"),))
+    run, events = played(staged)
+    fired = of(events, WatchFired, after_s=30)
+    assert {each.member for each in fired} == {f"c{n}" for n in range(1, members + 1)}
+    assert {each.path for each in fired} == {"/consumers/g/ids"}
     rebalanced = {each.member for each in of(events, RebalanceAttempted, after_s=30)}
-    assert rebalanced == {member.name for member in what.members}
+    assert rebalanced == {member.name for member in staged.members}
     assert run.tally.notifications == len(of(events, WatchFired))
     assert run.settled_ms is not None
 
@@ -89,32 +89,32 @@ def test_a_broker_that_dies_wakes_the_consumers_of_every_group():
     members = tuple(
         SimMember(name=name, group=group, topics=("t",)) for name, group in (("a", "g"), ("b", "h"))
     )
-    what = scenario(rate=0, faults=(fault(30, K.KILL, "node-2", duration_ms=15_000),))
-    _, events = played(replace(what, members=members))
-    told = [(each.member, each.path) for each in of(events, WatchFired, after_s=30)]
-    assert sorted(told) == [(name, "/brokers/ids") for name in ("a", "a", "b", "b")]
+    staged = scenario(rate=0, faults=(fault(30, K.KILL, "node-2", duration_ms=15_000),))
+    _, events = played(replace(staged, members=members))
+    fired = [(each.member, each.path) for each in of(events, WatchFired, after_s=30)]
+    assert sorted(fired) == [(name, "/brokers/ids") for name in ("a", "a", "b", "b")]
 
 
 def test_a_member_that_leaves_commits_and_is_missed_at_once_and_a_dead_one_after_its_session():
     left, events = played(scenario(faults=(fault(30, K.LEAVE, "c1"),)))
-    told = of(events, WatchFired, after_s=30)
-    assert told[0].at_ms - scenario().epoch_ms < 31_000
+    fired = of(events, WatchFired, after_s=30)
+    assert fired[0].at_ms - scenario().epoch_ms < 31_000
     assert left.tally.duplicates == 0
     assert [each.why for each in of(events, MemberStopped)] == ["closed"]
     killed, events = played(scenario(faults=(fault(30, K.KILL, "c1"),)))
-    told = of(events, WatchFired, after_s=30)
-    assert 34_000 <= told[0].at_ms - scenario().epoch_ms <= 36_100
+    fired = of(events, WatchFired, after_s=30)
+    assert 34_000 <= fired[0].at_ms - scenario().epoch_ms <= 36_100
     assert killed.tally.duplicates > 0  # what it had done since its last commit
     assert killed.tally.unavailable_partition_s > left.tally.unavailable_partition_s
 
 
 def test_split_brain_a_member_cut_off_from_zookeeper_reads_on_what_others_own():
-    what = scenario(faults=(fault(20, K.CUT, "c1", other="coordinator", duration_ms=20_000),))
-    run, events = played(what)
+    staged = scenario(faults=(fault(20, K.CUT, "c1", other="coordinator", duration_ms=20_000),))
+    run, events = played(staged)
     expired = of(events, SessionExpired)
     assert [each.member for each in expired] == ["c1"]
     zombie = [each for each in of(events, RecordsProcessed) if each.member == "c1"]
-    assert any(expired[0].at_ms < each.at_ms < what.epoch_ms + 40_000 for each in zombie)
+    assert any(expired[0].at_ms < each.at_ms < staged.epoch_ms + 40_000 for each in zombie)
     # Two partitions, from the end of its session (20 s and at most 6 s) to the end of the cut.
     assert 2 * 13 < run.tally.two_owner_partition_s < 2 * 16.5
     assert run.tally.duplicates > 0
@@ -122,10 +122,10 @@ def test_split_brain_a_member_cut_off_from_zookeeper_reads_on_what_others_own():
 
 
 def test_a_paused_process_wakes_up_as_a_zombie_until_it_hears_of_its_expired_session():
-    what = scenario(faults=(fault(20, K.PAUSE, "c1", duration_ms=15_000),))
-    run, events = played(what)
+    staged = scenario(faults=(fault(20, K.PAUSE, "c1", duration_ms=15_000),))
+    run, events = played(staged)
     registered = [each for each in of(events, ConsumerRegistered, after_s=20) if each.member == "c1"]
-    assert [each.at_ms - what.epoch_ms > 35_000 for each in registered] == [True]
+    assert [each.at_ms - staged.epoch_ms > 35_000 for each in registered] == [True]
     assert 0 < run.tally.two_owner_partition_s < 1
     assert run.settled_ms is not None
 
@@ -138,9 +138,9 @@ def test_a_pause_shorter_than_the_session_goes_unnoticed():
 
 
 def test_views_that_differ_leave_partitions_without_an_owner_for_a_backoff():
-    what = scenario(members=1, rate=0)
+    staged = scenario(members=1, rate=0)
     late = SimMember(name="late", topics=("t",), start_ms=30_000)
-    run, events = played(replace(what, members=(*what.members, late)))
+    run, events = played(replace(staged, members=(*staged.members, late)))
     retried = [each for each in of(events, RebalanceAttempted, after_s=30) if each.attempt]
     assert retried, "one of them found an owner that had not let go"
     lost = [each for each in of(events, PartitionsChanged, after_s=30) if each.kind is CallbackKind.REVOKED]
@@ -149,23 +149,23 @@ def test_views_that_differ_leave_partitions_without_an_owner_for_a_backoff():
 
 
 def test_a_consumer_gives_up_after_its_retries_and_a_later_change_saves_it():
-    what = scenario(rate=0)
-    settings = replace(what.zookeeper, rebalance_max_retries=1, rebalance_backoff_ms=100)
+    staged = scenario(rate=0)
+    settings = replace(staged.zookeeper, rebalance_max_retries=1, rebalance_backoff_ms=100)
     late = SimMember(name="late", topics=("t",), start_ms=20_000)
     later = SimMember(name="later", topics=("t",), start_ms=40_000)
-    everybody = (*what.members, late, later)
+    everybody = (*staged.members, late, later)
     given_up = 0
     for seed in range(20):
-        run, events = played(replace(what, members=everybody, zookeeper=settings), seed)
+        run, events = played(replace(staged, members=everybody, zookeeper=settings), seed)
         given_up += len(of(events, RebalanceGivenUp))
-        assert run.end_ms == what.epoch_ms + 80_000
+        assert run.end_ms == staged.epoch_ms + 80_000
     assert given_up > 0
 
 
 def test_a_topic_that_grows_is_seen_at_once_by_everybody():
     run, events = played(scenario(faults=(fault(30, K.GROW, "t", amount=9),)))
-    told = of(events, WatchFired, after_s=30)
-    assert sorted(each.member for each in told) == ["c1", "c2", "c3"]
+    fired = of(events, WatchFired, after_s=30)
+    assert sorted(each.member for each in fired) == ["c1", "c2", "c3"]
     last = {}
     for each in of(events, PartitionsChanged):
         if each.kind is CallbackKind.ASSIGNED:
@@ -186,11 +186,11 @@ def test_consumers_that_commit_after_processing_repeat_less_after_a_crash():
 
 
 def test_consumer_ids_are_group_host_time_and_a_part_of_a_uuid():
-    what = scenario(members=1)
-    _, events = played(what)
+    staged = scenario(members=1)
+    _, events = played(staged)
     (registered,) = of(events, ConsumerRegistered)
     group, host, time_ms, uuid_part = registered.consumer_id.replace("_", "-").split("-")
-    assert (group, host, int(time_ms), len(uuid_part)) == ("g", "c1", what.epoch_ms, 8)
+    assert (group, host, int(time_ms), len(uuid_part)) == ("g", "c1", staged.epoch_ms, 8)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -104,11 +104,11 @@ def test_a_leader_asks_for_the_topics_of_all_before_it_assigns() -> None:
     world.topics["payments"] = 1
     lead(world, subscription("orders"), subscription("payments"))
     assert not world.waiting(SyncGroup)
-    [asked] = world.waiting(Metadata)
-    assert asked.topics == ("orders", "payments")
+    [metadata] = world.waiting(Metadata)
+    assert metadata.topics == ("orders", "payments")
     world.answer_usually(SyncGroup, Fetch)
     [sync] = world.waiting(SyncGroup)
-    shares = {who: decode_assignment(what).assigned_partitions for who, what in sync.assignments}
+    shares = {who: decode_assignment(share).assigned_partitions for who, share in sync.assignments}
     assert shares == {
         MEMBER_ID: (NamedTopicPartitions(topic="orders", partitions=(0, 1)),),
         "other-1": (NamedTopicPartitions(topic="payments", partitions=(0,)),),
@@ -262,8 +262,8 @@ def test_a_refused_commit_of_partitions_assigned_by_hand_says_nothing_of_a_group
         world.do(Assign(partitions=(("orders", 0),)))
         world.settle(Fetch)
     world.do(Commit(commit_id=1))
-    [asked] = world.waiting(OffsetCommit)
-    world.answer(OffsetCommit, world.commit_answer(asked, E.UNKNOWN_MEMBER_ID))
+    [commit] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(commit, E.UNKNOWN_MEMBER_ID))
     world.do(Poll())
     assert bool(world.waiting(JoinGroup)) is subscribed
 
