@@ -13,7 +13,7 @@ from kgroup.lag.measures.rows import LagRow
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.log.topics.unread_parts import UnreadParts
 from kgroup.report.emit_columns import Columns
-from kgroup.report.lag.parts import BREAKDOWN_COLUMNS
+from kgroup.report.lag.columns import BREAKDOWN_COLUMNS
 
 _NAMES: Final = tuple(column.name for column in BREAKDOWN_COLUMNS)
 
@@ -41,7 +41,7 @@ class PartsSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakdownColumns:
-    """Fills the columns of `report.lag.parts.BREAKDOWN_COLUMNS`; None for what is unknown."""
+    """Fills the columns of `report.lag.columns.BREAKDOWN_COLUMNS`; None for what is unknown."""
 
     inputs: LagInputs
     retention_ms: int

@@ -8,7 +8,7 @@ from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
-from kgroup.report.lag.by import By
+from kgroup.report.lag.sums import By
 
 _SECONDS_MAX: Final = 86_400
 _PORT_MAX: Final = 65_535

@@ -8,9 +8,8 @@ from kgroup.api.lag.chunks import LagChunk
 from kgroup.api.lag.report import LagReport
 from kgroup.report.emit import Column, Row
 from kgroup.report.emit_columns import Columns, columns_of, rows_of, selected
-from kgroup.report.lag.by import By
 from kgroup.report.lag.metrics import LookSummary, lag_metrics
-from kgroup.report.lag.sums import SUMMED, sum_columns, sum_rows
+from kgroup.report.lag.sums import SUMMED, By, sum_columns, sum_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

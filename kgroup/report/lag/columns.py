@@ -3,7 +3,6 @@
 from typing import Final
 
 from kgroup.report.emit import Column, Kind
-from kgroup.report.lag.parts import BREAKDOWN_COLUMNS
 
 ROW_COLUMNS: Final = (
     Column(name="group"),
@@ -26,6 +25,17 @@ ROW_COLUMNS: Final = (
     Column(name="topic_state"),
     Column(name="log_end_source"),
 )
+PART_COLUMNS: Final = (
+    Column(name="unread_records", header="RECORDS", kind=Kind.INTEGER),
+    Column(name="aborted_records", header="ABORTED", kind=Kind.INTEGER),
+    Column(name="undecided_records", header="UNDECIDED", kind=Kind.INTEGER),
+    Column(name="transaction_markers", header="MARKERS", kind=Kind.INTEGER),
+    Column(name="missing_offsets", header="MISSING", kind=Kind.INTEGER),
+    Column(name="beyond_last_stable", kind=Kind.INTEGER),
+    Column(name="lost_offsets", header="LOST", kind=Kind.INTEGER),
+)
+EXPIRES: Final = Column(name="expires", kind=Kind.TIME_MS, spare=1)
+BREAKDOWN_COLUMNS: Final = (*PART_COLUMNS, EXPIRES)
 TIME_COLUMNS: Final = (
     Column(name="time_lag_ms", header="TIME-LAG", kind=Kind.DURATION_MS),
     Column(name="time_lag_method", header="METHOD", spare=6),

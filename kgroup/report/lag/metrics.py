@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgroup.report.emit import Row
-from kgroup.report.lag.by import By
-from kgroup.report.lag.sums import sum_rows
+from kgroup.report.lag.sums import By, sum_rows
 from kgroup.report.table import printable
 
 _Sample = tuple[Mapping[str, object], float | int]

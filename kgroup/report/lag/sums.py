@@ -7,12 +7,21 @@ in a sum, as it makes up for no other partition's.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
 from kgroup.lag.status.model import PartitionStatus, group_status
 from kgroup.report.emit import Column, Kind, Row
-from kgroup.report.lag.by import By
-from kgroup.report.lag.parts import EXPIRES, PART_COLUMNS
+from kgroup.report.lag.columns import EXPIRES, PART_COLUMNS
+
+
+class By(Enum):
+    """What rows are put together by: a group, a topic of all groups, or a member of a group."""
+
+    GROUP = "group"
+    TOPIC = "topic"
+    MEMBER = "member"
+
 
 _KEYS: Final[Mapping[By, tuple[str, ...]]] = {
     By.GROUP: ("group",),

@@ -43,8 +43,8 @@ _PERIODS: Final = 64  # kept of each partition: those in which somebody committe
 _ROWS_AT_ONCE: Final = 200_000
 _COLUMNS: Final = ("producer_id", "topic", "partition", "offset", "commit_timestamp", "value_version")
 
-# A round this much later than the one before is no part of a storm (`patterns.py` asks for 30 s or less, and
-# for more where generations were used up between).
+# A round this much later than the one before is no part of a storm (`history.timeline.patterns` asks for 30 s
+# or less, and for more where generations were used up between).
 _RUN_PAUSE_MAX_MS: Final = 60_000
 _LONG_RUN: Final = 8
 _RUN_MAX: Final = 256

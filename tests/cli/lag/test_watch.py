@@ -21,7 +21,7 @@ from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat, OutputOptions
-from kgroup.report.lag.by import By
+from kgroup.report.lag.sums import By
 from tests.log.truth import FIXTURES
 
 LIVES = FIXTURES / "4.3.1/lives"

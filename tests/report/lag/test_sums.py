@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from kgroup.report.lag.by import By
-from kgroup.report.lag.sums import sum_columns, sum_rows
+from kgroup.report.lag.sums import By, sum_columns, sum_rows
 
 
 def row(
