@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from kgroup.log.files.spool import SpooledStream
     from kgroup.log.format.batch import Batch, Damage
     from kgroup.net.admin.cluster import Cluster
-    from kgroup.net.connect.properties import ConnectionOptions
     from kgroup.spark.remote import RemoteLogs
 
 
@@ -171,16 +170,3 @@ def open_logs(*paths: str | Path, stdin: BinaryIO | None = None, remote: bool = 
 def not_read(skipped: Iterable[Skipped]) -> list[str]:
     """A line for each thing that is left out, with the reason."""
     return [f"{each.path}: not read: {each.why}" for each in skipped]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """The source that a command line names: paths, or a cluster if there is a connection."""
-
-    paths: tuple[str, ...]
-    connection: "ConnectionOptions | None"
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it is a cluster."""
-        return self.connection is not None

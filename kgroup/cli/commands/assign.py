@@ -4,14 +4,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kgroup.api.opened import Given
 from kgroup.cli.options.assign import RULES, Compare, GroupSource, Rebalances, StrictAboutFlaws
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.cli.shell.say import say
-from kgroup.cli.shell.source import opened
+from kgroup.cli.shell.source import Given, opened
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, emit

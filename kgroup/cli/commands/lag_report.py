@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 import typer
 
-from kgroup.api.opened import Given
 from kgroup.cli.lag.asked import Asked
 from kgroup.cli.lag.checks import check_options, given_options
 from kgroup.cli.lag.spark_options import SparkOptions, Streaming, spark_options
@@ -17,6 +16,7 @@ from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Connection, Groups, Output, Quiet, Strict, Topics, given
 from kgroup.cli.shell.say import fail_if_strict
 from kgroup.cli.shell.section import Section
+from kgroup.cli.shell.source import Given
 from kgroup.errors import InputError
 
 EXAMPLES: Final = (

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from kgroup.api.lag.options import LagOptions
-from kgroup.api.opened import Given
 from kgroup.cli.lag.asked import Asked
 from kgroup.cli.lag.fail_on import FailOn
 from kgroup.cli.lag.spark_options import SparkOptions, Streaming
 from kgroup.cli.lag.view_options import Views
 from kgroup.cli.lag.views import RowView
+from kgroup.cli.shell.source import Given
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.progress import Progress, TerminalProgress
 

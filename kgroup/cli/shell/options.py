@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.api.opened import Given
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.complete_names import complete_groups, complete_topics
 from kgroup.cli.shell.option_checks import OneOf, check_options
 from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import Given
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
 

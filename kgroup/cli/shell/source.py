@@ -1,13 +1,29 @@
-"""Opens the source that a command line names."""
+"""The source that a command line names, and how it is opened. No heavy imports."""
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kgroup.api.opened import Given, OpenedLogs, open_logs
-from kgroup.log.files.sources import STDIN
+if TYPE_CHECKING:
+    from kgroup.api.opened import OpenedLogs
+    from kgroup.net.connect.properties import ConnectionOptions
 
 
-def opened(source: Given, *, remote: bool = False) -> OpenedLogs:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """Paths, or a cluster if there is a connection."""
+
+    paths: tuple[str, ...]
+    connection: "ConnectionOptions | None"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a cluster."""
+        return self.connection is not None
+
+
+def opened(source: Given, *, remote: bool = False) -> "OpenedLogs":
     """The logs of the paths, or of the cluster. Raises SourceError if there is nothing to read.
 
     With `remote` a path may be a URI, which only Spark can read.
@@ -19,7 +35,10 @@ def opened(source: Given, *, remote: bool = False) -> OpenedLogs:
     return LiveLogs(source.connection)
 
 
-def opened_paths(paths: Iterable[str], *, remote: bool = False) -> OpenedLogs:
+def opened_paths(paths: Iterable[str], *, remote: bool = False) -> "OpenedLogs":
     """The same of paths, of which `-` is this process's standard input."""
+    from kgroup.api.opened import open_logs
+    from kgroup.log.files.sources import STDIN
+
     given = tuple(paths)
     return open_logs(*given, stdin=sys.stdin.buffer if STDIN in given else None, remote=remote)
