@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from kgroup.api.logged_group import LoggedGroup, read_logged_group
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.group_model import LoggedGroup
 from kgroup.api.tabular import Tabular
 from kgroup.assignors.model import Topic
 from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
@@ -16,6 +15,9 @@ from kgroup.errors import InputError
 from kgroup.report.assignments import MEMBER_COLUMNS, MEMBER_TABLE, json_member_rows, member_rows, round_title
 from kgroup.report.emit import Column, Row
 from kgroup.report.html_table import html_table
+
+if TYPE_CHECKING:
+    from kgroup.api.opened import OpenedLogs
 
 Members = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -95,7 +97,7 @@ def assign(
 
 
 def group_plan(
-    logs: OpenedLogs,
+    logs: "OpenedLogs",
     group: str,
     *,
     topics: Mapping[str, int] | None = None,
@@ -106,6 +108,8 @@ def group_plan(
     `topics` are counts of partitions over those that are known from the log directory, the cluster, or a
     file of `log_ends`. Raises SourceError if the group is not there, InputError for a topic of unknown size.
     """
+    from kgroup.api.logged_group import read_logged_group
+
     return read_logged_group(
         logs, group, log_ends=None if log_ends is None else Path(log_ends), topics=_topics(topics or {})
     )

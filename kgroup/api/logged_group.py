@@ -1,10 +1,11 @@
 """A group as the offsets topic last saw it: its members, what they subscribe to, and what they own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from kgroup.api.group_model import LoggedGroup
 from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.assignors.model import NO_GENERATION, Topic
@@ -27,24 +28,6 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodab
 from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.report.table import printable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LoggedGroup:
-    """A group as a log has it. `assignor` is the one it used, by kgroup's name, None where unknown.
-
-    `notes` say what was not to be read, `problems` what could not be.
-    """
-
-    plan: GroupPlan
-    assignor: str | None
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        members, topics = len(self.plan.members), ", ".join(topic.name for topic in self.plan.topics)
-        return f"<LoggedGroup of {members} members on {printable(topics)}, assignor {self.assignor}>"
 
 
 def read_logged_group(

@@ -16,7 +16,7 @@ from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
-    from kgroup.api.logged_group import LoggedGroup
+    from kgroup.api.group_model import LoggedGroup
     from kgroup.assignors.model import Topic
     from kgroup.assignors.planning.plan import GroupPlan
     from kgroup.assignors.planning.rounds import Round
@@ -100,7 +100,7 @@ def assign(
 
 
 def _read_group(source: GroupSource) -> "LoggedGroup":
-    from kgroup.api.logged_group import LoggedGroup, read_logged_group
+    from kgroup.api.group_model import LoggedGroup
     from kgroup.assignors.planning.steps import parse_topic
 
     if source.input_file is not None:
@@ -111,6 +111,8 @@ def _read_group(source: GroupSource) -> "LoggedGroup":
     if source.members is not None:
         return LoggedGroup(plan=_plan_of_flags(source.members, named), assignor=None)
     assert source.group is not None
+    from kgroup.api.logged_group import read_logged_group
+
     with opened(Given(paths=tuple(source.log_paths), connection=source.connection)) as logs:
         return read_logged_group(logs, source.group, log_ends=source.log_ends, topics=named)
 
