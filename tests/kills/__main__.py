@@ -1,8 +1,9 @@
 """`python -m tests.kills [--rounds N] [--seed S]`: kill a broker N times and look for what is missing.
 
-Rounds come in series of 20 deaths on one folder: the process is killed; power is lost with --fsync; power is
-lost without it (then nothing may be invented, and the broker has to start). Prints each wrong with its seed and
-last `N passed, N failed`; exit 1 if any failed. `--mode` plays one of the three, `--keep` keeps a failing folder.
+Rounds come in series of 20 deaths on one folder: the process is killed; power is lost with --fsync; power
+is lost without it (then nothing may be invented, and the broker has to start). Prints each wrong with its
+seed and last `N passed, N failed`; exit 1 if any failed. `--mode` plays one of the three, `--keep` keeps a
+failing folder.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """A disk that keeps only what was synced, as POSIX promises no more.
 
 Inside the broker's process `record` notes each fsync and each change of a directory. Once the process is
-dead, `lose_power` turns its folder into what a loss of power may have left: bytes behind the last fsync are kept,
-lost, zeros or noise; a directory's changes since its last fsync are undone from some point on.
+dead, `lose_power` turns its folder into what a loss of power may have left: bytes behind the last fsync are
+kept, lost, zeros or noise; a directory's changes since its last fsync are undone from some point on.
 """
 
 import json
