@@ -1,7 +1,7 @@
 """What a crowd costs a well-behaved member: `python -m benchmarks.serve_limits [--connections N]`.
 
-One node in memory, in a process of its own. Under each kind of crowd a member's heartbeats are timed, one after
-the other, and the node's memory is read afterwards. A crowd comes from another process; it is bounded in
+One node in memory, in a process of its own. Under each kind of crowd a member's heartbeats are timed, one by
+one, and the node's memory is read afterwards. A crowd comes from another process; it is bounded in
 number, and it goes away before the next one comes. The machine wants two cores: one for the node, one for the
 others.
 """
