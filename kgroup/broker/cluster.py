@@ -319,6 +319,17 @@ class Cluster:
         }
         self._storage.checkpoint(ends)
 
+    def delete_records(self, partition: Partition, offset: int) -> None:
+        """Remove what lies before `offset`. Raises SourceError, and then all of it is still there."""
+        log = partition.log
+        before, log.start_offset = log.start_offset, max(log.start_offset, offset)
+        try:
+            self.checkpoint()  # first: a missing segment is one that somebody took
+        except SourceError:
+            log.start_offset = before
+            raise
+        log.delete_before(offset)
+
     def sync(self, partition: Partition) -> None:
         """Bring to the disk what was appended to a partition.
 

@@ -1,12 +1,12 @@
 """What is known of a partition before its log is opened, and the small files beside its segments."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from kgroup.errors import SourceError
+from kgroup.errors import DecodeError, SourceError
 from kgroup.log.files.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -16,14 +16,16 @@ from kgroup.log.files.checkpoints import (
     read_topic_id,
 )
 from kgroup.log.files.log_dir import parse_segment_name
+from kgroup.log.format.batch_header import BatchHeader
 from kgroup.log.store.atomic_file import replace_text
 from kgroup.log.store.file_handles import FileHandles
 from kgroup.log.store.retired_folder import retire
+from kgroup.log.store.survey import Bounds, healthy_batches
 from kgroup.protocol.topic_id import topic_id_text
 
 Warn = Callable[[str], None]
-# Kafka's LogLoader removes them, too: what it was about to put in the place of a segment, and what it had taken.
 _LEFTOVERS: Final = (".cleaned", ".deleted")
+_SWAP: Final = ".swap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +88,43 @@ def check_epochs(folder: Path, logged: Iterable[EpochStart], warn: Warn | None) 
         return epochs
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a stopped cleaning has left, none of which is part of the log. Raises OSError."""
+def settle_leftovers(folder: Path) -> None:
+    """End what a cleaning was doing when it was stopped, as Kafka's LogLoader does. Raises OSError.
+
+    What was being written (`.cleaned`) and what had been taken out (`.deleted`) is no part of the log. A
+    `.swap` is whole, and takes the place of the segments whose offsets it has.
+    """
+    swaps = []
     for path in sorted(folder.iterdir()):
         if path.suffix in _LEFTOVERS:
             path.unlink()
+        elif path.name.endswith(".log" + _SWAP):
+            swaps.append(path)
+        elif path.suffix == _SWAP:
+            path.unlink()  # of an index, which is made from its log
+    for swap in swaps:
+        _swap_in(folder, swap)
+
+
+def _swap_in(folder: Path, swap: Path) -> None:
+    log = swap.with_suffix("")
+    base = parse_segment_name(log.name)
+    if base is None:
+        return
+    offsets = [header.last_offset for _, header in _whole_batches(swap)]
+    end = max(offsets, default=base) + 1
+    for covered in segment_bases(folder):
+        if base < covered < end:
+            for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+                (folder / f"{covered:020d}{suffix}").unlink(missing_ok=True)
+    swap.replace(log)
+
+
+def _whole_batches(path: Path) -> Iterator[tuple[int, BatchHeader]]:
+    try:
+        yield from healthy_batches(path, Bounds(base_offset=0))
+    except DecodeError:
+        return
 
 
 def segment_bases(folder: Path) -> list[int]:

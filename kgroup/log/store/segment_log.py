@@ -14,7 +14,7 @@ from kgroup.log.files.checkpoints import LEADER_EPOCHS, EpochStart, encode_leade
 from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, placed, read_header
 from kgroup.log.store.atomic_file import replace_text, sync_folder
-from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, remove_leftovers, segment_bases
+from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, settle_leftovers, segment_bases
 from kgroup.log.store.record_log import TimedOffset
 from kgroup.log.store.retired_folder import retire
 from kgroup.log.store.survey import (
@@ -75,10 +75,13 @@ class Segment:
 
     def refresh_indexes(self) -> None:
         """Write the indexes if they are not this segment's: a crash came between it and them."""
-        index = self.path.with_suffix(".index")
-        encoded = encode_offset_index(self.entries, self.base_offset)
-        if not index.exists() or index.read_bytes() != encoded:
-            self.write_indexes()
+        for suffix, encoded in (
+            (".index", encode_offset_index(self.entries, self.base_offset)),
+            (".timeindex", encode_time_index(self.times, self.base_offset)),
+        ):
+            index = self.path.with_suffix(suffix)
+            if not index.exists() or index.read_bytes() != encoded:
+                index.write_bytes(encoded)
 
     def append_to_indexes(self) -> None:
         """Add the newest entries to both files; if that fails, both are written anew with a later entry.
@@ -120,6 +123,7 @@ class SegmentLog:
         self._handles = opening.handles
         self._has_torn_bytes = False  # the file is longer than what was acknowledged of it
         self._must_revert = False
+        self._told_of_end = False
         self._unsynced: dict[int, Segment] = {}  # by base offset
         self._names_unsynced = False
         self.truncated_bytes = 0
@@ -128,7 +132,7 @@ class SegmentLog:
             is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             check_topic_id(folder, topic_id, opening.warn)
-            remove_leftovers(folder)
+            settle_leftovers(folder)
             bases = segment_bases(folder)
             nexts: list[int | None] = [*bases[1:], None]
             self._segments = [self._load(base, below) for base, below in zip(bases, nexts, strict=False)]
@@ -196,6 +200,7 @@ class SegmentLog:
         if self._opening.warn is None and (behind or not is_last):
             raise SourceError(f"{path} at byte {first.position}: no batch, {first.why}")
         kept = take_out(path, findings)
+        self._told_of_end = is_last and not behind
         if self._opening.warn is not None:
             others = f" and at {len(findings.bad) - 1} more places" if len(findings.bad) > 1 else ""
             self._opening.warn(
@@ -218,7 +223,7 @@ class SegmentLog:
                     missing = f"offsets {segment.end_offset} to {following.base_offset - 1} are missing"
                     warn(f"{self._folder}: {missing} before {following.path.name}")
         if self.end_offset < opening.end_offset:
-            if warn is not None:
+            if warn is not None and not self._told_of_end:
                 warn(
                     f"{self._folder}: offsets {self.end_offset} to {opening.end_offset - 1} are missing at its "
                     "end, though they were on the disk; new records go behind them"

@@ -201,8 +201,11 @@ def _as_tail(path: Path, last: BadBytes, size: int) -> BadBytes:
     with path.open("rb", buffering=0) as file:
         front = os.pread(file.fileno(), HEADER_SIZE, last.position)
         zeros = not any(os.pread(file.fileno(), last.size, last.position)) if not any(front) else False
+        body = os.pread(file.fileno(), last.size, last.position)[_CRC_FROM:]
     try:
-        torn = read_header(front).size > size - last.position
+        header = read_header(front)
+        # No CRC covers the length: a batch that is whole but for that was not being written.
+        torn = header.size > size - last.position and google_crc32c.value(body) != header.crc
     except DecodeError:
         torn = len(front) < HEADER_SIZE or zeros
     return BadBytes(position=last.position, size=last.size, why=last.why, offset=last.offset, torn=torn)
