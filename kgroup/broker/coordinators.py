@@ -165,7 +165,7 @@ class Coordinators:
         return True
 
     def reload(self, partition: Partition) -> None:
-        """The log of a partition was taken back to where it was synced: nobody hears what was decided since."""
+        """A log was taken back to where it was synced: what was decided since is void."""
         hosted = self.hosted.get(partition.index)
         if hosted is not None:
             self._busy.pop(partition.index, None)

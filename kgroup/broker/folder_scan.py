@@ -59,8 +59,8 @@ def _refuse_another_id(path: Path, topic: TopicSpec) -> None:
         return  # opening the log tells, and writes it anew
     if there is not None and there != topic.topic_id:
         raise SourceError(
-            f"{metadata}: topic id {topic_id_text(there)}, while {topic.name} has {topic_id_text(topic.topic_id)}: "
-            "what groups have committed would be lost"
+            f"{metadata}: topic id {topic_id_text(there)}, while {topic.name} has "
+            f"{topic_id_text(topic.topic_id)}: what groups have committed would be lost"
         )
 
 
@@ -68,13 +68,14 @@ def _refuse_to_hide(folder: Path, unknown: list[Path], known_count: int) -> None
     internal = [path for path in unknown if path.name.rpartition("-")[0] in _INTERNAL]
     if internal:
         raise SourceError(
-            f"{internal[0]}: kgroup-cluster.json knows no such partition: what groups have committed would be lost"
+            f"{internal[0]}: kgroup-cluster.json knows no such partition: what groups have committed would "
+            "be lost"
         )
     if len(unknown) > max(known_count, 1):
         shown = ", ".join(path.name for path in unknown[:_SHOWN_MAX])
         raise SourceError(
-            f"{folder}: kgroup-cluster.json knows {known_count} of the {known_count + len(unknown)} partitions "
-            f"there, and not {shown}{', ...' if len(unknown) > _SHOWN_MAX else ''}"
+            f"{folder}: kgroup-cluster.json knows {known_count} of the {known_count + len(unknown)} "
+            f"partitions there, and not {shown}{', ...' if len(unknown) > _SHOWN_MAX else ''}"
         )
 
 

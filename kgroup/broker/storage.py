@@ -49,7 +49,7 @@ class Storage(Protocol):
         """The stored state, or None the first time; from now on it is this process's. Raises SourceError."""
 
     def save(self, spec: ClusterSpec, changed: Iterable[str] | None = None) -> None:
-        """Keep these facts, of which those of the topics `changed` are new (None: any). Raises SourceError."""
+        """Keep these facts; those of the topics `changed` (None: any) are new. Raises SourceError."""
 
     def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
         """The log of a partition, new or as it was. Raises SourceError."""

@@ -22,7 +22,7 @@ LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA: Final = "partition.metadata"
 META_PROPERTIES: Final = "meta.properties"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
-"""There when the last process stopped after it had brought everything to the disk (CleanShutdownFileHandler)."""
+"""There if the last process brought everything to the disk and stopped (CleanShutdownFileHandler)."""
 
 _Line = TypeVar("_Line")
 

@@ -14,7 +14,7 @@ from kgroup.log.files.checkpoints import LEADER_EPOCHS, EpochStart, encode_leade
 from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, placed, read_header
 from kgroup.log.store.atomic_file import replace_text, sync_folder
-from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, settle_leftovers, segment_bases
+from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, segment_bases, settle_leftovers
 from kgroup.log.store.record_log import TimedOffset
 from kgroup.log.store.retired_folder import retire
 from kgroup.log.store.survey import (
@@ -109,7 +109,7 @@ class SegmentLog:
     """The durable log of one partition, in `folder`, which is made or recovered on opening.
 
     A tail that is no whole batch, as a crash leaves it, is cut off. Other damage is taken out of its segment,
-    and the file as it was kept beside it, if `opening.warn` can tell somebody; without, it raises SourceError.
+    and the file as it was kept beside it, if `opening.warn` can tell somebody; else it raises SourceError.
     After an append that failed the log is as it was before. Every method that reads or writes raises
     SourceError, naming the file, for a disk that does not do it and for bytes that are no batch.
     """
@@ -204,8 +204,8 @@ class SegmentLog:
         if self._opening.warn is not None:
             others = f" and at {len(findings.bad) - 1} more places" if len(findings.bad) > 1 else ""
             self._opening.warn(
-                f"{path} at byte {first.position}{others}: {sum(each.size for each in findings.bad)} bytes are no "
-                f"batch ({first.why}): taken out with {findings.offsets_lost}; {behind} batches behind stay, "
+                f"{path} at byte {first.position}{others}: {sum(each.size for each in findings.bad)} bytes are "
+                f"no batch ({first.why}): taken out with {findings.offsets_lost}; {behind} batches behind stay, "
                 f"and the file as it was is kept as {kept.name}"
             )
 
@@ -225,8 +225,8 @@ class SegmentLog:
         if self.end_offset < opening.end_offset:
             if warn is not None and not self._told_of_end:
                 warn(
-                    f"{self._folder}: offsets {self.end_offset} to {opening.end_offset - 1} are missing at its "
-                    "end, though they were on the disk; new records go behind them"
+                    f"{self._folder}: offsets {self.end_offset} to {opening.end_offset - 1} are missing at "
+                    "its end, though they were on the disk; new records go behind them"
                 )
             self.end_offset = opening.end_offset
             try:
