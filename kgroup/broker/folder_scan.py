@@ -65,18 +65,23 @@ def _refuse_another_id(path: Path, topic: TopicSpec) -> None:
 
 
 def _refuse_to_hide(folder: Path, unknown: list[Path], known_count: int) -> None:
-    internal = [path for path in unknown if path.name.rpartition("-")[0] in _INTERNAL]
+    internal = [path for path in unknown if path.name.rpartition("-")[0] in _INTERNAL and _has_records(path)]
     if internal:
         raise SourceError(
             f"{internal[0]}: kgroup-cluster.json knows no such partition: what groups have committed would "
             "be lost"
         )
-    if len(unknown) > max(known_count, 1):
+    with_records = [path for path in unknown if _has_records(path)]
+    if len(with_records) > max(known_count, 1):
         shown = ", ".join(path.name for path in unknown[:_SHOWN_MAX])
         raise SourceError(
             f"{folder}: kgroup-cluster.json knows {known_count} of the {known_count + len(unknown)} "
             f"partitions there, and not {shown}{', ...' if len(unknown) > _SHOWN_MAX else ''}"
         )
+
+
+def _has_records(folder: Path) -> bool:
+    return any(path.stat().st_size for path in folder.glob("*.log"))
 
 
 def _tell_missing(folder: Path, spec: ClusterSpec, known: set[str], warn: Callable[[str], None]) -> None:
