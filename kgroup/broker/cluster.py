@@ -13,7 +13,7 @@ from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
-from kgroup.errors import DecodeError, SourceError
+from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.store.cleaner import is_dirty
 from kgroup.log.store.segment_log import SegmentLog
@@ -22,12 +22,11 @@ from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.records.entries import TransactionMarker
 from kgroup.protocol.records.transaction_state import TransactionEntry, decode_transaction, encode_transaction
 from kgroup.protocol.requests.coordinator import EndTransaction, PartitionsDeleted
+from kgroup.protocol.topic_name import is_topic_name
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-_TOPIC_NAME_MAX: Final = 249
-_TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 @dataclass(slots=True)
@@ -71,6 +70,7 @@ class Cluster:
     ) -> None:
         self.settings = settings
         self.nodes = {node.node_id: node for node in nodes}
+        self.warn = warn
         self._storage = storage
         self._new_uuid = new_uuid
         self.topics: dict[str, Topic] = {}
@@ -175,18 +175,17 @@ class Cluster:
         )
         # The facts come first: a crash before the logs are there is made good by the next start.
         self.spec.topics[name] = spec
-        self._storage.save(self.spec)
+        try:
+            self._storage.save(self.spec, [name])
+        except SourceError:
+            del self.spec.topics[name]
+            raise
         self._open(spec, range(spec.partitions), now_ms)
         return ErrorCode.NONE
 
     def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
         """Why a topic cannot be made, or NONE."""
-        if (
-            not name
-            or len(name) > _TOPIC_NAME_MAX
-            or name in (".", "..")
-            or not _TOPIC_LETTERS.issuperset(name)
-        ):
+        if not is_topic_name(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if name in self.topics:
             return ErrorCode.TOPIC_ALREADY_EXISTS
@@ -204,7 +203,11 @@ class Cluster:
         if count <= len(topic.partitions):
             return ErrorCode.INVALID_PARTITIONS
         topic.spec.partitions = count
-        self._storage.save(self.spec)
+        try:
+            self._storage.save(self.spec, [name])
+        except SourceError:
+            topic.spec.partitions = len(topic.partitions)
+            raise
         self._open(topic.spec, range(len(topic.partitions), count), now_ms)
         return ErrorCode.NONE
 
@@ -215,8 +218,13 @@ class Cluster:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic.is_internal:
             return ErrorCode.INVALID_REQUEST
-        del self.topics[name], self.topic_names[topic.spec.topic_id], self.spec.topics[name]
-        self._storage.save(self.spec)
+        del self.spec.topics[name]
+        try:
+            self._storage.save(self.spec, [name])
+        except SourceError:
+            self.spec.topics[name] = topic.spec
+            raise
+        del self.topics[name], self.topic_names[topic.spec.topic_id]
         for partition in topic.partitions:
             partition.log.delete()
         for hosted in self.coordinators.hosted.values():
@@ -311,13 +319,50 @@ class Cluster:
         }
         self._storage.checkpoint(ends)
 
-    def close(self) -> None:
-        """Sync every log and let go of it."""
-        for partition in self._partitions():
+    def delete_records(self, partition: Partition, offset: int) -> None:
+        """Remove what lies before `offset`. Raises SourceError, and then all of it is still there."""
+        log = partition.log
+        before, log.start_offset = log.start_offset, max(log.start_offset, offset)
+        try:
+            self.checkpoint()  # first: a missing segment is one that somebody took
+        except SourceError:
+            log.start_offset = before
+            raise
+        log.delete_before(offset)
+
+    def sync(self, partition: Partition) -> None:
+        """Bring to the disk what was appended to a partition.
+
+        Raises SourceError when the disk refuses; the partition is then as it was when it was last synced, and
+        so is its coordinator: for those who acknowledge nothing before it is synced.
+        """
+        try:
             partition.log.sync()
+        except SourceError:
+            partition.revert()
+            if partition.topic == OFFSETS_TOPIC:
+                self.coordinators.reload(partition)
+            elif partition.topic == TRANSACTIONS_TOPIC:
+                self.transactions.forget_all()
+                for each in self.topics[TRANSACTIONS_TOPIC].partitions:
+                    self._restore_transactions(each)
+            raise
+
+    def close(self) -> None:
+        """Sync every log and let go of it. Raises SourceError for the first that cannot be synced."""
+        failures: list[KgroupError] = []
+        for partition in self._partitions():
+            try:
+                partition.log.sync()
+            except SourceError as error:
+                failures.append(error)
             partition.log.close()
-        self.checkpoint()
-        self._storage.close()
+        try:
+            self.checkpoint()
+        finally:
+            self._storage.close()
+        if failures:
+            raise failures[0]
 
     # ---- transactions -------------------------------------------------------------------------
 
@@ -327,8 +372,8 @@ class Cluster:
 
     def _new_producer_id(self) -> int:
         producer_id = self.spec.next_producer_id
-        self.spec.next_producer_id += 1
-        self._storage.save(self.spec)
+        self.spec.next_producer_id += 1  # stays so if it is not saved: a number more does no harm
+        self._storage.save(self.spec, ())
         return producer_id
 
     def _log_transaction(self, entry: TransactionEntry, now_ms: int) -> None:
@@ -353,7 +398,8 @@ class Cluster:
             coordinator_epoch=marker.coordinator_epoch,
         )
         self.coordinators.submit(hosted, end, now_ms)
-        self.coordinators.flush_one(hosted)
+        if not self.coordinators.flush_one(hosted):
+            raise SourceError(f"{partition.topic}-{partition.index}: the end of a transaction is not written")
 
 
 @lru_cache(maxsize=1 << 14)

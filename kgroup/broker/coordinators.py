@@ -151,8 +151,8 @@ class Coordinators:
             _, hosted = self._busy.popitem()
             self.flush_one(hosted)
 
-    def flush_one(self, hosted: HostedCoordinator) -> None:
-        """The same for one of them; when its log cannot be written, all that waits is refused."""
+    def flush_one(self, hosted: HostedCoordinator) -> bool:
+        """The same for one of them; when its log cannot be written, all that waits is refused: False."""
         self._busy.pop(hosted.partition.index, None)
         try:
             replies = hosted.flush()
@@ -160,8 +160,17 @@ class Coordinators:
             self._warn(str(error))
             self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             self._reload(hosted)
-            return
+            return False
         self._deliver(replies)
+        return True
+
+    def reload(self, partition: Partition) -> None:
+        """A log was taken back to where it was synced: what was decided since is void."""
+        hosted = self.hosted.get(partition.index)
+        if hosted is not None:
+            self._busy.pop(partition.index, None)
+            self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._reload(hosted)
 
     def _reload(self, failed: HostedCoordinator) -> None:
         """The decisions of a failed append are void: begin again from what the log says."""

@@ -27,7 +27,10 @@ class Partition:
         self.epoch_starts: list[tuple[int, int]] = []  # (leader epoch, first offset), oldest first
         self.producers = Producers()
         self.on_append: Callable[[Partition], None] = lambda partition: None
-        for raw in log.batches(log.start_offset):
+        self._replay_all()
+
+    def _replay_all(self) -> None:
+        for raw in self.log.batches(self.log.start_offset):
             self._replay(raw)
 
     def _replay(self, raw: bytes) -> None:
@@ -86,6 +89,12 @@ class Partition:
             self.producers.appended(header)
         self.on_append(self)
         return header
+
+    def revert(self) -> None:
+        """Forget what was appended since the log was last synced. Raises SourceError."""
+        self.log.revert()
+        self.epoch_starts, self.producers = [], Producers()
+        self._replay_all()
 
     def append_marker(self, marker: TransactionMarker, now_ms: int) -> None:
         """Append the end of a transaction. Raises SourceError if the log cannot take it."""

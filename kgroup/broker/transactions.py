@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kgroup.errors import SourceError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import TransactionMarker
 from kgroup.protocol.records.transaction_state import TransactionEntry, TransactionStatus
@@ -12,6 +13,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 _LAST_EPOCH: Final = 2**15 - 2  # the one after it is kept for fencing
+_RETRY_MS: Final = 1_000
 
 E = ErrorCode
 T = TransactionStatus
@@ -56,7 +58,9 @@ class Transactions:
     """All transactional ids of a cluster.
 
     `log` writes a transaction's state, `mark` a marker to one partition, and both have written when they
-    return. A decision is logged before its first marker, so a crash between them is finished on restart.
+    return, or raise SourceError. A decision is logged before its first marker, so a crash between them is
+    finished on restart, and a marker that cannot be written is tried again by `expire`. What `log` does not
+    write has not happened, as in Kafka's TransactionStateManager.
     """
 
     def __init__(
@@ -71,9 +75,18 @@ class Transactions:
         self._log = log
         self._mark = mark
         self._transactions: dict[str, Transaction] = {}
+        self._logged: dict[str, TransactionEntry] = {}
+        self._retry_ms: dict[str, int] = {}  # by id: when to try again what could not be written
+
+    def forget_all(self) -> None:
+        """Before states are restored from the log anew."""
+        self._transactions.clear()
+        self._logged.clear()
+        self._retry_ms.clear()
 
     def restore(self, entry: TransactionEntry) -> None:
         """Take over a logged state; the last one of each id counts."""
+        self._logged[entry.transactional_id] = entry
         self._transactions[entry.transactional_id] = Transaction(
             transactional_id=entry.transactional_id,
             producer_id=entry.producer_id,
@@ -87,9 +100,12 @@ class Transactions:
 
     def finish_decided(self, now_ms: int) -> None:
         """Write the markers of every transaction that was decided when the last process died."""
-        for transaction in self._transactions.values():
-            if transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT):
-                self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
+        for transaction in list(self._transactions.values()):
+            if _is_decided(transaction):
+                try:
+                    self._finish(transaction, now_ms)
+                except SourceError:
+                    self._retry_ms[transaction.transactional_id] = now_ms + _RETRY_MS
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -121,6 +137,8 @@ class Transactions:
             current[0] != transaction.producer_id or current[1] != transaction.producer_epoch
         ):
             return ProducerIdentity(E.PRODUCER_FENCED)
+        if _is_decided(transaction):
+            return ProducerIdentity(E.CONCURRENT_TRANSACTIONS)
         if transaction.status is T.ONGOING:
             self._fence(transaction, now_ms)
         transaction.timeout_ms = timeout_ms
@@ -212,18 +230,33 @@ class Transactions:
         if not self._transactions:
             return None
         deadlines = [
-            transaction.start_ms + transaction.timeout_ms
+            max(_due_ms(transaction), self._retry_ms.get(transaction.transactional_id, 0))
             for transaction in self._transactions.values()
-            if transaction.status is T.ONGOING
+            if transaction.status is T.ONGOING or _is_decided(transaction)
         ]
         return min(deadlines, default=None)
 
     def expire(self, now_ms: int) -> None:
-        """Abort what has taken too long and fence its producer."""
+        """Abort what has taken too long and fence its producer; end what was decided and is not written yet.
+
+        Raises SourceError if that cannot be written, after all have had their turn; it is tried again later.
+        """
+        failure: SourceError | None = None
         for transaction in list(self._transactions.values()):
-            late = now_ms - transaction.start_ms >= transaction.timeout_ms
-            if transaction.status is T.ONGOING and late:
-                self._fence(transaction, now_ms)
+            id_ = transaction.transactional_id
+            if max(_due_ms(transaction), self._retry_ms.get(id_, 0)) > now_ms:
+                continue
+            self._retry_ms.pop(id_, None)
+            try:
+                if transaction.status is T.ONGOING:
+                    self._fence(transaction, now_ms)
+                elif _is_decided(transaction):
+                    self._finish(transaction, now_ms)
+            except SourceError as error:
+                self._retry_ms[id_] = now_ms + _RETRY_MS
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def all_entries(self) -> list[TransactionEntry]:
         """Every transactional id's state."""
@@ -238,7 +271,10 @@ class Transactions:
     def _decide(self, transaction: Transaction, *, committed: bool, now_ms: int) -> None:
         transaction.status = T.PREPARE_COMMIT if committed else T.PREPARE_ABORT
         self._save(transaction, now_ms)
-        self._complete(transaction, committed=committed, now_ms=now_ms)
+        self._finish(transaction, now_ms)
+
+    def _finish(self, transaction: Transaction, now_ms: int) -> None:
+        self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
 
     def _complete(self, transaction: Transaction, *, committed: bool, now_ms: int) -> None:
         marker = TransactionMarker(
@@ -262,7 +298,21 @@ class Transactions:
 
     def _save(self, transaction: Transaction, now_ms: int) -> None:
         transaction.last_update_ms = now_ms
-        self._log(transaction.entry(), now_ms)
+        entry = transaction.entry()
+        try:
+            self._log(entry, now_ms)
+        except SourceError:
+            self._take_back(transaction.transactional_id)
+            raise
+        self._logged[transaction.transactional_id] = entry
+
+    def _take_back(self, transactional_id: str) -> None:
+        """Be as the log says: what could not be written has not happened."""
+        logged = self._logged.get(transactional_id)
+        if logged is None:
+            del self._transactions[transactional_id]
+        else:
+            self.restore(logged)
 
 
 def _check(transaction: Transaction | None, producer: tuple[int, int]) -> ErrorCode:
@@ -273,6 +323,18 @@ def _check(transaction: Transaction | None, producer: tuple[int, int]) -> ErrorC
     if transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT):
         return E.CONCURRENT_TRANSACTIONS
     return E.NONE
+
+
+def _is_decided(transaction: Transaction) -> bool:
+    """Its outcome is in the log, and its markers may not be."""
+    return transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT)
+
+
+def _due_ms(transaction: Transaction) -> int:
+    """When there is something to do about it without anybody asking."""
+    if transaction.status is T.ONGOING:
+        return transaction.start_ms + transaction.timeout_ms
+    return transaction.last_update_ms
 
 
 def _is_retry(transaction: Transaction, producer: tuple[int, int]) -> bool:

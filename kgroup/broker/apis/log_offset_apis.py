@@ -8,6 +8,7 @@ from kafka.protocol.consumer.offsets import ListOffsetsResponse, OffsetForLeader
 
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
+from kgroup.errors import KgroupError, SourceError
 from kgroup.log.format.batch import decode_batch
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import READ_COMMITTED
@@ -30,7 +31,11 @@ def list_offsets(node: BrokerNode, call: Call, now_ms: int) -> None:
     topic_type = ListOffsetsResponse.ListOffsetsTopicResponse
 
     def listed(topic: str, part: Any) -> Any:
-        error, timestamp, offset, epoch = _find_offset(node, topic, part, read_committed)
+        try:
+            error, timestamp, offset, epoch = _find_offset(node, topic, part, read_committed)
+        except KgroupError as failure:
+            node.cluster.warn(f"{topic}-{part.partition_index}: {failure}")
+            error, timestamp, offset, epoch = E.KAFKA_STORAGE_ERROR, _NO_TIMESTAMP, _NO_OFFSET, -1
         return topic_type.ListOffsetsPartitionResponse(
             version=version,
             partition_index=part.partition_index,
@@ -122,7 +127,11 @@ def _delete_before(node: BrokerNode, topic: str, index: int, offset: int) -> tup
     target = partition.log.end_offset if offset == _LATEST else offset
     if not 0 <= target <= partition.log.end_offset:
         return E.OFFSET_OUT_OF_RANGE, _NO_OFFSET
-    partition.log.delete_before(target)
+    try:
+        node.cluster.delete_records(partition, target)
+    except SourceError as error:
+        node.cluster.warn(str(error))
+        return E.KAFKA_STORAGE_ERROR, _NO_OFFSET
     return E.NONE, partition.log.start_offset
 
 

@@ -21,6 +21,8 @@ LOG_STARTS: Final = "log-start-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA: Final = "partition.metadata"
 META_PROPERTIES: Final = "meta.properties"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+"""There if the last process brought everything to the disk and stopped (CleanShutdownFileHandler)."""
 
 _Line = TypeVar("_Line")
 

@@ -47,6 +47,9 @@ class RecordLog(Protocol):
     def sync(self) -> None:
         """Make what was appended survive a loss of power."""
 
+    def revert(self) -> None:
+        """Take back what was appended since the last `sync`, or since the log was opened."""
+
     def close(self) -> None:
         """Let go of files."""
 
@@ -122,6 +125,9 @@ class MemoryLog:
 
     def sync(self) -> None:
         """Nothing to do: memory survives nothing."""
+
+    def revert(self) -> None:
+        """Nothing to do: `sync` has never failed."""
 
     def close(self) -> None:
         """Nothing to let go of."""

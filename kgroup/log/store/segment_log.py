@@ -1,30 +1,33 @@
-"""A partition on disk as Kafka keeps it: segments, `.index` and `.timeindex`, a torn tail cut off."""
+"""A partition on disk as Kafka keeps it: segments, `.index` and `.timeindex`; appending and reading."""
 
 import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.files.checkpoints import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    EpochStart,
-    encode_leader_epochs,
-    read_leader_epochs,
-    read_topic_id,
-)
+from kgroup.log.files.checkpoints import LEADER_EPOCHS, EpochStart, encode_leader_epochs
 from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
-from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, check_batch, placed, read_header
-from kgroup.log.store.atomic_file import replace_text
+from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, placed, read_header
+from kgroup.log.store.atomic_file import replace_text, sync_folder
+from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, segment_bases, settle_leftovers
 from kgroup.log.store.record_log import TimedOffset
-from kgroup.protocol.topic_id import topic_id_text
+from kgroup.log.store.retired_folder import retire
+from kgroup.log.store.survey import (
+    CLEANED_SUFFIX,
+    READ_BYTES,
+    Bounds,
+    Findings,
+    healthy_batches,
+    search,
+    take_out,
+)
 
 INDEX_INTERVAL_BYTES: Final = 4096
-_READ_BYTES: Final = 1 << 20
 
 
 class Segment:
@@ -39,6 +42,8 @@ class Segment:
         self._offset_of_max = base_offset
         self.entries: list[OffsetEntry] = []  # in Kafka's terms: last offset of the batch at position
         self.times: list[TimeEntry] = []
+        self.is_gone = False
+        """Removed, or replaced by another object for the same file."""
         self._bytes_since_entry = 0
         self._indexes_lag = False
 
@@ -70,10 +75,13 @@ class Segment:
 
     def refresh_indexes(self) -> None:
         """Write the indexes if they are not this segment's: a crash came between it and them."""
-        index = self.path.with_suffix(".index")
-        encoded = encode_offset_index(self.entries, self.base_offset)
-        if not index.exists() or index.read_bytes() != encoded:
-            self.write_indexes()
+        for suffix, encoded in (
+            (".index", encode_offset_index(self.entries, self.base_offset)),
+            (".timeindex", encode_time_index(self.times, self.base_offset)),
+        ):
+            index = self.path.with_suffix(suffix)
+            if not index.exists() or index.read_bytes() != encoded:
+                index.write_bytes(encoded)
 
     def append_to_indexes(self) -> None:
         """Add the newest entries to both files; if that fails, both are written anew with a later entry.
@@ -100,65 +108,140 @@ class Segment:
 class SegmentLog:
     """The durable log of one partition, in `folder`, which is made or recovered on opening.
 
-    A tail that is no whole batch with the right CRC, as a crash leaves it, is cut off; damage before
-    the last segment raises SourceError, since cutting there would lose acknowledged records silently.
+    A tail that is no whole batch, as a crash leaves it, is cut off. Other damage is taken out of its segment,
+    and the file as it was kept beside it, if `opening.warn` can tell somebody; else it raises SourceError.
+    After an append that failed the log is as it was before. Every method that reads or writes raises
+    SourceError, naming the file, for a disk that does not do it and for bytes that are no batch.
     """
 
-    def __init__(self, folder: Path, topic_id: UUID, segment_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, folder: Path, topic_id: UUID, segment_bytes: int = 1 << 30, opening: Opening | None = None
+    ) -> None:
         self._folder = folder
         self._segment_bytes = segment_bytes
-        self._file: int | None = None
+        self._opening = opening = opening or Opening()
+        self._handles = opening.handles
+        self._has_torn_bytes = False  # the file is longer than what was acknowledged of it
+        self._must_revert = False
+        self._told_of_end = False
+        self._unsynced: dict[int, Segment] = {}  # by base offset
+        self._names_unsynced = False
+        self.truncated_bytes = 0
         try:
-            if _is_of_other_topic(folder, topic_id):
-                shutil.rmtree(folder)  # left behind by a topic of the same name that was being deleted
+            check_topic_id(folder, topic_id, opening.warn)
+            is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / PARTITION_METADATA).exists():
-                _write_topic_id(folder, topic_id)
-            self._epochs = _epochs(folder)
-            self._segments = [self._load(base) for base in _base_offsets(folder)]
+            check_topic_id(folder, topic_id, opening.warn)
+            settle_leftovers(folder)
+            bases = segment_bases(folder)
+            nexts: list[int | None] = [*bases[1:], None]
+            self._segments = [self._load(base, below) for base, below in zip(bases, nexts, strict=False)]
             if not self._segments:
                 self._roll(0)
+            self._names_unsynced |= is_new
+            self._epochs = check_epochs(folder, self._first_of_epochs(), opening.warn)
         except OSError as error:
             raise SourceError(f"{error.filename or folder}: {error.strerror or error}") from error
-        self.start_offset = self._segments[0].base_offset
         self.end_offset = self._segments[-1].end_offset
-        self.truncated_bytes = self._cut_tail()
+        self._tell_missing()
+        # A start beyond the end is one that somebody changed: nothing is hidden on its word.
+        start_offset = opening.start_offset or 0
+        self.start_offset = max(
+            self._segments[0].base_offset, start_offset if start_offset <= self.end_offset else 0
+        )
         self.cleaned_to = self.start_offset
+        self.recovery_point = (
+            self.end_offset if opening.clean else min(opening.recovery_point, self.end_offset)
+        )
+        for segment in self._segments:
+            if segment.end_offset > self.recovery_point:
+                self._unsynced[segment.base_offset] = segment
+        self._kept_to = self.end_offset
 
     # ---- opening ------------------------------------------------------------------------------
 
-    def _load(self, base_offset: int) -> Segment:
-        """Read the headers of a segment; the check of its last batches is `_cut_tail`'s."""
+    def _load(self, base_offset: int, below: int | None) -> Segment:
+        """A segment that holds nothing but healthy batches, whatever there was."""
+        opening = self._opening
+        from_offset = self._end_of_checked()
+        bounds = Bounds(base_offset=base_offset, below=below, check_from=from_offset)
         segment = Segment(self._folder, base_offset)
-        with segment.path.open("rb") as file:
-            for position, header in _headers(file.fileno()):
+        try:
+            for position, header in healthy_batches(segment.path, bounds):
+                segment.add(header, position)
+        except DecodeError:
+            findings = search(segment.path, bounds)
+            if not findings.bad:  # pragma: no cover  # the two look for the same
+                raise
+            if (
+                findings.is_torn_tail
+                and below is None
+                and not (opening.clean or findings.bad[0].offset < opening.recovery_point)
+            ):
+                self.truncated_bytes = findings.bad[0].size
+                os.truncate(segment.path, findings.bad[0].position)
+            else:
+                self._take_out(segment.path, findings, is_last=below is None)
+            segment = Segment(self._folder, base_offset)
+            for position, header in healthy_batches(segment.path, Bounds(base_offset=base_offset)):
                 segment.add(header, position)
         segment.refresh_indexes()
         return segment
 
-    def _cut_tail(self) -> int:
-        """Cut the last segment after its last healthy batch; returns the bytes that went."""
-        last = self._segments[-1]
-        size = last.path.stat().st_size
-        for segment in self._segments[:-1]:
-            if segment.path.stat().st_size != segment.size:
-                raise SourceError(
-                    f"{segment.path} at byte {segment.size}: no batch, in a segment that is not the last"
+    def _end_of_checked(self) -> int:
+        opening = self._opening
+        if opening.check_all:
+            return 0
+        return 1 << 63 if opening.clean else opening.recovery_point
+
+    def _take_out(self, path: Path, findings: Findings, *, is_last: bool) -> None:
+        first = findings.bad[0]
+        behind = sum(position > first.position for position, _ in findings.batches)
+        if self._opening.warn is None and (behind or not is_last):
+            raise SourceError(f"{path} at byte {first.position}: no batch, {first.why}")
+        kept = take_out(path, findings)
+        self._told_of_end = is_last and not behind
+        if self._opening.warn is not None:
+            others = f" and at {len(findings.bad) - 1} more places" if len(findings.bad) > 1 else ""
+            self._opening.warn(
+                f"{path} at byte {first.position}{others}: {sum(each.size for each in findings.bad)} bytes are "
+                f"no batch ({first.why}): taken out with {findings.offsets_lost}; {behind} batches behind stay, "
+                f"and the file as it was is kept as {kept.name}"
+            )
+
+    def _tell_missing(self) -> None:
+        """Compare with what was known to be on the disk; offsets that are gone are not given again."""
+        opening, warn = self._opening, self._opening.warn
+        first = self._segments[0].base_offset
+        if warn is not None and opening.start_offset is not None and first > opening.start_offset:
+            warn(
+                f"{self._folder}: offsets {opening.start_offset} to {first - 1} are missing: no such segment"
+            )
+        if warn is not None and not opening.has_gaps:
+            for segment, following in zip(self._segments, self._segments[1:], strict=False):
+                if segment.end_offset < following.base_offset:
+                    missing = f"offsets {segment.end_offset} to {following.base_offset - 1} are missing"
+                    warn(f"{self._folder}: {missing} before {following.path.name}")
+        if self.end_offset < opening.end_offset:
+            if warn is not None and not self._told_of_end:
+                warn(
+                    f"{self._folder}: offsets {self.end_offset} to {opening.end_offset - 1} are missing at "
+                    "its end, though they were on the disk; new records go behind them"
                 )
-        checked = Segment(self._folder, last.base_offset)
-        with last.path.open("rb") as file:
-            for position, header in _headers(file.fileno()):
-                try:
-                    check_batch(os.pread(file.fileno(), header.size, position))
-                except DecodeError:
-                    break
-                checked.add(header, position)
-        self._segments[-1] = checked
-        self.end_offset = checked.end_offset
-        if checked.size < size:
-            os.truncate(checked.path, checked.size)
-        checked.write_indexes()
-        return size - checked.size
+            self.end_offset = opening.end_offset
+            try:
+                self._roll(self.end_offset)
+            except OSError as error:
+                raise SourceError(f"{error.filename or self._folder}: {error.strerror or error}") from error
+
+    def _first_of_epochs(self) -> Iterator[EpochStart]:
+        """The epochs that the batches have, for when no file says them."""
+        epoch = -1
+        for segment in self._segments:
+            for _, header in healthy_batches(segment.path, Bounds(base_offset=0, check_from=1 << 63)):
+                if header.leader_epoch > epoch:
+                    epoch = header.leader_epoch
+                    yield EpochStart(epoch, header.base_offset)
 
     # ---- writing ------------------------------------------------------------------------------
 
@@ -167,22 +250,48 @@ class SegmentLog:
 
         Raises SourceError if it cannot be written; the log is then as it was.
         """
+        if self._must_revert:
+            self.revert()
         stored = placed(batch, self.end_offset, leader_epoch)
         header = read_header(stored)
         segment = self._segments[-1]
         try:
+            self._note_epoch(leader_epoch, header.base_offset)
             if segment.size and segment.size + header.size > self._segment_bytes:
                 segment = self._roll(self.end_offset)
-            if self._file is None:
-                self._file = os.open(segment.path, os.O_WRONLY | os.O_APPEND)
-            self._note_epoch(leader_epoch, header.base_offset)
-            _write_all(self._file, stored, segment)
+            self._write_all(self._file_to_append(segment), stored, segment)
         except OSError as error:
             raise SourceError(f"{segment.path}: {error.strerror or error}") from error
+        self._unsynced[segment.base_offset] = segment
         if segment.add(header, segment.size):
             segment.append_to_indexes()
         self.end_offset = header.last_offset + 1
         return header
+
+    def _file_to_append(self, segment: Segment) -> int:
+        """The open file, which holds what this log has acknowledged and nothing else. Raises OSError."""
+        file = self._handles.appending(segment.path)
+        status = os.fstat(file)
+        if self._has_torn_bytes and status.st_size > segment.size:
+            os.ftruncate(file, segment.size)
+        elif status.st_size != segment.size or not status.st_nlink:
+            # To append to it would acknowledge what no restart finds again.
+            was = f"made {status.st_size} bytes long, after {segment.size}" if status.st_nlink else "removed"
+            raise OSError(0, f"was {was}, by something else")
+        self._has_torn_bytes = False
+        return file
+
+    def _write_all(self, file: int, data: bytes, segment: Segment) -> None:
+        """Write everything, or cut the file back to where it was: half a batch must not be left behind."""
+        try:
+            written = os.write(file, data)
+            while written < len(data):
+                written += os.write(file, data[written:])
+        except OSError:
+            self._has_torn_bytes = True
+            with suppress(OSError):  # the next append tries again, and does nothing else until it can
+                os.truncate(segment.path, segment.size)
+            raise
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
         """Before its first batch: an epoch without one does no harm, but a batch that was refused would."""
@@ -193,39 +302,98 @@ class SegmentLog:
         self._epochs = epochs
 
     def _roll(self, base_offset: int) -> Segment:
-        self.close()
         segment = Segment(self._folder, base_offset)
         segment.path.touch()
         segment.write_indexes()
+        self._names_unsynced = True
         self._segments.append(segment)
         return segment
 
     def sync(self) -> None:
-        """fsync the segment being written."""
-        if self._file is not None:
-            try:
-                os.fsync(self._file)
-            except OSError as error:
-                raise SourceError(f"{self._segments[-1].path}: {error.strerror or error}") from error
+        """fsync what was appended, and the names of files that are new; moves `recovery_point` to the end."""
+        path = self._folder
+        try:
+            for base_offset, segment in list(self._unsynced.items()):
+                path = segment.path
+                os.fsync(self._handles.appending(path))
+                del self._unsynced[base_offset]
+            if self._names_unsynced:
+                path = self._folder
+                sync_folder(path)
+                sync_folder(path.parent)
+                self._names_unsynced = False
+        except OSError as error:
+            raise SourceError(f"{path}: {error.strerror or error}") from error
+        self.recovery_point = self._kept_to = self.end_offset
+
+    def revert(self) -> None:
+        """Take back what was appended since the last `sync`, or since the log was opened.
+
+        For those who acknowledge nothing before it is synced: after an fsync that failed nobody knows what
+        is on the disk, and a second one would say that all is well.
+        """
+        self._must_revert = True  # until it has worked: nothing is appended meanwhile
+        offset = max(self._kept_to, self._segments[0].base_offset)
+        kept_segments = [each for each in self._segments if each.base_offset < offset] or self._segments[:1]
+        last = kept_segments[-1]
+        kept = Segment(self._folder, last.base_offset)
+        try:
+            for position, header in healthy_batches(last.path, Bounds(base_offset=0, check_from=1 << 63)):
+                if position >= last.size or header.base_offset >= offset:
+                    break
+                kept.add(header, position)
+            for segment in self._segments[len(kept_segments) :]:
+                self._remove(segment)
+            os.truncate(kept.path, kept.size)
+            kept.write_indexes()
+        except (OSError, DecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise SourceError(f"{last.path}: cannot be taken back to offset {offset}: {why}") from error
+        last.is_gone = True
+        self._segments = [*kept_segments[:-1], kept]
+        self._unsynced.clear()
+        self.end_offset = max(kept.end_offset, self._kept_to)
+        self._must_revert = self._has_torn_bytes = False
+
+    def closed_unsynced(self) -> list[Segment]:
+        """Segments that are not written any more and may not be on the disk yet, oldest first."""
+        return [
+            segment
+            for base, segment in sorted(self._unsynced.items())
+            if base < self._segments[-1].base_offset
+        ]
+
+    def synced(self, segment: Segment) -> None:
+        """A segment of `closed_unsynced` is on the disk now."""
+        self._unsynced.pop(segment.base_offset, None)
+        if not self.closed_unsynced():
+            self.recovery_point = max(self.recovery_point, self._segments[-1].base_offset)
 
     def close(self) -> None:
-        """Close the segment being written; a later append opens it again."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        """Let go of the files; a later call opens them again."""
+        for segment in self._segments:
+            self._handles.close(segment.path)
 
     def delete(self) -> None:
-        """Remove the folder."""
+        """Remove the folder, under a name first by which a start knows that it was to be removed."""
         self.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):
+            shutil.rmtree(retire(self._folder, "delete"), ignore_errors=True)
 
     def delete_before(self, offset: int) -> None:
         """Move `start_offset` up and remove the segments that end before it."""
         self.start_offset = max(self.start_offset, offset)
         while len(self._segments) > 1 and self._segments[0].end_offset <= self.start_offset:
-            self._remove(self._segments.pop(0))
+            try:
+                self._remove(self._segments[0])
+            except OSError as error:
+                raise SourceError(f"{self._segments[0].path}: {error.strerror or error}") from error
+            del self._segments[0]
 
     def _remove(self, segment: Segment) -> None:
+        segment.is_gone = True
+        self._handles.close(segment.path)
+        self._unsynced.pop(segment.base_offset, None)
         for suffix in (".log", ".index", ".timeindex"):
             segment.path.with_suffix(suffix).unlink(missing_ok=True)
 
@@ -243,7 +411,7 @@ class SegmentLog:
         """Put these batches, which keep their offsets, in the place of a closed segment's."""
         number = self._segments.index(segment)
         cleaned = Segment(self._folder, segment.base_offset)
-        draft = cleaned.path.with_suffix(".cleaned")
+        draft = cleaned.path.with_name(cleaned.path.name + CLEANED_SUFFIX)
         try:
             with draft.open("wb") as file:
                 for batch in batches:
@@ -252,11 +420,15 @@ class SegmentLog:
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(cleaned.path)
+            segment.is_gone = True
+            self._handles.close(cleaned.path)
+            self._unsynced.pop(cleaned.base_offset, None)
+            self._names_unsynced = True
             cleaned.end_offset = segment.end_offset
+            self._segments[number] = cleaned
             cleaned.write_indexes()
         except OSError as error:
             raise SourceError(f"{draft}: {error.strerror or error}") from error
-        self._segments[number] = cleaned
 
     # ---- reading ------------------------------------------------------------------------------
 
@@ -276,9 +448,15 @@ class SegmentLog:
         number = max(self._count_up_to(offset) - 1, 0)
         while number < len(self._segments):
             segment = self._segments[number]
-            yield from self._batches_of(segment, offset)
+            for batch in self._batches_of(segment, offset):
+                offset = read_header(batch).last_offset + 1
+                yield batch
             # Looked up anew: a segment may have been replaced or removed since.
-            number = self._count_up_to(segment.base_offset)
+            number = (
+                max(self._count_up_to(offset) - 1, 0)
+                if segment.is_gone
+                else self._count_up_to(segment.base_offset)
+            )
 
     def _count_up_to(self, offset: int) -> int:
         """The number of segments that begin at or before `offset`."""
@@ -286,22 +464,28 @@ class SegmentLog:
 
     def _batches_of(self, segment: Segment, offset: int) -> Iterator[bytes]:
         position = segment.position_before(offset)
-        with segment.path.open("rb") as file:
-            buffer, start = b"", position
-            while position < segment.size:
-                if position - start + HEADER_SIZE > len(buffer):
-                    buffer, start = os.pread(file.fileno(), _READ_BYTES, position), position
-                header = read_header(buffer, position - start)
-                if position - start + header.size > len(buffer):
-                    read_size = max(header.size, _READ_BYTES)
-                    buffer, start = os.pread(file.fileno(), read_size, position), position
-                if header.last_offset >= offset:
-                    yield buffer[position - start : position - start + header.size]
-                position += header.size
+        buffer, start = b"", position
+        while position < segment.size and not segment.is_gone:
+            if position - start + HEADER_SIZE > len(buffer):
+                buffer, start = self._read(segment, position, READ_BYTES), position
+            header = _header_at(segment, buffer, start, position)
+            if position - start + header.size > len(buffer):
+                buffer, start = self._read(segment, position, max(header.size, READ_BYTES)), position
+                if header.size > len(buffer):
+                    raise SourceError(f"{segment.path} at byte {position}: the batch there is cut short")
+            if header.last_offset >= offset:
+                yield buffer[position - start : position - start + header.size]
+            position += header.size
+
+    def _read(self, segment: Segment, position: int, size: int) -> bytes:
+        try:
+            return os.pread(self._handles.reading(segment.path), size, position)
+        except OSError as error:
+            raise SourceError(f"{segment.path}: {error.strerror or error}") from error
 
     def first_at_or_after(self, timestamp_ms: int) -> TimedOffset | None:
         """The first batch with a record at or after `timestamp_ms`."""
-        for segment in self._segments:
+        for segment in list(self._segments):
             if segment.max_timestamp_ms < timestamp_ms:
                 continue
             for batch in self._batches_of(segment, segment.base_offset):
@@ -311,49 +495,13 @@ class SegmentLog:
         return None
 
 
-def _headers(file: int) -> Iterator[tuple[int, BatchHeader]]:
-    """The batches of a file by their headers alone, up to the first that cannot be one."""
-    size = os.fstat(file).st_size
-    position = 0
-    buffer, start = b"", 0
-    while position + HEADER_SIZE <= size:
-        if position - start + HEADER_SIZE > len(buffer):
-            buffer, start = os.pread(file, _READ_BYTES, position), position
-        try:
-            header = read_header(buffer, position - start)
-        except DecodeError:
-            return
-        if position + header.size > size:
-            return
-        yield position, header
-        position += header.size
-
-
-def _write_all(file: int, data: bytes, segment: Segment) -> None:
-    """Write everything, or cut the file back to where it was: half a batch must not be left behind."""
+def _header_at(segment: Segment, buffer: bytes, start: int, position: int) -> BatchHeader:
     try:
-        written = os.write(file, data)
-        while written < len(data):
-            written += os.write(file, data[written:])
-    except OSError:
-        os.truncate(segment.path, segment.size)
-        raise
-
-
-def _base_offsets(folder: Path) -> list[int]:
-    return sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit())
-
-
-def _epochs(folder: Path) -> list[EpochStart]:
-    path = folder / LEADER_EPOCHS
-    return read_leader_epochs(path) if path.exists() else []
-
-
-def _write_topic_id(folder: Path, topic_id: UUID) -> None:
-    text = topic_id_text(topic_id)
-    replace_text(folder / PARTITION_METADATA, f"version: 0\ntopic_id: {text}")
-
-
-def _is_of_other_topic(folder: Path, topic_id: UUID) -> bool:
-    metadata = folder / PARTITION_METADATA
-    return metadata.exists() and read_topic_id(metadata) != topic_id
+        header = read_header(buffer, position - start)
+    except DecodeError as error:
+        raise SourceError(f"{segment.path} at byte {position}: {error.field}: {error.why}") from error
+    if header.size > segment.size - position:
+        raise SourceError(
+            f"{segment.path} at byte {position}: a batch of {header.size} bytes, beyond the end"
+        )
+    return header

@@ -51,7 +51,7 @@ async def start_cluster(
         NodeSpec(node_id=number, host=host, port=port + number - 1 if port else 0)
         for number in range(1, nodes + 1)
     ]
-    storage = FolderStorage(data_dir, warn) if data_dir is not None else MemoryStorage()
+    storage = FolderStorage(data_dir, warn, durable=fsync) if data_dir is not None else MemoryStorage()
     cluster = Cluster(settings, specs, storage, uuid4, clock.now_ms(), warn)
     for topic in topics:
         error = cluster.create_topic(

@@ -324,8 +324,9 @@ class ClusterServer:
     def _sync(self) -> bool:
         """Bring to the disk what was appended, if that is asked for; False if the disk refuses."""
         try:
-            for partition in self._unsynced.values():
-                partition.log.sync()
+            for key, partition in list(self._unsynced.items()):
+                del self._unsynced[key]  # what the disk refuses is taken back, not tried again
+                self.cluster.sync(partition)
         except SourceError as error:
             self.warn(str(error))
             return False
