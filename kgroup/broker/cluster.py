@@ -71,6 +71,7 @@ class Cluster:
     ) -> None:
         self.settings = settings
         self.nodes = {node.node_id: node for node in nodes}
+        self.warn = warn
         self._storage = storage
         self._new_uuid = new_uuid
         self.topics: dict[str, Topic] = {}

@@ -10,7 +10,7 @@ from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.producers import AbortedTransaction
-from kgroup.errors import DecodeError, SourceError
+from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import READ_COMMITTED
@@ -191,6 +191,18 @@ def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterato
 
 
 def _read_part(
+    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+) -> ReadPart:
+    try:
+        read = _read_log(node, fetch, part, left_bytes, by_id)
+    except (KgroupError, OSError) as error:
+        node.cannot_read(part.topic, part.partition_index, error)
+        return ReadPart(part, E.KAFKA_STORAGE_ERROR)
+    node.could_read(part.topic, part.partition_index)
+    return read
+
+
+def _read_log(
     node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
 ) -> ReadPart:
     partition = part.partition
