@@ -53,7 +53,7 @@ class FindingsError(KgroupError):
 
 
 def fault_line(error: BaseException) -> str:
-    """One line on an exception that nobody counted on: its kind and words, and where in the code it is from."""
+    """One line on an exception that nobody counted on: its kind and words, and the code it comes from."""
     words = " ".join(str(error).split())
     frames = extract_tb(error.__traceback__)
     at = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
