@@ -6,6 +6,7 @@ from typing import Any
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
+from kgroup.broker.work import Slices
 from kgroup.wire.apis import APIS
 from kgroup.wire.frames import Call, read_call
 
@@ -63,6 +64,17 @@ class BrokerNode:
             answer()
         except Exception as error:  # whatever it is, others wait for their answers, too
             self.on_fault(call, error)
+
+    def answer_in_slices(self, call: Call, work: Slices[None]) -> None:
+        """Do work at whose end the call is answered, between the requests of others (see `on_fault`)."""
+
+        def guarded() -> Slices[None]:
+            try:
+                yield from work
+            except Exception as error:  # as in `answer_later`
+                self.on_fault(call, error)
+
+        self.cluster.work.take(guarded())
 
     def cannot_read(self, topic: str, partition: int, error: Exception) -> None:
         """Say once that a log cannot be read, until it can again: its readers ask time and again."""

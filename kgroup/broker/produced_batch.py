@@ -1,7 +1,7 @@
 """The checks of a batch that a client produces, and what a broker sets in it before it goes to the log.
 
 Kafka 4.3's: `ProduceRequest.validateRecords` of the request, then `UnifiedLog` and `LogValidator` of the
-batch; error codes and messages are those of a broker of 4.3.1. Two cases, which no client sends, differ: offset
+batch; error codes and messages are those of a broker of 4.3.1. Two cases that no client sends differ: offset
 deltas that do not count up from 0 are refused, where Kafka takes them or writes the batch anew, and
 INVALID_RECORD stands where an exception of Kafka's decoders becomes UNKNOWN_SERVER_ERROR.
 """

@@ -1,6 +1,6 @@
 """Batches whose CRC is right and whose content is not: each is answered as by a broker of 4.3.1.
 
-The table holds that broker's answers to the same bytes. `OWN` marks where it answers UNKNOWN_SERVER_ERROR from
+The table holds its answers to the same bytes. `OWN` marks where it answers UNKNOWN_SERVER_ERROR, from
 an exception of its decoders, or takes records whose offsets do not count up: kgroup says INVALID_RECORD.
 """
 

@@ -192,7 +192,10 @@ class NodeServer:
 
     def failed(self, call: Call, error: Exception) -> None:
         """A request met a fault of kgroup's own: there is no answer to wait for."""
-        self.cluster_server.warn_of_fault(error)
+        if isinstance(error, KgroupError):
+            self.cluster_server.warn(str(error))
+        else:
+            self.cluster_server.warn_of_fault(error)
         connection = self.connections.get(call.token)
         if connection is not None:
             connection.close()
