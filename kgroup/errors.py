@@ -6,6 +6,8 @@ Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import PurePath
+from traceback import extract_tb
 from typing import Final
 
 _MISSPELT: Final = 0.92
@@ -48,6 +50,14 @@ class FindingsError(KgroupError):
     """
 
     exit_code = 3
+
+
+def fault_line(error: BaseException) -> str:
+    """One line on an exception that nobody counted on: its kind and words, and the code it comes from."""
+    words = " ".join(str(error).split())
+    frames = extract_tb(error.__traceback__)
+    at = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"a fault of kgroup's own, {type(error).__name__}{at}: {words}".rstrip(": ")
 
 
 def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:

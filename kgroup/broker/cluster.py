@@ -13,6 +13,7 @@ from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
+from kgroup.broker.work import Slices, WorkInSlices, finished
 from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.store.cleaner import is_dirty
@@ -27,6 +28,7 @@ from kgroup.protocol.topic_name import is_topic_name
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+PARTITIONS_PER_SLICE: Final = 25  # made on a disk in some ten milliseconds
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Cluster:
         self.topic_names: dict[UUID, str] = {}
         self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn)
         self.on_append: Callable[[Partition], None] = lambda partition: None
+        self.work = WorkInSlices()
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
@@ -163,6 +166,12 @@ class Cluster:
         self, name: str, partitions: int, replication_factor: int, configs: dict[str, str], now_ms: int
     ) -> ErrorCode:
         """Make a topic; -1 partitions or replicas: as many as the broker's settings say."""
+        return finished(self.topic_in_slices(name, partitions, replication_factor, configs, now_ms))
+
+    def topic_in_slices(
+        self, name: str, partitions: int, replication_factor: int, configs: dict[str, str], now_ms: int
+    ) -> Slices[ErrorCode]:
+        """`create_topic`, some partitions at a time; nobody sees the topic before it has all of them."""
         error = self.check_new_topic(name, partitions, replication_factor)
         if error:
             return error
@@ -180,14 +189,15 @@ class Cluster:
         except SourceError:
             del self.spec.topics[name]
             raise
-        self._open(spec, range(spec.partitions), now_ms)
+        made = yield from self._open_in_slices(spec, range(spec.partitions), now_ms)
+        self._show(spec, made, now_ms)
         return ErrorCode.NONE
 
     def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
         """Why a topic cannot be made, or NONE."""
         if not is_topic_name(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        if name in self.topics:
+        if name in self.topics or name in self.spec.topics:  # in the making, if only there
             return ErrorCode.TOPIC_ALREADY_EXISTS
         if partitions < 1 and partitions != -1:
             return ErrorCode.INVALID_PARTITIONS
@@ -197,18 +207,25 @@ class Cluster:
 
     def create_partitions(self, name: str, count: int, now_ms: int) -> ErrorCode:
         """Grow a topic to `count` partitions."""
+        return finished(self.partitions_in_slices(name, count, now_ms))
+
+    def partitions_in_slices(self, name: str, count: int, now_ms: int) -> Slices[ErrorCode]:
+        """`create_partitions`, some at a time; nobody sees them before they are all there."""
         topic = self.topics.get(name)
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if count <= len(topic.partitions):
+        if count <= topic.spec.partitions:  # which counts those in the making
             return ErrorCode.INVALID_PARTITIONS
+        first = topic.spec.partitions
         topic.spec.partitions = count
         try:
             self._storage.save(self.spec, [name])
         except SourceError:
-            topic.spec.partitions = len(topic.partitions)
+            topic.spec.partitions = first
             raise
-        self._open(topic.spec, range(len(topic.partitions), count), now_ms)
+        made = yield from self._open_in_slices(topic.spec, range(first, count), now_ms)
+        if self.topics.get(name) is topic:  # and not deleted meanwhile
+            self._show(topic.spec, made, now_ms)
         return ErrorCode.NONE
 
     def delete_topic(self, name: str, now_ms: int) -> ErrorCode:
@@ -249,8 +266,18 @@ class Cluster:
         return of_topic.partitions[index] if of_topic and 0 <= index < len(of_topic.partitions) else None
 
     def _open(self, spec: TopicSpec, indexes: range, now_ms: int) -> None:
+        self._show(spec, finished(self._open_in_slices(spec, indexes, now_ms)), now_ms)
+
+    def _show(self, spec: TopicSpec, partitions: list[Partition], now_ms: int) -> None:
+        """Let clients have these partitions of a topic."""
         topic = self.topics.setdefault(spec.name, Topic(spec))
         self.topic_names[spec.topic_id] = spec.name
+        for partition in partitions:
+            topic.partitions.append(partition)
+            self._elect(partition, now_ms)
+
+    def _open_in_slices(self, spec: TopicSpec, indexes: range, now_ms: int) -> Slices[list[Partition]]:
+        partitions: list[Partition] = []
         internal = spec.name == OFFSETS_TOPIC
         segment_bytes = self.settings.offsets_segment_bytes if internal else self.settings.segment_bytes
         ids = [node.node_id for node in self.alive]
@@ -261,8 +288,10 @@ class Cluster:
             log = self._storage.open_log(spec, index, segment_bytes)
             partition = Partition(spec.name, index, replicas, log)
             partition.on_append = self._appended
-            topic.partitions.append(partition)
-            self._elect(partition, now_ms)
+            partitions.append(partition)
+            if len(partitions) % PARTITIONS_PER_SLICE == 0 and len(partitions) < len(indexes):
+                yield
+        return partitions
 
     def _default_replicas(self) -> int:
         return min(max(self.settings.default_replication_factor, 3), len(self.alive))
@@ -296,10 +325,13 @@ class Cluster:
     def tick(self, now_ms: int, node_id: int | None = None) -> None:
         """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
         self.coordinators.tick(now_ms, node_id)
+        self.work.go_on()
         self.transactions.expire(now_ms)
 
     def next_deadline_ms(self, node_id: int | None = None) -> int | None:
-        """When `tick` is next due, for one node or for all; 0 while coordinators load."""
+        """When `tick` is next due, for one node or for all; 0 while coordinators load or work is left."""
+        if self.work.is_left:
+            return 0
         own_ms = self.coordinators.next_deadline_ms(node_id)
         end_of_transaction_ms = self.transactions.next_deadline_ms()
         if end_of_transaction_ms is not None and end_of_transaction_ms < own_ms:

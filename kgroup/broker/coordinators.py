@@ -5,7 +5,7 @@ from typing import Final
 
 from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
-from kgroup.errors import DecodeError, SourceError
+from kgroup.errors import DecodeError, SourceError, fault_line
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Reply, Request
@@ -14,14 +14,19 @@ from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
 
 NEVER_MS: Final = 1 << 63
 ReplyTo = Callable[[ReplyBody], None]
+_LOAD_AGAIN_MS: Final = 1_000
 _LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
 
 
 class Coordinators:
     """One for each partition of the offsets topic that has a leader, on the node that leads it.
 
-    `new_uuid` makes member ids; `warn` is told, in a sentence, of a log that cannot be read or written.
+    `new_uuid` makes member ids; `warn` is told, in a sentence, of a log that cannot be read or written. With
+    `survive_faults`, a fault of kgroup's own in one of them is told, too: it begins again from what its log
+    says, after a second, and the others go on. Tests and simulations want to see it raised.
     """
+
+    survive_faults = False
 
     def __init__(
         self, settings: GroupSettings, new_uuid: Callable[[], str], warn: Callable[[str], None]
@@ -39,6 +44,7 @@ class Coordinators:
         self._next_request_id = 0
         self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
         self._loading: dict[int, HostedCoordinator] = {}
+        self._load_from_ms: dict[int, int] = {}  # by partition: when to try again what has failed
         self._deadlines: dict[int, int] = {}  # by node
 
     # ---- who hosts ----------------------------------------------------------------------------
@@ -47,6 +53,7 @@ class Coordinators:
         """A partition has another leader: what was parked with the last one hears NOT_COORDINATOR."""
         before = self.hosted.pop(partition.index, None)
         self._loading.pop(partition.index, None)
+        self._load_from_ms.pop(partition.index, None)
         if before is not None:
             self.flush_one(before)
             self._deliver(before.unload(now_ms))
@@ -88,12 +95,32 @@ class Coordinators:
         request_id = self._next_request_id
         self._reply_to[request_id] = self.on_request(body, reply_to)
         request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
-        hosted.handle(request, now_ms)
-        self._busy[hosted.partition.index] = hosted
-        if self._watch_deadline(hosted) <= now_ms:
-            hosted.expire(now_ms)  # an initial delay of 0 is over at once
-            self._watch_deadline(hosted)
+        try:
+            hosted.handle(request, now_ms)
+            self._busy[hosted.partition.index] = hosted
+            if self._watch_deadline(hosted) <= now_ms:
+                hosted.expire(now_ms)  # an initial delay of 0 is over at once
+                self._watch_deadline(hosted)
+        except Exception as error:
+            self._begin_again(hosted, error, now_ms, culprit=request_id)
         return request_id
+
+    def _begin_again(
+        self, hosted: HostedCoordinator, error: Exception, now_ms: int, culprit: int | None = None
+    ) -> None:
+        """Go back to what the log says after a fault: whatever was decided since may be half done.
+
+        The request that led to it hears UNKNOWN_SERVER_ERROR, the others may come again.
+        """
+        if not self.survive_faults:
+            raise error
+        self._warn(f"{hosted.partition.topic}-{hosted.partition.index}: {fault_line(error)}")
+        index = hosted.partition.index
+        self._busy.pop(index, None)
+        refused = hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE, culprit)
+        self._reload(hosted)
+        self._load_from_ms[index] = now_ms + _LOAD_AGAIN_MS
+        self._deliver(refused)
 
     def _watch_deadline(self, hosted: HostedCoordinator) -> int:
         deadline_ms = hosted.next_deadline_ms()
@@ -106,7 +133,7 @@ class Coordinators:
     def tick(self, now_ms: int, node_id: int | None = None) -> None:
         """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
         for index, hosted in list(self._loading.items()):
-            if node_id in (None, hosted.node_id):
+            if node_id in (None, hosted.node_id) and self._load_from_ms.get(index, 0) <= now_ms:
                 self._load(index, hosted, now_ms)
         for id_, deadline_ms in list(self._deadlines.items()):
             if deadline_ms <= now_ms and node_id in (None, id_):
@@ -115,33 +142,49 @@ class Coordinators:
     def _load(self, index: int, hosted: HostedCoordinator, now_ms: int) -> None:
         try:
             hosted.load(_LOAD_BATCHES, now_ms)
+            if not hosted.is_loading:
+                del self._loading[index]
+                self._load_from_ms.pop(index, None)
+                self._busy[index] = hosted
+                self._watch_deadline(hosted)
+                self.on_loaded(hosted)
         except DecodeError as error:
             self._warn(damage(hosted.partition, error))
             del self._loading[index]
-            return
-        if not hosted.is_loading:
-            del self._loading[index]
-            self._busy[index] = hosted
-            self._watch_deadline(hosted)
-            self.on_loaded(hosted)
+        except (SourceError, OSError) as error:
+            # Not what the log says but that it cannot be read now, for want of file descriptors perhaps.
+            self._warn(f"{hosted.partition.topic}-{index}: {error}")
+            self._reload(hosted)
+            self._load_from_ms[index] = now_ms + _LOAD_AGAIN_MS
+        except Exception as error:
+            self._begin_again(hosted, error, now_ms)
 
     def _expire(self, node_id: int, now_ms: int) -> None:
         del self._deadlines[node_id]
-        for index, hosted in self.hosted.items():
+        for index, hosted in list(self.hosted.items()):
             if hosted.node_id != node_id:
                 continue
-            hosted.expire(now_ms)
-            if not hosted.is_idle:
-                self._busy[index] = hosted
-            self._watch_deadline(hosted)
+            try:
+                hosted.expire(now_ms)
+                if not hosted.is_idle:
+                    self._busy[index] = hosted
+                self._watch_deadline(hosted)
+            except Exception as error:
+                self._begin_again(hosted, error, now_ms)
 
     def next_deadline_ms(self, node_id: int | None = None) -> int:
         """When `tick` is next due, for one node or for all; 0 while coordinators load, or NEVER_MS."""
-        if self._loading and any(node_id in (None, hosted.node_id) for hosted in self._loading.values()):
-            return 0
+        load_ms = NEVER_MS
+        if self._loading:
+            starts_ms = [
+                self._load_from_ms.get(index, 0)
+                for index, hosted in self._loading.items()
+                if node_id in (None, hosted.node_id)
+            ]
+            load_ms = min(starts_ms, default=NEVER_MS)
         if node_id is None:
-            return min(self._deadlines.values(), default=NEVER_MS)
-        return self._deadlines.get(node_id, NEVER_MS)
+            return min(min(self._deadlines.values(), default=NEVER_MS), load_ms)
+        return min(self._deadlines.get(node_id, NEVER_MS), load_ms)
 
     # ---- answers ------------------------------------------------------------------------------
 
@@ -160,6 +203,9 @@ class Coordinators:
             self._warn(str(error))
             self._deliver(hosted.fail(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             self._reload(hosted)
+            return False
+        except Exception as error:
+            self._begin_again(hosted, error, 0)
             return False
         self._deliver(replies)
         return True

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kgroup.broker.partition import Partition
+from kgroup.errors import KgroupError
 from kgroup.group.coordinator.timers import Timers
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ class WaitingFetch:
 
     def available_bytes(self) -> int:
         """Roughly what an answer would hold now: enough to decide whether to wait."""
+        try:
+            return self._available_bytes()
+        except (KgroupError, OSError):
+            return self.min_bytes  # the log cannot be read, which is answered at once
+
+    def _available_bytes(self) -> int:
         total = 0
         for part in self.parts:
             if part.partition is None:
@@ -52,7 +59,12 @@ class WaitingFetch:
 
 
 class FetchWaits:
-    """All fetches of a node's clients that wait, by partition and by deadline."""
+    """All fetches of a node's clients that wait, by partition and by deadline.
+
+    `on_fault` is handed a fetch whose answer fails by a fault of kgroup's own; the node sets it.
+    """
+
+    on_fault: Callable[["Call", Exception], None]
 
     def __init__(self) -> None:
         self._timers: Timers[int] = Timers()
@@ -81,7 +93,7 @@ class FetchWaits:
         touched, self._touched = self._touched, {}
         for token in touched:
             fetch = self._waiting.get(token)
-            if fetch is not None and fetch.available_bytes() >= fetch.min_bytes:
+            if fetch is not None and self._is_due(fetch):
                 self._finish(token)
         while (due := self._timers.pop_due(now_ms)) is not None:
             self._finish(due)
@@ -99,10 +111,21 @@ class FetchWaits:
         for token in list(self._waiting):
             self._finish(token)
 
+    def _is_due(self, fetch: WaitingFetch) -> bool:
+        try:
+            return fetch.available_bytes() >= fetch.min_bytes
+        except Exception as error:  # as in `_finish`
+            self._take(fetch.call.token)
+            self.on_fault(fetch.call, error)
+            return False
+
     def _finish(self, token: int) -> None:
         fetch = self._take(token)
         if fetch is not None:
-            fetch.finish(fetch)
+            try:
+                fetch.finish(fetch)
+            except Exception as error:  # whatever it is, the others wait for their answers, too
+                self.on_fault(fetch.call, error)
 
     def _take(self, token: int) -> WaitingFetch | None:
         fetch = self._waiting.pop(token, None)

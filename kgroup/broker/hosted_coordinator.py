@@ -95,10 +95,17 @@ class HostedCoordinator:
             self._outstanding.pop(reply.request_id, None)
         return self._give_out()
 
-    def fail(self, error: ErrorCode) -> list[Reply]:
-        """Refuse everything that has not been answered; what was decided since the last flush is void."""
+    def fail(self, error: ErrorCode, culprit: int | None = None) -> list[Reply]:
+        """Refuse everything that has not been answered; what was decided since the last flush is void.
+
+        The request with the id `culprit`, which a fault of kgroup's own met, hears UNKNOWN_SERVER_ERROR.
+        """
         replies = [
-            Reply(request_id=id_, body=refusal(body, error)) for id_, body in self._outstanding.items()
+            Reply(
+                request_id=id_,
+                body=refusal(body, ErrorCode.UNKNOWN_SERVER_ERROR if id_ == culprit else error),
+            )
+            for id_, body in self._outstanding.items()
         ]
         self._outstanding = {}
         self._records, self._replies, self._events = [], [], []

@@ -1,10 +1,12 @@
 """One broker node: a request in, its answer out, now or when the time has come."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
+from kgroup.broker.work import Slices
 from kgroup.wire.apis import APIS
 from kgroup.wire.frames import Call, read_call
 
@@ -17,18 +19,35 @@ class Answer:
     frame: bytes | None
 
 
+def raise_fault(call: Call, error: Exception) -> None:
+    """What a node does with a fault of kgroup's own unless it is told otherwise."""
+    raise error
+
+
 class BrokerNode:
     """A node of a cluster. Pure: `dispatch.handle` brings a request and the time, `answers` collects answers.
+
+    `on_fault` is handed what went wrong, by a fault of kgroup's own, on the way to the answer of a request
+    that has waited: it gets no answer, and everybody else goes on. Tests and simulations want to see it.
 
     Flush the cluster's coordinators before sending anything: an answer in `answers` may rest on records
     that only the flush writes.
     """
 
-    def __init__(self, node_id: int, cluster: Cluster, waits: FetchWaits) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        cluster: Cluster,
+        waits: FetchWaits,
+        on_fault: Callable[[Call, Exception], None] = raise_fault,
+    ) -> None:
         self.node_id = node_id
         self.cluster = cluster
         self.waits = waits
         self.answers: list[Answer] = []
+        self.on_fault = on_fault
+        waits.on_fault = on_fault
+        self._unreadable: set[tuple[str, int]] = set()
 
     def read(self, frame: bytes, token: int, client_host: str) -> Call:
         """The request in a frame. Raises BadRequestError if its connection has to close."""
@@ -38,6 +57,35 @@ class BrokerNode:
         """Encode the answer to a call and queue it for sending."""
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
         self.answers.append(Answer(call.token, frame))
+
+    def answer_later(self, call: Call, answer: Callable[[], None]) -> None:
+        """Run `answer`, which answers a request that has waited: its faults are its own (see `on_fault`)."""
+        try:
+            answer()
+        except Exception as error:  # whatever it is, others wait for their answers, too
+            self.on_fault(call, error)
+
+    def answer_in_slices(self, call: Call, work: Slices[None]) -> None:
+        """Do work at whose end the call is answered, between the requests of others (see `on_fault`)."""
+
+        def guarded() -> Slices[None]:
+            try:
+                yield from work
+            except Exception as error:  # as in `answer_later`
+                self.on_fault(call, error)
+
+        self.cluster.work.take(guarded())
+
+    def cannot_read(self, topic: str, partition: int, error: Exception) -> None:
+        """Say once that a log cannot be read, until it can again: its readers ask time and again."""
+        if (topic, partition) not in self._unreadable:
+            self._unreadable.add((topic, partition))
+            self.cluster.warn(f"{topic}-{partition}: {error}")
+
+    def could_read(self, topic: str, partition: int) -> None:
+        """A log that could not be read can be again."""
+        if self._unreadable:
+            self._unreadable.discard((topic, partition))
 
     def no_answer(self, call: Call) -> None:
         """The call is done and its client expects nothing."""

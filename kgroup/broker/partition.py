@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from kgroup.broker.offsets_log import encode_marker, is_commit_marker
+from kgroup.broker.produced_batch import BatchRules, Refusal, checked_batch
 from kgroup.broker.producers import Producers
-from kgroup.errors import DecodeError
 from kgroup.log.format.batch import decode_batch
-from kgroup.log.format.batch_header import BatchHeader, check_batch, read_header
+from kgroup.log.format.batch_header import BatchHeader, read_header
 from kgroup.log.store.record_log import RecordLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import TransactionMarker
@@ -61,22 +61,17 @@ class Partition:
         """Records from here on belong to, or lie behind, an open transaction."""
         return self.producers.last_stable_offset(self.log.end_offset)
 
-    def produce(self, batch: bytes, max_bytes: int) -> tuple[ErrorCode, int]:
-        """Append a client's batch; the error, and the offset of its first record."""
-        try:
-            header = check_batch(batch)
-        except DecodeError:
-            return ErrorCode.CORRUPT_MESSAGE, -1
-        if header.size > max_bytes:
-            return ErrorCode.MESSAGE_TOO_LARGE, -1
-        if header.size != len(batch) or header.control or header.records != header.last_offset_delta + 1:
-            return ErrorCode.INVALID_RECORD, -1
-        check = self.producers.check(header)
+    def produce(self, batch: bytes, rules: BatchRules, now_ms: int) -> Refusal | int:
+        """Append a client's batch; the offset of its first record. Raises SourceError as `append`."""
+        checked = checked_batch(batch, rules, now_ms)
+        if isinstance(checked, Refusal):
+            return checked
+        check = self.producers.check(read_header(checked))
         if check.error:
-            return check.error, -1
+            return Refusal(error=check.error)
         if check.duplicate_offset is not None:
-            return ErrorCode.NONE, check.duplicate_offset
-        return ErrorCode.NONE, self.append(batch).base_offset
+            return check.duplicate_offset
+        return self.append(checked).base_offset
 
     def append(self, batch: bytes) -> BatchHeader:
         """Append a batch that needs no checks. Raises SourceError if the log cannot take it."""

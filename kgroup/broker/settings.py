@@ -1,5 +1,6 @@
 """Broker settings by Kafka's property names."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,6 +10,8 @@ from kgroup.group.coordinator.settings import MAX_INT, GroupSettings
 from kgroup.java_properties import assignments
 
 _MINUTE_MS: Final = 60_000
+MAX_LONG: Final = (1 << 63) - 1
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?\d{1,40}")  # digits of any script, as Java reads them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,8 @@ class BrokerSettings:
     num_partitions: int = 1
     default_replication_factor: int = 1
     message_max_bytes: int = 1_048_588
+    timestamp_before_max_ms: int = MAX_LONG
+    timestamp_after_max_ms: int = 3_600_000
     segment_bytes: int = 1 << 30
     request_max_bytes: int = 100 << 20
     connections_max_idle_ms: int = 600_000
@@ -56,6 +61,8 @@ PROPERTIES: Final = {
     "num.partitions": Property("num_partitions", 1, 100_000),
     "default.replication.factor": Property("default_replication_factor", 1),
     "message.max.bytes": Property("message_max_bytes"),
+    "log.message.timestamp.before.max.ms": Property("timestamp_before_max_ms", highest=MAX_LONG),
+    "log.message.timestamp.after.max.ms": Property("timestamp_after_max_ms", highest=MAX_LONG),
     "log.segment.bytes": Property("segment_bytes", 4096),
     "socket.request.max.bytes": Property("request_max_bytes", 1),
     "connections.max.idle.ms": Property("connections_max_idle_ms", 1),
@@ -107,10 +114,9 @@ def read_properties(text: str, where: str) -> dict[str, str]:
 
 
 def _number(name: str, text: str, rule: Property) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise InputError(f"{name}: {text!r} is not a whole number") from None
+    if not _WHOLE_NUMBER.fullmatch(text.strip()):
+        raise InputError(f"{name}: {text!r} is not a whole number")
+    number = int(text)
     if not rule.lowest <= number <= rule.highest:
         raise InputError(f"{name}: {number} is not between {rule.lowest} and {rule.highest}")
     return number

@@ -12,6 +12,7 @@ from typing import Any, Final
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 from kgroup.errors import KgroupError
+from kgroup.wire.field_checks import Check, compile_check
 
 _REQUEST_HEADER: Final = struct.Struct(">hhih")
 _RESPONSE_HEADER: Final = struct.Struct(">ii")
@@ -54,6 +55,7 @@ class Api:
         flexible = [version for version in range(highest + 1) if request.flexible_version_q(version)]
         self._flexible_from = min(flexible, default=highest + 1)
         self._decoders: dict[int, Decode] = {}
+        self._checks: dict[int, Check | None] = {}
         self._encoders: dict[int, Encode] = {}
 
     def is_flexible(self, version: int) -> bool:
@@ -69,8 +71,12 @@ class Api:
                 version, compact=flexible, tagged=flexible, data_class=self.request
             )
             self._decoders[version] = decoder
+            self._checks[version] = compile_check(self.request._struct.fields, version)
+        check = self._checks[version]
         try:
             body, end = decoder(frame, position)
+            if check is not None:
+                check(body)
         except CODEC_ERRORS as error:
             raise BadRequestError(f"{self.name} v{version}: {error}") from error
         if end > len(frame):

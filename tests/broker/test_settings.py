@@ -41,6 +41,9 @@ def test_what_kgroup_has_no_use_for_is_kept_and_can_be_named() -> None:
     ("name", "value", "why"),
     [
         ("num.partitions", "many", "'many' is not a whole number"),
+        ("num.partitions", "\u00b2", "'\u00b2' is not a whole number"),
+        ("num.partitions", "1_0", "'1_0' is not a whole number"),
+        ("num.partitions", "9" * 5000, f"'{'9' * 5000}' is not a whole number"),
         ("num.partitions", "0", "0 is not between 1 and 100000"),
         ("group.max.size", str(1 << 31), "2147483648 is not between 1 and 2147483647"),
         ("auto.create.topics.enable", "yes", "'yes' is neither true nor false"),

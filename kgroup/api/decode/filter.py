@@ -94,7 +94,7 @@ def parse_types(given: Sequence[str]) -> frozenset[str]:
     types: set[str] = set()
     for text in given:
         wanted = text.lower().replace("_", "-")
-        if wanted.isdigit():
+        if wanted.isdecimal():
             names = [type_name_of(number) for number in RecordType if number == int(wanted)]
         else:
             names = [name for name in TYPE_NAMES if fnmatchcase(name, wanted)]

@@ -1,5 +1,6 @@
 """Requests about a node and its cluster: ApiVersions, FindCoordinator, Metadata, DescribeCluster."""
 
+import re
 from typing import Any, Final
 
 from kafka.protocol.admin.cluster import DescribeClusterResponse
@@ -22,14 +23,24 @@ _BROKERS: Final = 1
 _CLUSTER_OPERATIONS: Final = frozenset({4, 5, 7, 8, 9, 10, 11, 12, 13, 14})
 _TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 _TRANSACTION_VERSION: Final = "transaction.version"
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 # ---- ApiVersions ------------------------------------------------------------------------------
 
 
 def api_versions(node: BrokerNode, call: Call, now_ms: int) -> None:
-    """ApiVersions v0 to v4: what this node speaks, and that transactions follow KIP-890."""
+    """ApiVersions v0 to v4: what this node speaks, and that transactions follow KIP-890.
+
+    A client without a name or version for its software that can be one is refused (KIP-511).
+    """
     version = call.version
+    if version >= 3 and not (
+        _SOFTWARE.fullmatch(call.body.client_software_name)
+        and _SOFTWARE.fullmatch(call.body.client_software_version)
+    ):
+        node.answer(call, ApiVersionsResponse(version=version, error_code=E.INVALID_REQUEST, api_keys=[]))
+        return
     response = ApiVersionsResponse(
         version=version,
         api_keys=[
@@ -211,12 +222,13 @@ def _partition_fields(node: BrokerNode, partition: Partition) -> dict[str, Any]:
 
 
 def describe_topic_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
-    """DescribeTopicPartitions v0, in one page."""
+    """DescribeTopicPartitions v0, in one page: each topic once, and all of them if none is named."""
     version = call.version
+    names = {each.name for each in required(call.body.topics)} or set(node.cluster.topics)
     answer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
     topics = []
-    for requested in sorted(required(call.body.topics), key=lambda each: each.name):
-        topic = node.cluster.topics.get(requested.name)
+    for name in sorted(names):
+        topic = node.cluster.topics.get(name)
         partitions = [
             answer.DescribeTopicPartitionsResponsePartition(
                 version=version,
@@ -230,7 +242,7 @@ def describe_topic_partitions(node: BrokerNode, call: Call, now_ms: int) -> None
             answer(
                 version=version,
                 error_code=E.NONE if topic else E.UNKNOWN_TOPIC_OR_PARTITION,
-                name=requested.name,
+                name=name,
                 topic_id=topic.spec.topic_id if topic else None,
                 is_internal=topic.is_internal if topic else False,
                 partitions=partitions,

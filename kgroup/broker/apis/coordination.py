@@ -28,7 +28,13 @@ def ask_coordinator(
     if isinstance(hosted, ErrorCode):
         answer(refusal(body, _while_loading(body, hosted)))
         return
-    node.cluster.coordinators.submit(hosted, body, now_ms, (call.client_id, call.client_host), answer)
+    node.cluster.coordinators.submit(
+        hosted,
+        body,
+        now_ms,
+        (call.client_id, call.client_host),
+        lambda reply: node.answer_later(call, lambda: answer(reply)),
+    )
 
 
 def _while_loading(body: RequestBody, error: ErrorCode) -> ErrorCode:

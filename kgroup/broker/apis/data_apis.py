@@ -9,8 +9,10 @@ from kafka.protocol.producer.produce import ProduceResponse
 from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
+from kgroup.broker.produced_batch import Refusal, only_batch
 from kgroup.broker.producers import AbortedTransaction
-from kgroup.errors import DecodeError, SourceError
+from kgroup.broker.topic_settings import batch_rules
+from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import READ_COMMITTED
@@ -34,18 +36,8 @@ def produce(node: BrokerNode, call: Call, now_ms: int) -> None:
         name = node.cluster.topic_names.get(each.topic_id, "") if version >= 13 else each.name
         partitions = []
         for part in required(each.partition_data):
-            error, offset = _produce_one(node, request, version, name, part, now_ms)
-            partitions.append(
-                ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
-                    version=version,
-                    index=part.index,
-                    error_code=error,
-                    base_offset=offset,
-                    log_append_time_ms=_NO_TIMESTAMP,
-                    log_start_offset=0 if not error else _NO_OFFSET,
-                    record_errors=[],
-                )
-            )
+            outcome = _produce_one(node, request, version, name, part, now_ms)
+            partitions.append(_produced(node, version, name, part.index, outcome, now_ms))
         topics.append(
             ProduceResponse.TopicProduceResponse(
                 version=version, name=name, topic_id=each.topic_id, partition_responses=partitions
@@ -57,29 +49,69 @@ def produce(node: BrokerNode, call: Call, now_ms: int) -> None:
         node.answer(call, ProduceResponse(version=version, responses=topics))
 
 
+def _produced(
+    node: BrokerNode, version: int, topic: str, index: int, outcome: Refusal | int, now_ms: int
+) -> Any:
+    """The answer for one partition: an offset, or a refusal with the records that led to it (KIP-467)."""
+    response = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+    partition = node.cluster.partition(topic, index)
+    start = partition.log.start_offset if partition is not None else _NO_OFFSET
+    if isinstance(outcome, int):
+        rules = batch_rules(node.cluster.topics[topic].spec.configs, node.cluster.settings, topic)
+        return response(
+            version=version,
+            index=index,
+            error_code=E.NONE,
+            base_offset=outcome,
+            log_append_time_ms=now_ms if rules.log_append_time else _NO_TIMESTAMP,
+            log_start_offset=start,
+            record_errors=[],
+            error_message=None,
+        )
+    return response(
+        version=version,
+        index=index,
+        error_code=outcome.error,
+        base_offset=_NO_OFFSET,
+        log_append_time_ms=_NO_TIMESTAMP,
+        log_start_offset=start if outcome.by_log else _NO_OFFSET,
+        record_errors=[
+            response.BatchIndexAndErrorMessage(
+                version=version, batch_index=each.index, batch_index_error_message=each.message
+            )
+            for each in outcome.records
+        ],
+        error_message=outcome.message,
+    )
+
+
 def _produce_one(
     node: BrokerNode, request: Any, version: int, topic: str, part: Any, now_ms: int
-) -> tuple[ErrorCode, int]:
+) -> Refusal | int:
+    """The offset of the first record, or why there is none."""
     if request.acks not in (0, 1, _ALL_REPLICAS):
-        return E.INVALID_REQUIRED_ACKS, _NO_OFFSET
+        return Refusal(error=E.INVALID_REQUIRED_ACKS)
     partition = node.cluster.partition(topic, part.index)
     if partition is None:
-        return (
-            E.UNKNOWN_TOPIC_ID if version >= 13 and not topic else E.UNKNOWN_TOPIC_OR_PARTITION
-        ), _NO_OFFSET
+        unknown_id = version >= 13 and not topic
+        return Refusal(error=E.UNKNOWN_TOPIC_ID if unknown_id else E.UNKNOWN_TOPIC_OR_PARTITION)
     if partition.leader != node.node_id:
-        return E.NOT_LEADER_OR_FOLLOWER, _NO_OFFSET
+        return Refusal(error=E.NOT_LEADER_OR_FOLLOWER)
     if node.cluster.topics[topic].is_internal:
-        return E.INVALID_TOPIC_EXCEPTION, _NO_OFFSET
-    if part.records is None:
-        return E.INVALID_RECORD, _NO_OFFSET
-    error = _check_transaction(node, request, version, partition, part.records, now_ms)
+        return Refusal(error=E.INVALID_TOPIC_EXCEPTION)
+    batch = only_batch(part.records, version)
+    if isinstance(batch, Refusal):
+        return batch
+    error = _check_transaction(node, request, version, partition, batch, now_ms)
     if error:
-        return error, _NO_OFFSET
+        return Refusal(error=error)
+    rules = batch_rules(
+        node.cluster.topics[topic].spec.configs, node.cluster.settings, f"{topic}-{part.index}"
+    )
     try:
-        return partition.produce(part.records, _message_max_bytes(node, topic))
+        return partition.produce(batch, rules, now_ms)
     except SourceError:
-        return E.KAFKA_STORAGE_ERROR, _NO_OFFSET
+        return Refusal(error=E.KAFKA_STORAGE_ERROR)
 
 
 def _check_transaction(
@@ -88,7 +120,7 @@ def _check_transaction(
     try:
         header = read_header(records)
     except DecodeError:
-        return E.CORRUPT_MESSAGE
+        return E.NONE  # refused as a batch that cannot be, a little later
     if not header.transactional:
         return E.NONE
     if request.transactional_id is None:
@@ -103,11 +135,6 @@ def _check_transaction(
     return transactions.verify(
         request.transactional_id, producer, topic_partition, knows_abortable=version >= 11
     )
-
-
-def _message_max_bytes(node: BrokerNode, topic: str) -> int:
-    configured = node.cluster.topics[topic].spec.configs.get("max.message.bytes", "")
-    return int(configured) if configured.isdigit() else node.cluster.settings.message_max_bytes
 
 
 # ---- Fetch ------------------------------------------------------------------------------------
@@ -191,6 +218,18 @@ def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterato
 
 
 def _read_part(
+    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+) -> ReadPart:
+    try:
+        read = _read_log(node, fetch, part, left_bytes, by_id)
+    except (KgroupError, OSError) as error:
+        node.cannot_read(part.topic, part.partition_index, error)
+        return ReadPart(part, E.KAFKA_STORAGE_ERROR)
+    node.could_read(part.topic, part.partition_index)
+    return read
+
+
+def _read_log(
     node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
 ) -> ReadPart:
     partition = part.partition

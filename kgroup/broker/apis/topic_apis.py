@@ -1,5 +1,7 @@
 """Topics: CreateTopics, CreatePartitions, DeleteTopics, and DescribeConfigs of all resources."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kafka.protocol.admin.configs import DescribeConfigsResponse
@@ -7,11 +9,15 @@ from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsRe
 
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.settings import PROPERTIES, BrokerSettings
+from kgroup.broker.topic_settings import config_problem
+from kgroup.broker.work import Slices
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.wire import apis as api
 from kgroup.wire.frames import Call, required
 
 E = ErrorCode
+PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+_TOO_MANY_RECORDS: Final = "Unable to perform excessively large batch operation."
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _GROUP: Final = 32
@@ -34,26 +40,40 @@ _TOPIC_DEFAULTS: Final = {
 
 def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreateTopics v2 to v7; replica assignments by hand are not taken."""
-    version = call.version
+    node.answer_in_slices(call, _create_topics(node, call, now_ms))
+
+
+def _create_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
+    version, cluster = call.version, node.cluster
+    requested = required(call.body.topics)
+    counts = Counter(each.name for each in requested)
+    too_many = _too_many_partitions(requested, cluster.settings.num_partitions)
     results = []
-    for requested in required(call.body.topics):
-        configs = {each.name: each.value or "" for each in required(requested.configs)}
-        error, message = E.NONE, None
-        if required(requested.assignments):
+    for number, each in enumerate({each.name: each for each in requested}.values()):
+        if number:
+            yield
+        configs = {config.name: config.value for config in required(each.configs)}
+        error, message = E.NONE, config_problem(configs)
+        if too_many:
+            error, message = E.POLICY_VIOLATION, too_many
+        elif counts[each.name] > 1:
+            error, message = E.INVALID_REQUEST, "Duplicate topic name."
+        elif required(each.assignments):
             error, message = E.INVALID_REPLICATION_ASSIGNMENT, "kgroup places replicas by itself"
+        elif message:
+            error = E.INVALID_CONFIG
         elif call.body.validate_only:
-            error = node.cluster.check_new_topic(
-                requested.name, requested.num_partitions, requested.replication_factor
-            )
+            error = cluster.check_new_topic(each.name, each.num_partitions, each.replication_factor)
         else:
-            error = node.cluster.create_topic(
-                requested.name, requested.num_partitions, requested.replication_factor, configs, now_ms
+            given = {name: value or "" for name, value in configs.items()}
+            error = yield from cluster.topic_in_slices(
+                each.name, each.num_partitions, each.replication_factor, given, now_ms
             )
-        topic = node.cluster.topics.get(requested.name) if not error else None
+        topic = cluster.topics.get(each.name) if not error else None
         results.append(
             CreateTopicsResponse.CreatableTopicResult(
                 version=version,
-                name=requested.name,
+                name=each.name,
                 topic_id=topic.spec.topic_id if topic else None,
                 error_code=error,
                 error_message=message or (error.name if error else None),
@@ -65,25 +85,64 @@ def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     node.answer(call, CreateTopicsResponse(version=version, topics=results))
 
 
+def _too_many_partitions(requested: Sequence[Any], default: int) -> str | None:
+    """Why all of a request is refused (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`), or None.
+
+    The second bound is that of the records that the controller writes for it at once: one for each topic,
+    each setting and each partition.
+    """
+    partitions = sum(
+        len(each.assignments or ()) or (default if each.num_partitions == -1 else max(each.num_partitions, 0))
+        for each in requested
+    )
+    if partitions > PARTITIONS_PER_REQUEST_MAX:
+        return "Excessively large number of partitions per request."
+    records = partitions + sum(1 + len(each.configs or ()) for each in requested)
+    return _TOO_MANY_RECORDS if records > PARTITIONS_PER_REQUEST_MAX else None
+
+
 def create_partitions(node: BrokerNode, call: Call, now_ms: int) -> None:
     """CreatePartitions v0 to v3."""
-    version = call.version
+    node.answer_in_slices(call, _create_partitions(node, call, now_ms))
+
+
+def _create_partitions(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
+    """As Kafka's, which makes but a part of more than 10,000, with UNKNOWN_SERVER_ERROR: here none."""
+    version, cluster = call.version, node.cluster
+    requested = required(call.body.topics)
+    counts = Counter(each.name for each in requested)
+    more = 0
+    for each in requested:
+        known = cluster.topics.get(each.name)
+        more += max(each.count - known.spec.partitions, 0) if known else 0
     results = []
-    for requested in required(call.body.topics):
-        topic = node.cluster.topics.get(requested.name)
-        error = E.NONE
-        if topic is None:
+    for number, each in enumerate({each.name: each for each in requested}.values()):
+        if number:
+            yield
+        topic = cluster.topics.get(each.name)
+        error, message = E.NONE, None
+        if counts[each.name] > 1:
+            error, message = E.INVALID_REQUEST, "Duplicate topic name."
+        elif topic is None:
             error = E.UNKNOWN_TOPIC_OR_PARTITION
-        elif requested.count <= len(topic.partitions):
+        elif each.count == topic.spec.partitions:
+            error, message = E.INVALID_PARTITIONS, f"Topic already has {each.count} partition(s)."
+        elif each.count < topic.spec.partitions:
             error = E.INVALID_PARTITIONS
+            message = (
+                f"The topic {each.name} currently has {topic.spec.partitions} partition(s); "
+                f"{each.count} would not be an increase."
+            )
+        elif more > PARTITIONS_PER_REQUEST_MAX:
+            error, message = E.POLICY_VIOLATION, _TOO_MANY_RECORDS
         elif not call.body.validate_only:
-            error = node.cluster.create_partitions(requested.name, requested.count, now_ms)
+            error = yield from cluster.partitions_in_slices(each.name, each.count, now_ms)
         results.append(
             CreatePartitionsResponse.CreatePartitionsTopicResult(
                 version=version,
-                name=requested.name,
+                name=each.name,
                 error_code=error,
-                error_message=error.name if error else None,
+                error_message=message or (error.name if error else None),
             )
         )
     node.answer(call, CreatePartitionsResponse(version=version, results=results))

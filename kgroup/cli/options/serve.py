@@ -139,7 +139,7 @@ class Behaviour:
 
 def _address(text: str, insecure: bool) -> tuple[str, int]:
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
+    if not separator or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise InputError(f"--listen: {text!r} is not HOST:PORT")
     host = host.strip("[]") or "127.0.0.1"
     if not _is_loopback(host) and not insecure:
@@ -181,6 +181,6 @@ def _refuse_misspelt(names: Iterable[str]) -> None:
 
 def _topic(text: str) -> TopicRequest:
     name, separator, partitions = text.partition(":")
-    if separator and not (partitions.isdigit() and 0 < int(partitions) <= 100_000):
+    if separator and not (partitions.isdecimal() and len(partitions) < 7 and 0 < int(partitions) <= 100_000):
         raise InputError(f"--topic: {text!r} is not NAME or NAME:PARTITIONS")
     return TopicRequest(name=name, partitions=int(partitions) if separator else -1)

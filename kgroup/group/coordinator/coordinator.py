@@ -62,6 +62,10 @@ def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
             bounds = (settings.min_session_timeout_ms, settings.max_session_timeout_ms)
             if not bounds[0] <= body.session_timeout_ms <= bounds[1]:
                 return E.INVALID_SESSION_TIMEOUT
+            names = [name for name, _ in body.protocols]
+            if len(set(names)) < len(names):
+                # A broker of 4.3.1 counts its vote twice and never completes the rebalance.
+                return E.INCONSISTENT_GROUP_PROTOCOL
         case SyncGroup() | Heartbeat() | LeaveGroup() | TxnOffsetCommit() | OffsetDelete():
             return E.NONE if body.group_id else E.INVALID_GROUP_ID
         case OffsetCommit() | DeleteGroups() | EndTransaction() | PartitionsDeleted():

@@ -87,7 +87,7 @@ def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings
 
 
 def _positive(key: str, text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 2**31:
+    if not text.isdecimal() or not 0 < int(text) < 2**31:
         raise InputError(f"{key}={text}: a whole number from 1 to 2147483647 is needed")
     return int(text)
 

@@ -128,7 +128,7 @@ def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
         host, colon, port = server.rpartition(":")
         if not colon or "]" in port:
             host, port = server, str(DEFAULT_PORT)
-        if not _can_be_host(host.strip("[]")) or not port.isdigit() or not 0 < int(port) < 65_536:
+        if not _can_be_host(host.strip("[]")) or not port.isdecimal() or not 0 < int(port) < 65_536:
             raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
         servers.append((host.strip("[]"), int(port)))
     if not servers:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
-from kgroup.errors import InputError, KgroupError, SourceError
+from kgroup.errors import InputError, KgroupError, SourceError, fault_line
 from kgroup.net.serve.server import ClusterServer
 
 _ANSWER_S: Final = 30.0
@@ -49,11 +49,16 @@ class ControlServer:
 
     async def _on_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            line = await asyncio.wait_for(reader.readline(), _ANSWER_S)
             try:
+                line = await asyncio.wait_for(reader.readline(), _ANSWER_S)
                 answer = {"done": await self._run(json.loads(line))}
-            except (KgroupError, ValueError) as error:
+            except (KgroupError, ValueError, RecursionError) as error:
                 answer = {"error": str(error)}
+            except (OSError, TimeoutError):
+                raise
+            except Exception as error:
+                self._server.warn_of_fault(error)
+                answer = {"error": fault_line(error)}
             writer.write(json.dumps(answer).encode() + b"\n")
             await writer.drain()
         except (OSError, TimeoutError):

@@ -12,7 +12,7 @@ from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.request_queue import RequestQueue
-from kgroup.errors import KgroupError, SourceError
+from kgroup.errors import KgroupError, SourceError, fault_line
 from kgroup.log.store.cleaner import clean
 from kgroup.net.serve.listener import Listener
 from kgroup.wire.frames import BadRequestError, Call
@@ -21,6 +21,8 @@ _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets i
 _PAUSE_READING_BYTES: Final = 1 << 20
 _CHECKPOINT_S: Final = 5.0
 _CLEANED_BATCHES: Final = 20  # before the loop gets its turn
+_TICK_AGAIN_MS: Final = 1_000  # after one that failed
+_FAULT_AGAIN_S: Final = 10.0  # before the same fault is said again
 _CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
 
 Intercept = Callable[["ClientConnection", Call], bool]
@@ -100,6 +102,9 @@ class ClientConnection(asyncio.Protocol):
         except BadRequestError as error:
             self.server.cluster_server.note(f"{self._host}: {error}")
             self.close()
+        except Exception as error:  # whatever it is, the other clients are to be served
+            self.server.cluster_server.warn_of_fault(error)
+            self.close()
 
     def read(self, frame: bytes) -> Call:
         """The request in a frame."""
@@ -134,6 +139,7 @@ class NodeServer:
     def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, host: str, port: int) -> None:
         self.cluster_server = cluster_server
         self.node = node
+        node.on_fault = node.waits.on_fault = self.failed
         self.connections: dict[int, ClientConnection] = {}
         self._listener = Listener(
             host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
@@ -168,7 +174,11 @@ class NodeServer:
         self.handle(call)
 
     def handle(self, call: Call) -> None:
-        """Hand a request to the node; its answer goes out with the next flush."""
+        """Hand a request to the node; its answer goes out with the next flush.
+
+        Raises BadRequestError if its connection has to close.
+        """
+        self.cluster_server.schedule_flush()
         try:
             handle(self.node, call, self.cluster_server.clock.now_ms())
         except BadRequestError:
@@ -177,7 +187,18 @@ class NodeServer:
             # The storage has failed in the middle of something: this client must not think it done.
             self.cluster_server.warn(str(error))
             raise BadRequestError(str(error)) from error
-        self.cluster_server.schedule_flush()
+        except Exception as error:
+            self.failed(call, error)
+
+    def failed(self, call: Call, error: Exception) -> None:
+        """A request met a fault of kgroup's own: there is no answer to wait for."""
+        if isinstance(error, KgroupError):
+            self.cluster_server.warn(str(error))
+        else:
+            self.cluster_server.warn_of_fault(error)
+        connection = self.connections.get(call.token)
+        if connection is not None:
+            connection.close()
 
 
 class ClusterServer:
@@ -202,6 +223,8 @@ class ClusterServer:
         self._unsynced: dict[int, Partition] = {}
         self._next_token = 0
         self._flush_scheduled = False
+        self._tick_from_ms = 0
+        self._last_fault = ("", 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: int | None = None
         self._housekeeping: asyncio.Task[None] | None = None
@@ -209,6 +232,7 @@ class ClusterServer:
         for spec in cluster.nodes.values():
             node = BrokerNode(spec.node_id, cluster, FetchWaits())
             self.nodes[spec.node_id] = NodeServer(self, node, spec.host, spec.port)
+        cluster.coordinators.survive_faults = True
 
     async def start(self) -> None:
         """Listen on every node's address. Raises SourceError if one cannot be had."""
@@ -276,12 +300,7 @@ class ClusterServer:
         """Bring decisions to the log, then answers to the clients, whose next requests follow at once."""
         self._flush_scheduled = False
         now_ms = self.clock.now_ms()
-        deadline_ms = self.cluster.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
-            try:
-                self.cluster.tick(now_ms)
-            except SourceError as error:
-                self.warn(str(error))  # a late transaction could not be aborted: the next tick tries again
+        self._survive(self._tick, now_ms)
         answered: dict[int, ClientConnection] = {}
         for _ in range(_ROUNDS_MAX):
             round_answered = self._flush_round(now_ms)
@@ -293,15 +312,37 @@ class ClusterServer:
         else:
             self.schedule_flush()
         for connection in answered.values():
-            connection.send()
-        self._arm_timer()
+            self._survive(connection.send)
+        self._survive(self._arm_timer)
+
+    def _tick(self, now_ms: int) -> None:
+        deadline_ms = self._next_tick_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return
+        self._tick_from_ms = now_ms + _TICK_AGAIN_MS  # holds if this one fails: a late transaction, say,
+        try:  # that could not be aborted
+            self.cluster.tick(now_ms)
+        except KgroupError as error:
+            self.warn(str(error))
+        else:
+            self._tick_from_ms = 0
+
+    def _next_tick_ms(self) -> int | None:
+        deadline_ms = self.cluster.next_deadline_ms()
+        return None if deadline_ms is None else max(deadline_ms, self._tick_from_ms)
 
     def _flush_round(self, now_ms: int) -> list[ClientConnection]:
+        """One round of `flush`. Whatever is raised on the way, the next flush comes when it is due."""
         self._flush_scheduled = True  # what is pumped meanwhile is ours to flush
-        self.cluster.coordinators.flush()
-        for server in self.nodes.values():
-            server.node.waits.wake(now_ms)
-        durable = self._sync()
+        try:
+            self._survive(self.cluster.coordinators.flush)
+            for server in self.nodes.values():
+                self._survive(server.node.waits.wake, now_ms)
+            return self._take_answers(durable=self._sync())
+        finally:
+            self._flush_scheduled = False
+
+    def _take_answers(self, *, durable: bool) -> list[ClientConnection]:
         answered = []
         for server in self.nodes.values():
             for answer in server.node.take_answers():
@@ -312,8 +353,21 @@ class ClusterServer:
                 elif connection is not None:
                     connection.answered(answer.frame)
                     answered.append(connection)
-        self._flush_scheduled = False
         return answered
+
+    def _survive(self, action: Callable[..., None], *arguments: object) -> None:
+        """Run a part of the server's work; its faults must not keep the other parts from being done."""
+        try:
+            action(*arguments)
+        except Exception as error:
+            self.warn_of_fault(error)
+
+    def warn_of_fault(self, error: Exception) -> None:
+        """Say that something was raised that nobody counted on: once in a while, if it is always the same."""
+        line, now_s = fault_line(error), time.monotonic()
+        if line != self._last_fault[0] or now_s - self._last_fault[1] >= _FAULT_AGAIN_S:
+            self._last_fault = (line, now_s)
+            self.warn(line)
 
     def _appended(self, partition: Partition) -> None:
         for server in self.nodes.values():
@@ -327,16 +381,18 @@ class ClusterServer:
             for key, partition in list(self._unsynced.items()):
                 del self._unsynced[key]  # what the disk refuses is taken back, not tried again
                 self.cluster.sync(partition)
-        except SourceError as error:
+        except (SourceError, OSError) as error:
             self.warn(str(error))
             return False
-        self._unsynced.clear()
+        except Exception as error:
+            self.warn_of_fault(error)
+            return False
         return True
 
     # ---- time ---------------------------------------------------------------------------------
 
     def _arm_timer(self) -> None:
-        deadlines = [self.cluster.next_deadline_ms()]
+        deadlines = [self._next_tick_ms()]
         deadlines += [server.node.waits.next_deadline_ms() for server in self.nodes.values()]
         due_ms = min((deadline for deadline in deadlines if deadline is not None), default=None)
         if due_ms is None or (self._timer_ms is not None and self._timer_ms <= due_ms):
@@ -352,15 +408,17 @@ class ClusterServer:
         self.flush()
 
     async def _keep_house(self) -> None:
-        """Checkpoints and idle connections."""
+        """Checkpoints and idle connections; what fails is tried again the next time."""
         while True:
             await asyncio.sleep(_CHECKPOINT_S)
             try:
                 self.cluster.checkpoint()
                 await self._clean()
-            except KgroupError as error:
+            except (KgroupError, OSError) as error:
                 self.warn(str(error))
-            self._close_idle()
+            except Exception as error:
+                self.warn_of_fault(error)
+            self._survive(self._close_idle)
 
     async def _clean(self) -> None:
         """Clean the offsets topic's segments a bit at a time, between the requests."""

@@ -9,7 +9,7 @@ from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsReq
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.protocol.error_codes import ErrorCode as E
-from tests.broker.world import BrokerWorld
+from tests.broker.world import BrokerWorld, coordinator, join
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 FROM_TOPIC, FROM_FILE, DEFAULT = 1, 4, 5
@@ -97,22 +97,168 @@ def test_replicas_cannot_be_placed_by_hand(world: BrokerWorld) -> None:
     assert "new" not in world.cluster.topics
 
 
+NO_INCREASE = "The topic orders currently has 3 partition(s); 2 would not be an increase."  # of 4.3.1
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "error"),
+    ("name", "count", "error", "message"),
     [
-        ("orders", 4, E.NONE),
-        ("orders", 3, E.INVALID_PARTITIONS),
-        ("orders", 2, E.INVALID_PARTITIONS),
-        ("nowhere", 4, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("orders", 4, E.NONE, None),
+        ("orders", 3, E.INVALID_PARTITIONS, "Topic already has 3 partition(s)."),
+        ("orders", 2, E.INVALID_PARTITIONS, NO_INCREASE),
+        ("nowhere", 4, E.UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION"),
     ],
 )
-def test_a_topic_grows_or_stays_as_it_is(world: BrokerWorld, name: str, count: int, error: E) -> None:
+def test_a_topic_grows_or_stays_as_it_is(
+    world: BrokerWorld, name: str, count: int, error: E, message: str | None
+) -> None:
     checked = grow(world, name, count, validate_only=True)
     assert (checked.error_code, len(world.cluster.topics["orders"].partitions)) == (error, 3)
     result = grow(world, name, count)
     assert (result.name, result.error_code) == (name, error)
-    assert result.error_message == (error.name if error else None)
+    assert result.error_message == message
     assert len(world.cluster.topics["orders"].partitions) == (4 if error is E.NONE else 3)
+
+
+# ---- as many as Kafka makes at once ---------------------------------------------------------------
+
+
+def creation(*topics: tuple[str, int], configs: dict[str, str | None] | None = None) -> CreateTopicsRequest:
+    topic = CreateTopicsRequest.CreatableTopic
+    return CreateTopicsRequest(
+        version=7,
+        topics=[
+            topic(
+                version=7,
+                name=name,
+                num_partitions=count,
+                replication_factor=1,
+                assignments=[],
+                configs=[
+                    topic.CreatableTopicConfig(version=7, name=key, value=value)
+                    for key, value in (configs or {}).items()
+                ],
+            )
+            for name, count in topics
+        ],
+        timeout_ms=1000,
+        validate_only=False,
+    )
+
+
+EXCESSIVE = "Excessively large number of partitions per request."
+BATCH = "Unable to perform excessively large batch operation."
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ([("a", 10_001)], EXCESSIVE),
+        ([("a", 2**31 - 1), ("b", 2**31 - 1)], EXCESSIVE),
+        ([("a", 5_000), ("b", 5_000), ("c", -1)], EXCESSIVE),
+        ([("a", 10_000)], BATCH),  # with the topic's own, 10,001 records
+    ],
+)
+def test_a_request_for_more_partitions_than_kafka_makes_at_once_makes_none(
+    world: BrokerWorld, topics: list[tuple[str, int]], message: str
+) -> None:
+    for result in world.ask(creation(*topics)).topics:
+        assert (result.error_code, result.error_message) == (E.POLICY_VIOLATION, message)
+    assert sorted(world.cluster.topics) == ["orders"]
+    assert sorted(world.cluster.spec.topics) == ["orders"]
+
+
+def test_more_partitions_at_once_than_kafka_makes_are_not_added(world: BrokerWorld) -> None:
+    refused = grow(world, "orders", 10_004)
+    assert (refused.error_code, refused.error_message) == (E.POLICY_VIOLATION, BATCH)
+    assert len(world.cluster.topics["orders"].partitions) == 3
+
+
+def test_a_heartbeat_is_answered_while_a_large_topic_is_made(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    creating = world.send(creation(("large", 500)))
+    asking = world.send(join(), node)
+    world.cluster.coordinators.flush()
+    assert [answer.token for answer in world.nodes[node].take_answers()] == [asking]
+    assert "large" not in world.cluster.topics
+    assert world.cluster.next_deadline_ms() == 0
+    again = world.send(creation(("large", 1)))
+    answers = world.settle()
+    assert answers[creating].topics[0].error_code == E.NONE
+    assert answers[again].topics[0].error_code == E.TOPIC_ALREADY_EXISTS
+    partitions = world.cluster.topics["large"].partitions
+    assert [partition.index for partition in partitions] == list(range(500))
+    assert all(partition.leader > 0 for partition in partitions)
+    assert world.cluster.next_deadline_ms() != 0
+
+
+def test_partitions_in_the_making_are_seen_when_all_are_there(world: BrokerWorld) -> None:
+    partition = CreatePartitionsRequest.CreatePartitionsTopic(version=1, name="orders", count=400)
+    partition.assignments = None
+    growing = world.send(
+        CreatePartitionsRequest(version=1, topics=[partition], timeout_ms=1000, validate_only=False)
+    )
+    assert len(world.cluster.topics["orders"].partitions) == 3
+    assert world.settle()[growing].results[0].error_code == E.NONE
+    assert [each.index for each in world.cluster.topics["orders"].partitions] == list(range(400))
+
+
+@pytest.mark.parametrize("kind", ["topics", "partitions"])
+def test_a_topic_named_twice_is_refused_once(world: BrokerWorld, kind: str) -> None:
+    if kind == "topics":
+        results = world.ask(creation(("a", 1), ("a", 1))).topics
+    else:
+        twice = [CreatePartitionsRequest.CreatePartitionsTopic(version=1, name="orders", count=9)] * 2
+        twice[0].assignments = None
+        results = world.ask(
+            CreatePartitionsRequest(version=1, topics=twice, timeout_ms=1000, validate_only=False)
+        ).results
+    [result] = results
+    assert (result.error_code, result.error_message) == (E.INVALID_REQUEST, "Duplicate topic name.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("max.message.bytes", "²", "Not a number of type INT"),
+        ("max.message.bytes", "1_000", "Not a number of type INT"),
+        ("max.message.bytes", "99999999999", "Not a number of type INT"),
+        ("max.message.bytes", "", "Not a number of type INT"),
+        ("max.message.bytes", "-1", "Value must be at least 0"),
+        ("segment.bytes", "100", "Value must be at least 1048576"),
+        ("min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
+        ("preallocate", "maybe", "Expected value to be either true or false"),
+        ("message.timestamp.type", "Now", "String must be one of: CreateTime, LogAppendTime"),
+        ("delete.retention.ms", "x", "Not a number of type LONG"),
+    ],
+)
+def test_settings_that_a_topic_cannot_have_are_refused_in_the_words_of_a_broker(
+    world: BrokerWorld, name: str, value: str, why: str
+) -> None:
+    [result] = world.ask(creation(("a", 1), configs={name: value})).topics
+    message = f"Invalid value {value} for configuration {name}: {why}"
+    assert (result.error_code, result.error_message) == (E.INVALID_CONFIG, message)
+    assert "a" not in world.cluster.topics
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("max.message.bytes", None, "Null value not supported for topic configs: max.message.bytes"),
+        ("nonsense", "1", "Unknown topic config name: nonsense"),
+    ],
+)
+def test_settings_without_a_value_and_unknown_ones_are_refused(
+    world: BrokerWorld, name: str, value: str | None, message: str
+) -> None:
+    [result] = world.ask(creation(("a", 1), configs={name: value})).topics
+    assert (result.error_code, result.error_message) == (E.INVALID_CONFIG, message)
+
+
+@pytest.mark.parametrize("value", ["+1000", " 1000 ", "٣"])
+def test_numbers_are_those_that_java_reads(world: BrokerWorld, value: str) -> None:
+    [result] = world.ask(creation(("a", 1), configs={"max.message.bytes": value})).topics
+    assert result.error_code == E.NONE
 
 
 # ---- deleting -------------------------------------------------------------------------------------

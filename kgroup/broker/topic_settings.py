@@ -1,0 +1,132 @@
+"""Topic settings by Kafka's names: what they can be, and what those mean that kgroup obeys.
+
+Names, bounds and messages are those of a broker of 4.3.1.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.broker.produced_batch import BatchRules
+from kgroup.broker.settings import BrokerSettings
+
+_INT: Final = (1 << 31) - 1
+_LONG: Final = (1 << 63) - 1
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?\d+")
+_SHOWN: Final = 200  # letters of a value that a message repeats
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Of a number: its type and bounds; of a choice: what there is to choose from, one or `several`."""
+
+    kind: str = "INT"
+    lowest: float | None = None
+    highest: float | None = None
+    choices: tuple[str, ...] = ()
+    several: bool = False
+
+
+_ANY: Final = _Rule(kind="STRING")
+_FLAG: Final = _Rule(kind="BOOLEAN")
+_RULES: Final = {
+    "cleanup.policy": _Rule(kind="STRING", choices=("compact", "delete"), several=True),
+    "compression.gzip.level": _Rule(),
+    "compression.lz4.level": _Rule(lowest=1, highest=17),
+    "compression.type": _Rule(
+        kind="STRING", choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+    ),
+    "compression.zstd.level": _Rule(highest=22),
+    "delete.retention.ms": _Rule("LONG", 0),
+    "file.delete.delay.ms": _Rule("LONG", 0),
+    "flush.messages": _Rule("LONG", 1),
+    "flush.ms": _Rule("LONG", 0),
+    "follower.replication.throttled.replicas": _ANY,
+    "index.interval.bytes": _Rule(lowest=0),
+    "leader.replication.throttled.replicas": _ANY,
+    "local.retention.bytes": _Rule("LONG", -2),
+    "local.retention.ms": _Rule("LONG", -2),
+    "max.compaction.lag.ms": _Rule("LONG", 1),
+    "max.message.bytes": _Rule(lowest=0),
+    "message.timestamp.after.max.ms": _Rule("LONG", 0),
+    "message.timestamp.before.max.ms": _Rule("LONG", 0),
+    "message.timestamp.type": _Rule(kind="STRING", choices=("CreateTime", "LogAppendTime")),
+    "min.cleanable.dirty.ratio": _Rule("DOUBLE", 0, 1),
+    "min.compaction.lag.ms": _Rule("LONG", 0),
+    "min.insync.replicas": _Rule(lowest=1),
+    "preallocate": _FLAG,
+    "remote.log.copy.disable": _FLAG,
+    "remote.log.delete.on.disable": _FLAG,
+    "remote.storage.enable": _FLAG,
+    "retention.bytes": _Rule("LONG"),
+    "retention.ms": _Rule("LONG", -1),
+    "segment.bytes": _Rule(lowest=1 << 20),
+    "segment.index.bytes": _Rule(lowest=4),
+    "segment.jitter.ms": _Rule("LONG", 0),
+    "segment.ms": _Rule("LONG", 1),
+    "unclean.leader.election.enable": _FLAG,
+}
+
+
+def config_problem(configs: Mapping[str, str | None]) -> str | None:
+    """Why a topic cannot have these settings, in the words of INVALID_CONFIG, or None."""
+    unset = [name for name, value in configs.items() if value is None]
+    if unset:
+        return f"Null value not supported for topic configs: {','.join(sorted(unset))}"[:_SHOWN]
+    for name, value in configs.items():
+        rule = _RULES.get(name)
+        if rule is None:
+            return f"Unknown topic config name: {name[:_SHOWN]}"
+        why = _problem(rule, (value or "").strip())
+        if why:
+            return f"Invalid value {(value or '')[:_SHOWN]} for configuration {name}: {why}"
+    return None
+
+
+def _problem(rule: _Rule, value: str) -> str | None:
+    if rule.kind == "BOOLEAN":
+        flag = value.lower() in ("true", "false")
+        return None if flag else "Expected value to be either true or false"
+    if rule.kind == "STRING":
+        chosen = [each.strip() for each in value.split(",") if each] if rule.several else [value]
+        wrong = rule.choices and not set(chosen).issubset(rule.choices)
+        return f"String must be one of: {', '.join(rule.choices)}" if wrong else None
+    number = _double(value) if rule.kind == "DOUBLE" else whole_number(value)
+    most = {"INT": _INT, "LONG": _LONG}.get(rule.kind)
+    if number is None or (most is not None and not -most - 1 <= number <= most):
+        return f"Not a number of type {rule.kind}"
+    if rule.lowest is not None and number < rule.lowest:
+        return f"Value must be at least {rule.lowest}"
+    if rule.highest is not None and number > rule.highest:
+        return f"Value must be no more than {rule.highest}"
+    return None
+
+
+def whole_number(text: str) -> int | None:
+    """The number that Java's `Integer.parseInt` reads: decimal digits of any script, no underscores."""
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) and len(text) <= _SHOWN else None
+
+
+def _double(text: str) -> float | None:
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def batch_rules(configs: Mapping[str, str], settings: BrokerSettings, name: str) -> BatchRules:
+    """What holds for batches produced to the partition `name` of a topic with these settings."""
+
+    def number(config: str, default: int) -> int:
+        configured = whole_number(configs.get(config, "").strip())
+        return default if configured is None else configured
+
+    return BatchRules(
+        name=name,
+        max_message_bytes=number("max.message.bytes", settings.message_max_bytes),
+        compacted="compact" in configs.get("cleanup.policy", ""),
+        log_append_time=configs.get("message.timestamp.type", "").strip() == "LogAppendTime",
+        timestamp_before_max_ms=number("message.timestamp.before.max.ms", settings.timestamp_before_max_ms),
+        timestamp_after_max_ms=number("message.timestamp.after.max.ms", settings.timestamp_after_max_ms),
+    )
