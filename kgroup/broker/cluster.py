@@ -21,7 +21,12 @@ from kgroup.log.store.segment_log import SegmentLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.records.entries import TransactionMarker
-from kgroup.protocol.records.transaction_state import TransactionEntry, decode_transaction, encode_transaction
+from kgroup.protocol.records.transaction_state import (
+    TransactionEntry,
+    TransactionStatus,
+    decode_transaction,
+    encode_transaction,
+)
 from kgroup.protocol.requests.coordinator import EndTransaction, PartitionsDeleted
 from kgroup.protocol.topic_name import is_topic_name
 
@@ -29,6 +34,9 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 PARTITIONS_PER_SLICE: Final = 25  # made on a disk in some ten milliseconds
+
+_DECIDED: Final = (TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)
+_ENDED: Final = (TransactionStatus.COMPLETE_COMMIT, TransactionStatus.COMPLETE_ABORT)
 
 
 @dataclass(slots=True)
@@ -58,7 +66,9 @@ class Cluster:
     """The state that a set of nodes shares.
 
     Nodes share one copy of every partition: whatever a leader acknowledged, its successor has. Every
-    method that changes logs may raise SourceError when the storage fails.
+    method that changes logs may raise SourceError when the storage fails. With `syncs_decisions` the decision
+    on a transaction is on the disk before its markers are written, and they are before its end is: for those
+    who acknowledge nothing before it is synced.
     """
 
     def __init__(
@@ -69,6 +79,8 @@ class Cluster:
         new_uuid: Callable[[], UUID],
         now_ms: int,
         warn: Callable[[str], None] = lambda text: None,
+        *,
+        syncs_decisions: bool = False,
     ) -> None:
         self.settings = settings
         self.nodes = {node.node_id: node for node in nodes}
@@ -81,6 +93,8 @@ class Cluster:
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self.work = WorkInSlices()
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
+        self._syncs_decisions = syncs_decisions
+        self._marked: list[Partition] = []
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
         )
@@ -412,12 +426,20 @@ class Cluster:
         topic = self.internal_topic(TRANSACTIONS_TOPIC, now_ms)
         key, value = encode_transaction(entry)
         record = LogRecord(offset=0, timestamp_ms=now_ms, key=key, value=value)
-        topic.partitions[self.transaction_partition(entry.transactional_id)].append(encode_batch([record]))
+        partition = topic.partitions[self.transaction_partition(entry.transactional_id)]
+        if self._syncs_decisions and entry.status in _ENDED:
+            while self._marked:  # complete is what has all its markers on the disk
+                self.sync(self._marked.pop())
+        partition.append(encode_batch([record]))
+        if self._syncs_decisions and entry.status in _DECIDED:
+            self.sync(partition)  # else a marker could outlive a loss of power that the decision does not
 
     def _mark(self, topic_partition: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
         partition = self.partition(*topic_partition)
         if partition is None:
             return  # the topic was deleted meanwhile
+        if self._syncs_decisions:
+            self._marked.append(partition)
         hosted = self.coordinators.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
         if hosted is None or hosted.is_loading:
             # A coordinator that is still loading will come across it in the log.

@@ -87,8 +87,8 @@ class FolderStorage:
 
     There is one copy of each partition, whatever the number of nodes. Topics and their settings are in
     files of kgroup's own, since Kafka keeps them in its metadata log. From `load` to `close` no other
-    process can have the folder: opening a log cuts off what another may be writing. `durable`: what was
-    saved is on the disk itself when `save` returns.
+    process can have the folder: opening a log cuts off what another may be writing. What was saved is on the
+    disk itself when `save` returns, as Kafka's metadata log is; `durable`: so are new logs and checkpoints.
     """
 
     def __init__(self, folder: Path, warn: Callable[[str], None], *, durable: bool = False) -> None:
@@ -108,7 +108,10 @@ class FolderStorage:
         """The stored state, or None in a new folder. Raises SourceError, also if another process has it."""
         path = self._folder / CLUSTER_FILE
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            if not self._folder.exists():
+                self._folder.mkdir(parents=True)
+                sync_folder(self._folder.parent)
+            self._folder.mkdir(exist_ok=True)
         except OSError as error:
             why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
             raise SourceError(f"{self._folder}: {why}") from error
@@ -161,7 +164,7 @@ class FolderStorage:
         if changed is not None and self._journal_bytes < _JOURNAL_MAX_BYTES:
             self._add_to_journal(encode_change(spec, changed))
             return
-        self._replace(CLUSTER_FILE, encode_spec(spec))
+        self._replace(CLUSTER_FILE, encode_spec(spec), durable=True)
         # The journal says nothing new now, so that it does no harm if it stays.
         self._empty_journal()
         meta = self._folder / META_PROPERTIES
@@ -179,9 +182,8 @@ class FolderStorage:
                 encoded = memoryview(line.encode())
                 while encoded:
                     encoded = encoded[journal.write(encoded) :]
-                if self._durable:
-                    os.fsync(journal.fileno())
-            if is_new and self._durable:
+                os.fsync(journal.fileno())
+            if is_new:
                 sync_folder(self._folder)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error

@@ -310,7 +310,7 @@ class Transactions:
         """Be as the log says: what could not be written has not happened."""
         logged = self._logged.get(transactional_id)
         if logged is None:
-            del self._transactions[transactional_id]
+            self._transactions.pop(transactional_id, None)
         else:
             self.restore(logged)
 

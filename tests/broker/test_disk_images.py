@@ -39,7 +39,7 @@ class Opened:
 
     def produce(self, value: str, topic: str = "orders") -> int:
         """The offset that it got."""
-        error, offset = self.cluster.topics[topic].partitions[0].produce(batch(value), 1 << 20)
+        error, offset = self.cluster.topics[topic].partitions[0].produce(batch(value), 1 << 20, 0)
         assert not error
         return offset
 

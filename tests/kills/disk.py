@@ -47,7 +47,7 @@ def record(folder: Path, notes: Path) -> None:
         real["fsync"](file)
         fd = file if isinstance(file, int) else file.fileno()
         path = Path(f"/proc/self/fd/{fd}").readlink()
-        if not is_ours(path):
+        if not (is_ours(path) or path == folder.parent):
             return
         state = os.fstat(fd)
         if path.is_dir():
@@ -122,8 +122,8 @@ def _forget_bytes(
     data = path.read_bytes()
     before = baseline.contents.get(inode)
     firm = synced.get(inode, 0)
-    if before is not None and data.startswith(before):
-        firm = max(firm, len(before))
+    if before is not None:
+        firm = max(firm, _in_common(data, before))
     if firm >= len(data):
         return
     kept = chance.randint(firm, len(data))
@@ -132,6 +132,14 @@ def _forget_bytes(
     rest = len(data) - kept
     tail = chance.choice((b"", bytes(rest), chance.randbytes(rest), data[kept:]))
     path.write_bytes(data[:kept] + tail)
+
+
+def _in_common(data: bytes, before: bytes) -> int:
+    """The number of bytes that both begin with."""
+    for position, (byte, other) in enumerate(zip(data, before, strict=False)):
+        if byte != other:
+            return position
+    return min(len(data), len(before))
 
 
 def _unsynced(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

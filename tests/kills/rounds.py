@@ -47,11 +47,12 @@ def deaths(folder: Path, *, seed: int, count: int, power: bool, fsync: bool) -> 
                 WireClient(address) as client,
             ):
                 if number:
-                    back = read_back(client)
+                    back = read_back(client, may_have_gaps=not is_durable)
                     wrongs = book.wrongs(back, is_durable=is_durable)
                     book.settle(back)
                 if not wrongs and number < count:
-                    Workload(client, book, chance).play(chance.randint(1, _MOVES_MAX))
+                    work = Workload(client, book, chance, may_be_refused=not is_durable)
+                    work.play(chance.randint(1, _MOVES_MAX))
         except RefusedError as error:
             wrongs = [f"the broker does not start: {error}"]
         if number:

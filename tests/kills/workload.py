@@ -17,10 +17,13 @@ Took = Callable[[Any], None]
 class Workload:
     """One life's writing. `play` ends in the middle of it: the last requests have no answer yet."""
 
-    def __init__(self, client: WireClient, book: Book, chance: random.Random) -> None:
+    def __init__(
+        self, client: WireClient, book: Book, chance: random.Random, *, may_be_refused: bool
+    ) -> None:
         self._client = client
         self._book = book
         self._chance = chance
+        self._may_be_refused = may_be_refused
         self._waiting: list[Took] = []
         self._producer: requests.Producer | None = None
         self._sequences = [0] * PARTITIONS
@@ -81,11 +84,11 @@ class Workload:
         transaction = Transaction(len(self._book.transactions))
         self._book.transactions.append(transaction)
         partitions = self._chance.sample(range(PARTITIONS), self._chance.randint(1, PARTITIONS))
-        self._send(requests.add_partitions(producer, TOPIC, partitions), _refused_never)
+        self._send(requests.add_partitions(producer, TOPIC, partitions), self._took_partitions)
         for partition in partitions:
             self._produce_in(transaction, producer, partition)
         if self._chance.random() < 0.7:
-            self._send(requests.add_offsets(producer, COPY_GROUP), _refused_never)
+            self._send(requests.add_offsets(producer, COPY_GROUP), self._took_group)
 
             def took(answer: Any) -> None:
                 if answer.topics[0].partitions[0].error_code == 0:
@@ -93,6 +96,8 @@ class Workload:
 
             transaction.offset = transaction.number  # it counts if the transaction does, told or not
             self._send(requests.transactional_commit(producer, COPY_GROUP, TOPIC, transaction.number), took)
+        while self._waiting:  # as real producers do: the end is for what was acknowledged
+            self._take()
         is_commit = self._chance.random() < 0.7
         transaction.ending = Ending.COMMIT_SENT if is_commit else Ending.ABORT_SENT
 
@@ -109,13 +114,27 @@ class Workload:
 
         def took(answer: Any) -> None:
             result = answer.responses[0].partition_responses[0]
-            assert result.error_code == 0, result
+            if self._refused(result.error_code, result):
+                return
             for number, value in enumerate(values):
                 self._book.store(partition, result.base_offset + number, value)
 
         request = requests.produce(TOPIC, partition, values, producer, self._sequences[partition])
         self._sequences[partition] += len(values)
         self._send(request, took)
+
+    def _took_partitions(self, answer: Any) -> None:
+        for topic in answer.results_by_topic_v3_and_below:
+            for part in topic.results_by_partition:
+                self._refused(part.partition_error_code, answer)
+
+    def _took_group(self, answer: Any) -> None:
+        self._refused(answer.error_code, answer)
+
+    def _refused(self, error_code: int, answer: Any) -> bool:
+        """Whether the broker refused; it may where the disk forgot what producers had been told."""
+        assert not error_code or self._may_be_refused, answer
+        return bool(error_code)
 
     def _current_producer(self) -> requests.Producer:
         if self._producer is None:
@@ -134,7 +153,8 @@ class Workload:
 
         def took(answer: Any) -> None:
             result = answer.topics[0] if is_there else answer.responses[0]
-            assert result.error_code == 0, result
+            if self._refused(result.error_code, result):
+                return
             book.topics[name] = is_there
             book.acknowledged += 1
 
@@ -151,13 +171,3 @@ def new_producer(
         answer = client.ask(requests.init_producer())
         if answer.error_code == 0:
             return answer.producer_id, answer.producer_epoch
-
-
-def _refused_never(answer: Any) -> None:
-    results = getattr(answer, "results_by_topic_v3_and_below", None)
-    codes = (
-        [answer.error_code]
-        if results is None
-        else [part.partition_error_code for topic in results for part in topic.results_by_partition]
-    )
-    assert not any(codes), answer

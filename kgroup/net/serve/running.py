@@ -52,7 +52,7 @@ async def start_cluster(
         for number in range(1, nodes + 1)
     ]
     storage = FolderStorage(data_dir, warn, durable=fsync) if data_dir is not None else MemoryStorage()
-    cluster = Cluster(settings, specs, storage, uuid4, clock.now_ms(), warn)
+    cluster = Cluster(settings, specs, storage, uuid4, clock.now_ms(), warn, syncs_decisions=fsync)
     for topic in topics:
         error = cluster.create_topic(
             topic.name, topic.partitions, topic.replication_factor, dict(topic.configs), clock.now_ms()
