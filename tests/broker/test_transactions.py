@@ -1,5 +1,6 @@
 """Transactions at the wire: who may write when, and what a restart finishes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,10 @@ from kafka.protocol.producer.transaction import (
 )
 
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.broker.transactions import Transactions
+from kgroup.log.format.batch_header import BatchHeader, read_header
+from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.transaction_state import (
     TransactionEntry,
@@ -411,3 +415,44 @@ def test_the_transaction_log_says_what_was_said(status: TransactionStatus) -> No
     key, value = encode_transaction(entry)
     assert decode_transaction(key, value) == entry
     assert decode_transaction(key, None) is None
+
+
+class NotedLog(MemoryLog):
+    """Says when it is written and when it is synced."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self._note = note
+
+    def append(self, batch: bytes, leader_epoch: int) -> BatchHeader:
+        self._note("marker" if read_header(batch).control else "append")
+        return super().append(batch, leader_epoch)
+
+    def sync(self) -> None:
+        self._note("sync")
+
+
+class NotedStorage(MemoryStorage):
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, str]] = []
+
+    def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> NotedLog:
+        return NotedLog(lambda text: self.notes.append((topic.name, text)))
+
+
+def test_where_syncs_count_a_decision_is_on_the_disk_before_its_markers_and_they_before_the_end() -> None:
+    storage = NotedStorage()
+    world = BrokerWorld(storage=storage, syncs_decisions=True)
+    world.cluster.create_topic("in", 1, 1, {}, world.now_ms)
+    producer = init(world)
+    add_group(world, producer)
+    commit(world, producer, 5)
+    storage.notes.clear()
+    assert end(world, producer, committed=True).error_code == E.NONE
+    assert storage.notes == [
+        (TRANSACTIONS_TOPIC, "append"),
+        (TRANSACTIONS_TOPIC, "sync"),
+        (OFFSETS_TOPIC, "marker"),
+        (OFFSETS_TOPIC, "sync"),
+        (TRANSACTIONS_TOPIC, "append"),
+    ]

@@ -24,7 +24,12 @@ class BrokerWorld:
     """Nodes 1 to n and a clock that the test moves."""
 
     def __init__(
-        self, nodes: int = 1, properties: dict[str, str] | None = None, storage: Storage | None = None
+        self,
+        nodes: int = 1,
+        properties: dict[str, str] | None = None,
+        storage: Storage | None = None,
+        *,
+        syncs_decisions: bool = False,
     ) -> None:
         self.now_ms = 1_000_000
         self.warnings: list[str] = []
@@ -36,6 +41,7 @@ class BrokerWorld:
             lambda: UUID(int=next(numbers)),
             self.now_ms,
             self.warnings.append,
+            syncs_decisions=syncs_decisions,
         )
         self.nodes = {number: BrokerNode(number, self.cluster, FetchWaits()) for number in self.cluster.nodes}
         self._tokens = count(1)
