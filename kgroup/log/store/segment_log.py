@@ -204,9 +204,9 @@ class SegmentLog:
         if self._opening.warn is not None:
             others = f" and at {len(findings.bad) - 1} more places" if len(findings.bad) > 1 else ""
             self._opening.warn(
-                f"{path} at byte {first.position}{others}: {sum(each.size for each in findings.bad)} bytes are "
-                f"no batch ({first.why}): taken out with {findings.offsets_lost}; {behind} batches behind stay, "
-                f"and the file as it was is kept as {kept.name}"
+                f"{path} at byte {first.position}{others}: {sum(each.size for each in findings.bad)} "
+                f"bytes are no batch ({first.why}): taken out with {findings.offsets_lost}; {behind} "
+                f"batches behind stay, and the file as it was is kept as {kept.name}"
             )
 
     def _tell_missing(self) -> None:
@@ -317,7 +317,8 @@ class SegmentLog:
                 path = segment.path
                 os.fsync(self._handles.appending(path))
                 del self._unsynced[base_offset]
-            if self._names_unsynced:
+            # A folder without records is made again if it is lost, and costs a start nothing.
+            if self._names_unsynced and self.end_offset:
                 path = self._folder
                 sync_folder(path)
                 sync_folder(path.parent)
