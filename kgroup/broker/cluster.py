@@ -321,7 +321,9 @@ class Cluster:
 
     def offsets_partition(self, group_id: str) -> int:
         """The offsets partition that a group lives in."""
-        return _partition_of(group_id, self.settings.offsets_topic_partitions)
+        topic = self.topics.get(OFFSETS_TOPIC)
+        count = len(topic.partitions) if topic is not None else self.settings.offsets_topic_partitions
+        return _partition_of(group_id, count)
 
     def coordinator(self, group_id: str, node_id: int, now_ms: int) -> HostedCoordinator | ErrorCode:
         """The group's coordinator on this node, or why it cannot be asked here and now."""
@@ -329,7 +331,7 @@ class Cluster:
             return self.forced_error
         if OFFSETS_TOPIC not in self.topics:
             self.internal_topic(OFFSETS_TOPIC, now_ms)
-        hosted = self.coordinators.hosted.get(_partition_of(group_id, self.settings.offsets_topic_partitions))
+        hosted = self.coordinators.hosted.get(self.offsets_partition(group_id))
         if hosted is None or hosted.node_id != node_id:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if hosted.is_loading else hosted
@@ -399,6 +401,7 @@ class Cluster:
         failures: list[KgroupError] = []
         for partition in self._partitions():
             try:
+                partition.log.note_aborted(partition.producers.aborted)
                 partition.log.sync()
             except SourceError as error:
                 failures.append(error)
@@ -414,7 +417,9 @@ class Cluster:
 
     def transaction_partition(self, transactional_id: str) -> int:
         """The partition of the transaction topic that a transactional id lives in."""
-        return partition_for(transactional_id, self.settings.transaction_state_partitions)
+        topic = self.topics.get(TRANSACTIONS_TOPIC)
+        count = len(topic.partitions) if topic is not None else self.settings.transaction_state_partitions
+        return partition_for(transactional_id, count)
 
     def _new_producer_id(self) -> int:
         producer_id = self.spec.next_producer_id

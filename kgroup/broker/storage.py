@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
+from kgroup.broker.adopted_folder import is_log_dir, read_adopted
 from kgroup.broker.cluster_file import (
     CLUSTER_FILE,
     JOURNAL_FILE,
@@ -89,12 +90,17 @@ class FolderStorage:
     files of kgroup's own, since Kafka keeps them in its metadata log. From `load` to `close` no other
     process can have the folder: opening a log cuts off what another may be writing. What was saved is on the
     disk itself when `save` returns, as Kafka's metadata log is; `durable`: so are new logs and checkpoints.
+    `adopt`: take a folder that a real broker has made.
     """
 
-    def __init__(self, folder: Path, warn: Callable[[str], None], *, durable: bool = False) -> None:
+    def __init__(
+        self, folder: Path, warn: Callable[[str], None], *, durable: bool = False, adopt: bool = False
+    ) -> None:
         self._folder = folder
         self._warn = warn
         self._durable = durable
+        self._adopt = adopt
+        self._is_adopted = False
         self._lock: FolderLock | None = None
         self._handles = FileHandles()
         self._logs: dict[TopicPartition, SegmentLog] = {}
@@ -116,21 +122,33 @@ class FolderStorage:
             why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
             raise SourceError(f"{self._folder}: {why}") from error
         try:
-            if not path.exists():
-                if any(not _is_of_a_start(entry.name) for entry in self._folder.iterdir()):
-                    raise SourceError(f"{self._folder}: not empty, and not a folder that kgroup serve made")
+            if not path.exists() and not self._is_of_a_broker():
                 self._lock = FolderLock(self._folder)
                 return None
             self._lock = FolderLock(self._folder)
-            spec = self._read_spec(path)
+            self._is_adopted = not path.exists()
+            spec = read_adopted(self._folder, self._warn) if self._is_adopted else self._read_spec(path)
             settle_folders(self._folder, spec, self._warn)
             self._take_checkpoints()
             self._journal_bytes = self._size_of_journal()
         except OSError as error:
             raise SourceError(f"{error.filename or path}: {error.strerror or error}") from error
-        if self._journal_bytes:
+        if self._journal_bytes or self._is_adopted:
             self.save(spec)
         return spec
+
+    def _is_of_a_broker(self) -> bool:
+        """Whether to adopt the folder; False for a new one. Raises SourceError for any other."""
+        if all(_is_of_a_start(entry.name) for entry in self._folder.iterdir()):
+            return False
+        if not is_log_dir(self._folder):
+            raise SourceError(f"{self._folder}: not empty, and not a folder that kgroup serve made")
+        if not self._adopt:
+            raise SourceError(
+                f"{self._folder}: not empty, and not a folder that kgroup serve made but a Kafka broker's, "
+                f"without {CLUSTER_FILE}; --adopt serves it and writes to it (keep a copy)"
+            )
+        return True
 
     def _read_spec(self, path: Path) -> ClusterSpec:
         spec = decode_spec(path.read_bytes(), str(path))
@@ -216,15 +234,17 @@ class FolderStorage:
         recovery_point = self._recovery_points.pop(topic_partition, 0)
         end_offset = self._ends.pop(topic_partition, 0)
         starts = self._starts
+        # A broker writes down only the starts that no segment's name says.
+        unwritten_start = None if self._is_adopted else 0
         is_internal = topic.name in _READ_WHOLE
         return Opening(
             clean=self._stopped_cleanly,
             recovery_point=recovery_point,
-            start_offset=None if starts is None else starts.get(topic_partition, 0),
+            start_offset=None if starts is None else starts.get(topic_partition, unwritten_start),
             # No log has more on the disk than it has: such a file is damaged, and says nothing.
             end_offset=recovery_point if recovery_point <= end_offset else 0,
             check_all=is_internal,
-            has_gaps=is_internal or "compact" in topic.configs.get("cleanup.policy", ""),
+            has_gaps=is_internal or self._is_adopted or "compact" in topic.configs.get("cleanup.policy", ""),
             warn=self._warn,
             handles=self._handles,
         )

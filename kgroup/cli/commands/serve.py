@@ -26,6 +26,10 @@ EXAMPLES: Final = (
         "kgroup serve --nodes 3 --data-dir /tmp/kgroup-data",
     ),
     Example(
+        "The log directory of a stopped Kafka broker, or a copy of it, served and written by kgroup",
+        "kgroup serve --data-dir /tmp/kraft-combined-logs --adopt",
+    ),
+    Example(
         "Groups that form without delay, as tests like it, on a free port",
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
@@ -53,6 +57,7 @@ def serve(
         settings=from_properties(properties),
         topics=setup.topic_requests(),
         fsync=behaviour.fsync,
+        adopt=setup.adopts(),
         show_status=sys.stderr.isatty() and not behaviour.quiet and os.environ.get("TERM") != "dumb",
     )
     if behaviour.verbose:
@@ -70,6 +75,7 @@ class _Plan:
     settings: BrokerSettings
     topics: tuple[TopicRequest, ...]
     fsync: bool
+    adopt: bool
     show_status: bool
 
 
@@ -87,6 +93,7 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
         data_dir=plan.data_dir,
         topics=plan.topics,
         fsync=plan.fsync,
+        adopt=plan.adopt,
         warn=warn,
         note=note,
     )

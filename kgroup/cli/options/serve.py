@@ -48,6 +48,15 @@ class Setup:
             section=Section.SETUP,
         ),
     ] = None
+    adopt: Annotated[
+        bool,
+        option(
+            "--adopt",
+            help="Take a --data-dir that a Kafka broker has made: topics by its folders, configs by its "
+            "metadata log. Keep a copy: kgroup writes to it.",
+            section=Section.SETUP,
+        ),
+    ] = False
     properties_file: Annotated[
         Path | None,
         option(
@@ -84,6 +93,12 @@ class Setup:
                 f"--listen {self.listen}: {self.nodes} nodes would have ports up to {port + self.nodes - 1}"
             )
         return host, port
+
+    def adopts(self) -> bool:
+        """Whether to take a broker's folder. Raises InputError where none is given."""
+        if self.adopt and self.data_dir is None:
+            raise InputError("--adopt: give the broker's log directory by --data-dir")
+        return self.adopt
 
     def properties(self) -> dict[str, str]:
         """Broker settings by Kafka's names. Raises SourceError or InputError for bad ones."""

@@ -7,7 +7,8 @@ against the segment. Formats: Kafka's OffsetIndex and TimeIndex.
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,6 +16,8 @@ from kgroup.errors import SourceError
 
 _OFFSET_ENTRY: Final = struct.Struct(">ii")
 _TIME_ENTRY: Final = struct.Struct(">qi")
+_ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
+_ABORTED_VERSION: Final = 0
 
 
 class OffsetEntry(NamedTuple):
@@ -133,6 +136,19 @@ def encode_offset_index(entries: Iterable[OffsetEntry], base_offset: int) -> byt
 def encode_time_index(entries: Iterable[TimeEntry], base_offset: int) -> bytes:
     """The bytes of a `.timeindex`; offsets must lie within 2^31 of `base_offset`."""
     return b"".join(_TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries)
+
+
+def encode_aborted_index(aborted: Sequence[tuple[int, int, int]]) -> bytes:
+    """The bytes of a `.txnindex`: producer id, first and last offset of each aborted transaction, in order.
+
+    A reader stops at an entry whose last stable offset is behind what it reads. The transaction that is
+    open the longest decides on that; here it is the lowest offset that this or a later entry begins with.
+    """
+    stable_offsets = reversed(list(accumulate((first for _, first, _ in reversed(aborted)), min)))
+    return b"".join(
+        _ABORTED_ENTRY.pack(_ABORTED_VERSION, producer_id, first, last, stable)
+        for (producer_id, first, last), stable in zip(aborted, stable_offsets, strict=True)
+    )
 
 
 def _read(path: Path) -> bytes:

@@ -1,7 +1,7 @@
 """Logs that can be appended to, one per partition: in memory here, on disk in `segment_log`."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
@@ -49,6 +49,9 @@ class RecordLog(Protocol):
 
     def revert(self) -> None:
         """Take back what was appended since the last `sync`, or since the log was opened."""
+
+    def note_aborted(self, aborted: Sequence[tuple[int, int, int]]) -> None:
+        """Write down producer id, first and last offset of all aborted transactions, for Kafka's reader."""
 
     def close(self) -> None:
         """Let go of files."""
@@ -128,6 +131,9 @@ class MemoryLog:
 
     def revert(self) -> None:
         """Nothing to do: `sync` has never failed."""
+
+    def note_aborted(self, aborted: Sequence[tuple[int, int, int]]) -> None:
+        """Nothing to do: the batches say it, too."""
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,13 @@ from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.files.checkpoints import LEADER_EPOCHS, EpochStart, encode_leader_epochs
-from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
+from kgroup.log.files.index import (
+    OffsetEntry,
+    TimeEntry,
+    encode_aborted_index,
+    encode_offset_index,
+    encode_time_index,
+)
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, placed, read_header
 from kgroup.log.store.atomic_file import replace_text, sync_folder
 from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, segment_bases, settle_leftovers
@@ -46,6 +52,7 @@ class Segment:
         """Removed, or replaced by another object for the same file."""
         self._bytes_since_entry = 0
         self._indexes_lag = False
+        self._has_new_time = False
 
     def add(self, header: BatchHeader, position: int) -> bool:
         """Take note of a batch; True when it is worth an index entry."""
@@ -57,7 +64,10 @@ class Segment:
         indexed = self._bytes_since_entry > INDEX_INTERVAL_BYTES
         if indexed:
             self.entries.append(OffsetEntry(header.last_offset, position))
-            self.times.append(TimeEntry(self.max_timestamp_ms, self._offset_of_max))
+            # As Kafka's TimeIndex.maybeAppend: an entry that says nothing new is left out.
+            self._has_new_time = not self.times or self.max_timestamp_ms > self.times[-1].timestamp_ms
+            if self._has_new_time:
+                self.times.append(TimeEntry(self.max_timestamp_ms, self._offset_of_max))
             self._bytes_since_entry = 0
         self._bytes_since_entry += header.size
         return indexed
@@ -101,8 +111,9 @@ class Segment:
     def _add_to_indexes(self) -> None:
         with self.path.with_suffix(".index").open("ab") as index:
             index.write(encode_offset_index(self.entries[-1:], self.base_offset))
-        with self.path.with_suffix(".timeindex").open("ab") as index:
-            index.write(encode_time_index(self.times[-1:], self.base_offset))
+        if self._has_new_time:
+            with self.path.with_suffix(".timeindex").open("ab") as index:
+                index.write(encode_time_index(self.times[-1:], self.base_offset))
 
 
 class SegmentLog:
@@ -370,6 +381,19 @@ class SegmentLog:
         if not self.closed_unsynced():
             self.recovery_point = max(self.recovery_point, self._segments[-1].base_offset)
 
+    def note_aborted(self, aborted: Sequence[tuple[int, int, int]]) -> None:
+        """Write each segment's `.txnindex`: Kafka believes it after a clean stop, kgroup reads batches."""
+        for segment in self._segments:
+            ended_here = [each for each in aborted if segment.base_offset <= each[2] < segment.end_offset]
+            path = segment.path.with_suffix(".txnindex")
+            try:
+                if ended_here:
+                    path.write_bytes(encode_aborted_index(ended_here))
+                else:
+                    path.unlink(missing_ok=True)
+            except OSError as error:
+                raise SourceError(f"{path}: {error.strerror or error}") from error
+
     def close(self) -> None:
         """Let go of the files; a later call opens them again."""
         for segment in self._segments:
@@ -395,7 +419,7 @@ class SegmentLog:
         segment.is_gone = True
         self._handles.close(segment.path)
         self._unsynced.pop(segment.base_offset, None)
-        for suffix in (".log", ".index", ".timeindex"):
+        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
             segment.path.with_suffix(suffix).unlink(missing_ok=True)
 
     # ---- cleaning -----------------------------------------------------------------------------
@@ -437,11 +461,15 @@ class SegmentLog:
         """Whole batches from the one that holds `offset`, below `end_offset`; at least one."""
         chosen: list[bytes] = []
         size = 0
-        for batch in self.batches(offset):
-            if read_header(batch).last_offset >= end_offset or (chosen and size + len(batch) > max_bytes):
-                break
-            chosen.append(batch)
-            size += len(batch)
+        try:
+            for batch in self.batches(offset):
+                if read_header(batch).last_offset >= end_offset or (chosen and size + len(batch) > max_bytes):
+                    break
+                chosen.append(batch)
+                size += len(batch)
+        except SourceError:
+            if not chosen:  # else what lies before the damage is read; the next read tells of it
+                raise
         return b"".join(chosen)
 
     def batches(self, offset: int) -> Iterator[bytes]:

@@ -38,20 +38,23 @@ async def start_cluster(
     data_dir: Path | None = None,
     topics: tuple[TopicRequest, ...] = (),
     fsync: bool = False,
+    adopt: bool = False,
     warn: Callable[[str], None],
     note: Callable[[str], None] = lambda text: None,
 ) -> ClusterServer:
     """Start `nodes` brokers; port 0 takes free ports, any other port and those after it.
 
-    Without `data_dir` everything is gone at the end. Raises SourceError if the data dir or a port cannot be
-    used, InputError for topics that cannot be made.
+    Without `data_dir` everything is gone at the end; `adopt` takes one of a real broker. Raises SourceError
+    if the data dir or a port cannot be used, InputError for topics that cannot be made.
     """
     clock = Clock()
     specs = [
         NodeSpec(node_id=number, host=host, port=port + number - 1 if port else 0)
         for number in range(1, nodes + 1)
     ]
-    storage = FolderStorage(data_dir, warn, durable=fsync) if data_dir is not None else MemoryStorage()
+    storage = (
+        FolderStorage(data_dir, warn, durable=fsync, adopt=adopt) if data_dir is not None else MemoryStorage()
+    )
     cluster = Cluster(settings, specs, storage, uuid4, clock.now_ms(), warn, syncs_decisions=fsync)
     for topic in topics:
         error = cluster.create_topic(

@@ -55,18 +55,14 @@ def encode_transaction(entry: TransactionEntry) -> tuple[bytes, bytes]:
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(entry.partitions):
         topics.setdefault(topic, []).append(partition)
-    ended = entry.status in (
-        TransactionStatus.EMPTY,
-        TransactionStatus.COMPLETE_COMMIT,
-        TransactionStatus.COMPLETE_ABORT,
-    )
     value = TransactionLogValue(
         version=_VALUE_VERSION,
         producer_id=entry.producer_id,
         producer_epoch=entry.producer_epoch,
         transaction_timeout_ms=entry.timeout_ms,
         transaction_status=int(entry.status),
-        transaction_partitions=None if ended else list(topics.items()),
+        # As Kafka's TransactionLog, which reads a list for every other state, if of nothing.
+        transaction_partitions=None if entry.status is TransactionStatus.EMPTY else list(topics.items()),
         transaction_last_update_timestamp_ms=entry.last_update_ms,
         transaction_start_timestamp_ms=entry.start_ms,
     )
