@@ -17,7 +17,7 @@ from kgroup.broker.work import Slices, WorkInSlices, finished
 from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.store.cleaner import is_dirty
-from kgroup.log.store.segment_log import SegmentLog
+from kgroup.log.store.segment_log import Segment, SegmentLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.records.entries import TransactionMarker
@@ -359,6 +359,13 @@ class Cluster:
         topic = self.topics.get(OFFSETS_TOPIC)
         logs = [partition.log for partition in topic.partitions] if topic else []
         return [log for log in logs if isinstance(log, SegmentLog) and is_dirty(log)]
+
+    def closed_unsynced(self) -> list[tuple[SegmentLog, Segment]]:
+        """Segments that are not written any more and not on the disk: Kafka flushes them when it rolls."""
+        logs = [partition.log for partition in self._partitions()]
+        return [
+            (log, segment) for log in logs if isinstance(log, SegmentLog) for segment in log.closed_unsynced()
+        ]
 
     def checkpoint(self) -> None:
         """Write down the end of every log, for those who read the files."""

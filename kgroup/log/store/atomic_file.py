@@ -25,7 +25,12 @@ def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk: what was made, renamed or removed there. Raises OSError."""
-    number = os.open(folder, os.O_RDONLY)
+    sync_path(folder)
+
+
+def sync_path(path: Path) -> None:
+    """Bring a file or a folder to the disk. Raises OSError."""
+    number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
     finally:

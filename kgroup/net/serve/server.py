@@ -13,6 +13,7 @@ from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.request_queue import RequestQueue
 from kgroup.errors import KgroupError, SourceError, fault_line
+from kgroup.log.store.atomic_file import sync_path
 from kgroup.log.store.cleaner import clean
 from kgroup.net.serve.listener import Listener
 from kgroup.wire.frames import BadRequestError, Call
@@ -412,6 +413,7 @@ class ClusterServer:
         while True:
             await asyncio.sleep(_CHECKPOINT_S)
             try:
+                await self._sync_closed()
                 self.cluster.checkpoint()
                 await self._clean()
             except (KgroupError, OSError) as error:
@@ -419,6 +421,16 @@ class ClusterServer:
             except Exception as error:
                 self.warn_of_fault(error)
             self._survive(self._close_idle)
+
+    async def _sync_closed(self) -> None:
+        """Bring rolled segments to the disk beside the loop: a start after a crash need not check them."""
+        for log, segment in self.cluster.closed_unsynced():
+            try:
+                await asyncio.to_thread(sync_path, segment.path)
+            except OSError as error:
+                self.warn(f"{segment.path}: {error.strerror or error}")
+                continue
+            log.synced(segment)
 
     async def _clean(self) -> None:
         """Clean the offsets topic's segments a bit at a time, between the requests."""
