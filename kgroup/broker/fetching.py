@@ -34,9 +34,15 @@ class WaitingFetch:
     min_bytes: int
     max_bytes: int
     finish: Callable[["WaitingFetch"], None]
+    has_room: Callable[[], bool] = lambda: True
 
     def available_bytes(self) -> int:
-        """Roughly what an answer would hold now: enough to decide whether to wait."""
+        """Roughly what an answer would hold now: enough to decide whether to wait.
+
+        Nothing while there is no room for answers: that of a fetch whose time is over has no records then.
+        """
+        if not self.has_room():
+            return 0
         try:
             return self._available_bytes()
         except (KgroupError, OSError):
@@ -52,7 +58,7 @@ class WaitingFetch:
             if not log.start_offset <= part.offset <= log.end_offset:
                 return self.min_bytes  # an error is answered at once
             if end > part.offset:
-                total += len(log.read(part.offset, part.max_bytes, end))
+                total += len(log.read(part.offset, min(part.max_bytes, self.max_bytes), end))
                 if total >= self.min_bytes:
                     break
         return total

@@ -47,6 +47,9 @@ class BrokerNode:
         self.answers: list[Answer] = []
         self.on_fault = on_fault
         waits.on_fault = on_fault
+        self.queued_bytes = 0
+        self.has_room: Callable[[], bool] = lambda: True
+        """Whether answers with records may be made now: not while clients leave too many of them unread."""
         self._unreadable: set[tuple[str, int]] = set()
 
     def read(self, frame: bytes, token: int, client_host: str) -> Call:
@@ -57,6 +60,7 @@ class BrokerNode:
         """Encode the answer to a call and queue it for sending."""
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
         self.answers.append(Answer(call.token, frame))
+        self.queued_bytes += len(frame)
 
     def answer_later(self, call: Call, answer: Callable[[], None]) -> None:
         """Run `answer`, which answers a request that has waited: its faults are its own (see `on_fault`)."""
@@ -93,5 +97,5 @@ class BrokerNode:
 
     def take_answers(self) -> list[Answer]:
         """Everything to send, oldest first."""
-        answers, self.answers = self.answers, []
+        answers, self.answers, self.queued_bytes = self.answers, [], 0
         return answers

@@ -31,7 +31,12 @@ class BrokerSettings:
     timestamp_after_max_ms: int = 3_600_000
     segment_bytes: int = 1 << 30
     request_max_bytes: int = 100 << 20
+    fetch_max_bytes: int = 55 << 20
+    max_connections: int = MAX_INT
+    max_connections_per_ip: int = MAX_INT
     connections_max_idle_ms: int = 600_000
+    # No property of Kafka's, which sends records from its files: answers that clients have yet to read.
+    unsent_max_bytes: int = 128 << 20
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,6 +70,9 @@ PROPERTIES: Final = {
     "log.message.timestamp.after.max.ms": Property("timestamp_after_max_ms", highest=MAX_LONG),
     "log.segment.bytes": Property("segment_bytes", 4096),
     "socket.request.max.bytes": Property("request_max_bytes", 1),
+    "fetch.max.bytes": Property("fetch_max_bytes", 1024),
+    "max.connections": Property("max_connections"),
+    "max.connections.per.ip": Property("max_connections_per_ip"),
     "connections.max.idle.ms": Property("connections_max_idle_ms", 1),
 }
 _FLAGS: Final = {"auto.create.topics.enable": "auto_create_topics"}

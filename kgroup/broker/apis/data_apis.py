@@ -23,6 +23,7 @@ E = ErrorCode
 _NO_OFFSET: Final = -1
 _NO_TIMESTAMP: Final = -1
 _ALL_REPLICAS: Final = -1
+_NO_ROOM_WAIT_MS: Final = 100
 
 
 # ---- Produce ----------------------------------------------------------------------------------
@@ -148,12 +149,14 @@ def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
         response = FetchResponse(version=call.version, error_code=E.FETCH_SESSION_ID_NOT_FOUND, responses=[])
         node.answer(call, response)
         return
+    max_bytes = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
     waiting = WaitingFetch(
         call=call,
         parts=tuple(_parts(node, call)),
         read_committed=request.isolation_level == READ_COMMITTED,
-        min_bytes=request.min_bytes,
-        max_bytes=request.max_bytes,
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        has_room=node.has_room,
         finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
     )
     finish_or_park(node, waiting, request.max_wait_ms, now_ms)
@@ -161,6 +164,8 @@ def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
 
 def finish_or_park(node: BrokerNode, waiting: WaitingFetch, max_wait_ms: int, now_ms: int) -> None:
     """Answer a fetch at once if there is enough or it may not wait, else when there is enough."""
+    if not waiting.has_room():
+        max_wait_ms = max(max_wait_ms, _NO_ROOM_WAIT_MS)
     if max_wait_ms <= 0 or not waiting.parts or _is_due(node, waiting):
         waiting.finish(waiting)
         return
@@ -209,19 +214,32 @@ class ReadPart(NamedTuple):
 
 
 def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterator[ReadPart]:
-    """Every part of a fetch with its records so far, up to the fetch's limit of bytes."""
-    left_bytes = fetch.max_bytes
+    """Every part of a fetch with its records so far, up to the fetch's limit of bytes.
+
+    The first batch comes however large it is, so that a reader gets on; no other exceeds a limit (KIP-74).
+    """
+    has_room = fetch.has_room()
+    left_bytes = fetch.max_bytes if has_room else 0
+    may_exceed = has_room
     for part in fetch.parts:
-        read = _read_part(node, fetch, part, left_bytes, by_id)
-        left_bytes -= len(read.records)
+        read = _read_part(node, fetch, part, _Limit(min(part.max_bytes, left_bytes), may_exceed), by_id)
+        left_bytes = max(left_bytes - len(read.records), 0)
+        may_exceed = may_exceed and not read.records
         yield read
 
 
+class _Limit(NamedTuple):
+    """So many bytes of a log, or its next batch if that is larger and `may_exceed`."""
+
+    bytes_max: int
+    may_exceed: bool
+
+
 def _read_part(
-    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
+    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, limit: _Limit, by_id: bool
 ) -> ReadPart:
     try:
-        read = _read_log(node, fetch, part, left_bytes, by_id)
+        read = _read_log(node, fetch, part, limit, by_id)
     except (KgroupError, OSError) as error:
         node.cannot_read(part.topic, part.partition_index, error)
         return ReadPart(part, E.KAFKA_STORAGE_ERROR)
@@ -229,9 +247,7 @@ def _read_part(
     return read
 
 
-def _read_log(
-    node: BrokerNode, fetch: WaitingFetch, part: FetchPart, left_bytes: int, by_id: bool
-) -> ReadPart:
+def _read_log(node: BrokerNode, fetch: WaitingFetch, part: FetchPart, limit: _Limit, by_id: bool) -> ReadPart:
     partition = part.partition
     error = _fetch_error(node, by_id, part)
     if partition is None or error not in (E.NONE, E.OFFSET_OUT_OF_RANGE):
@@ -240,9 +256,10 @@ def _read_log(
     stable = partition.last_stable_offset
     records = b""
     end = stable if fetch.read_committed else log.end_offset
-    # Once the request's bytes are used up, later partitions get nothing; the first always gets a batch.
-    if not error and end > part.offset and left_bytes > 0:
-        records = log.read(part.offset, min(part.max_bytes, left_bytes), end)
+    if not error and end > part.offset and (limit.bytes_max > 0 or limit.may_exceed):
+        records = log.read(part.offset, limit.bytes_max, end)
+        if len(records) > limit.bytes_max and not limit.may_exceed:
+            records = b""
     aborted = None
     if fetch.read_committed and not error:
         aborted = partition.producers.aborted_between(part.offset, stable)

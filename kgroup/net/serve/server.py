@@ -1,9 +1,10 @@
 """The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
 
 import asyncio
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Final
 
 from kgroup.broker.cluster import Cluster
@@ -20,6 +21,8 @@ from kgroup.wire.frames import BadRequestError, Call
 
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
 _PAUSE_READING_BYTES: Final = 1 << 20
+_HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before it is sent any and goes on
+_STALLED_S: Final = 10.0  # for a client that reads nothing, while there is no room for others' answers
 _CHECKPOINT_S: Final = 5.0
 _CLEANED_BATCHES: Final = 20  # before the loop gets its turn
 _TICK_AGAIN_MS: Final = 1_000  # after one that failed
@@ -52,6 +55,10 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._host = ""
         self._may_write = True
+        self._held_back = False
+        self._unsent_bytes = 0
+        self._buffered_bytes = 0
+        self._read_on_s = self.last_active_s
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Remember whom to answer."""
@@ -59,14 +66,24 @@ class ClientConnection(asyncio.Protocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
+        too_many = self.server.too_many_connections(self._host)
         self.server.connections[self.token] = self
+        self.server.hosts[self._host] += 1
+        connected = transport.get_extra_info("socket")
+        if connected is not None:  # a client that is gone without a word is found out, as by Kafka
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if too_many is not None:
+            self.server.cluster_server.note(f"{self._host}: {too_many}")
+            self.close()
         if not self.server.is_listening:
             self.close()  # the node died while this connection was being accepted
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client. What it waited for goes on without it."""
         self._transport = None
-        self.server.connections.pop(self.token, None)
+        self._sent()
+        if self.server.connections.pop(self.token, None) is not None:
+            self.server.hosts -= Counter([self._host])
         self.server.node.waits.forget(self.token)
 
     def data_received(self, data: bytes) -> None:
@@ -74,18 +91,53 @@ class ClientConnection(asyncio.Protocol):
         self.last_active_s = time.monotonic()
         self._queue.feed(data)
         self.pump()
-        too_much = self._queue.busy and self._queue.waiting_bytes > _PAUSE_READING_BYTES
-        if too_much and self._transport is not None:
-            self._transport.pause_reading()
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Read on, unless requests lie here that may not be handled now: nobody may send without end."""
+        if self._transport is None:
+            return
+        blocked = self._queue.busy or self._held_back or not self._may_write
+        too_much = blocked and self._queue.waiting_bytes > _PAUSE_READING_BYTES
+        if too_much == self._transport.is_reading() and not self._transport.is_closing():
+            if too_much:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
 
     def pause_writing(self) -> None:
         """The client does not read: stop answering it."""
         self._may_write = False
+        self._read_on_s = time.monotonic()
+        self._buffered_bytes = self._unsent_bytes
 
     def resume_writing(self) -> None:
         """It reads again."""
         self._may_write = True
+        self._sent()
         self.pump()
+        self._regulate()
+
+    def _sent(self) -> None:
+        """What was answered has left, or never will."""
+        self.server.cluster_server.unsent_bytes -= self._unsent_bytes
+        self._unsent_bytes = 0
+        self._held_back = False
+
+    def stalled_s(self, now_s: float) -> float:
+        """For how long the client has read nothing of what waits for it; asked time and again."""
+        if self._may_write or self._transport is None:
+            return 0.0
+        buffered_bytes = self._transport.get_write_buffer_size()
+        if buffered_bytes < self._buffered_bytes:
+            self._read_on_s = now_s
+        self._buffered_bytes = buffered_bytes
+        return now_s - self._read_on_s
+
+    @property
+    def host(self) -> str:
+        """The client's address, as Kafka prints it."""
+        return self._host
 
     @property
     def is_idle(self) -> bool:
@@ -95,6 +147,9 @@ class ClientConnection(asyncio.Protocol):
     def pump(self) -> None:
         """Handle the next request, if there is one and the last has been answered."""
         if self._transport is None or not self._may_write:
+            return
+        if self._unsent_bytes > _HOLD_BACK_BYTES:
+            self._held_back = True  # until they are sent
             return
         try:
             frame = self._queue.next_frame()
@@ -115,18 +170,24 @@ class ClientConnection(asyncio.Protocol):
         """Take the answer to the request in hand; it is sent by the next `send`."""
         if frame is not None:
             self._out.append(frame)
+            self._unsent_bytes += len(frame)
+            self.server.cluster_server.unsent_bytes += len(frame)
         self._queue.answered()
 
     def send(self) -> None:
         """Send what has been answered."""
         if self._transport is None or not self._out:
             self._out.clear()
+            self._sent()
             return
         self._transport.write(b"".join(self._out))
         self._out.clear()
-        if not self._transport.is_reading() and self._queue.waiting_bytes <= _PAUSE_READING_BYTES:
-            with suppress(RuntimeError):
-                self._transport.resume_reading()
+        if self._may_write:
+            held_back = self._held_back
+            self._sent()
+            if held_back:
+                self.pump()
+        self._regulate()
 
     def close(self) -> None:
         """Hang up."""
@@ -141,7 +202,9 @@ class NodeServer:
         self.cluster_server = cluster_server
         self.node = node
         node.on_fault = node.waits.on_fault = self.failed
+        node.has_room = cluster_server.has_room
         self.connections: dict[int, ClientConnection] = {}
+        self.hosts: Counter[str] = Counter()
         self._listener = Listener(
             host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
         )
@@ -159,6 +222,15 @@ class NodeServer:
     def port(self) -> int:
         """The port at which clients find it; once it listens, never 0."""
         return self._listener.port
+
+    def too_many_connections(self, host: str) -> str | None:
+        """Why one more connection from this host is closed at once, or None."""
+        settings = self.cluster_server.cluster.settings
+        if len(self.connections) >= settings.max_connections:
+            return f"one more connection than max.connections={settings.max_connections}"
+        if self.hosts[host] >= settings.max_connections_per_ip:
+            return f"one more connection than max.connections.per.ip={settings.max_connections_per_ip}"
+        return None
 
     def hang_up(self) -> None:
         """Close the socket and every connection, as the death of the process would."""
@@ -220,6 +292,8 @@ class ClusterServer:
         self.note = note
         self.intercept: Intercept | None = None
         self.requests = 0
+        self.unsent_bytes = 0
+        """Answers that have not left yet, of all connections."""
         self._fsync = fsync
         self._unsynced: dict[int, Partition] = {}
         self._next_token = 0
@@ -283,6 +357,11 @@ class ClusterServer:
         for server in self.nodes.values():
             server.node.waits.wake_all()
         self.schedule_flush()
+
+    def has_room(self) -> bool:
+        """Whether answers with records may be made: while clients leave too many unread, they may not."""
+        queued_bytes = sum(server.node.queued_bytes for server in self.nodes.values())
+        return self.unsent_bytes + queued_bytes < self.cluster.settings.unsent_max_bytes
 
     # ---- flushing -----------------------------------------------------------------------------
 
@@ -444,6 +523,12 @@ class ClusterServer:
         oldest_s = time.monotonic() - limit_s
         for connection in self._connections():
             if connection.is_idle and connection.last_active_s < oldest_s:
+                connection.close()
+        now_s = time.monotonic()
+        limit_s = limit_s if self.has_room() else min(limit_s, _STALLED_S)
+        for connection in self._connections():
+            if connection.stalled_s(now_s) > limit_s:
+                self.note(f"{connection.host}: has not read its answers for {limit_s:.0f} s")
                 connection.close()
 
     def _connections(self) -> Iterable[ClientConnection]:
