@@ -97,7 +97,9 @@ async def _run(
         loop.add_signal_handler(number, _leave, stop, loop)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
-    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
+    # Without await, as nobody can join before it is clear who listens.
+    host, port = require_broker(servers, config)
+    nodes = [Node(node_id=-1, host=host, port=port)]
     security = _security(config)
     members = []
     for settings, events in created:
@@ -108,7 +110,6 @@ async def _run(
         else:
             member.subscribe(topics)
         members.append((member, events))
-    require_broker(servers, config)  # without await: no member tries before it is clear who listens
     lives = [_live(member, events, stop) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]

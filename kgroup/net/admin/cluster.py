@@ -86,14 +86,15 @@ class Cluster:
         self._problems = _LoggedProblems()
 
     def __enter__(self) -> Self:
-        require_broker(self._servers, self._config)
+        # Only the one that has let us in: kafka-python would choose by chance, and wait for a silent one.
+        host, port = require_broker(self._servers, self._config)
         timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
         settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
-        servers = [f"{host}:{port}" for host, port in self._servers]
+        server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._problems.listen()
         try:
             self._admin = KafkaAdminClient(
-                bootstrap_servers=servers, bootstrap_timeout_ms=timeout_ms, **settings
+                bootstrap_servers=[server], bootstrap_timeout_ms=timeout_ms, **settings
             )
         except (kafka_errors.KafkaError, ValueError, ImportError) as error:
             self._problems.stop_listening()

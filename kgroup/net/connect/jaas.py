@@ -94,7 +94,7 @@ def _behind_number(entry: str, position: int) -> int:
 
 
 def _behind_comment(entry: str, position: int) -> int:
-    """Behind `*/`; or to the end of the line, also behind one slash, whose next character Java passes over."""
+    """Behind `*/`; or behind the line, also after one slash, whose next character Java passes over."""
     if entry.startswith("/*", position):
         end = entry.find("*/", position + 2)
         return len(entry) if end < 0 else end + 2

@@ -1,7 +1,7 @@
 """Java's own key stores, JKS: certificates, and private keys under a password.
 
-The format has stood still since JDK 1.2 (OpenJDK: `sun.security.provider.JavaKeyStore`, `KeyProtector`). It is
-the default of `ssl.keystore.type`, although keytool has made PKCS12 since JDK 9.
+The format has stood still since JDK 1.2 (OpenJDK: `sun.security.provider.JavaKeyStore`, `KeyProtector`). It
+is the default of `ssl.keystore.type`, although keytool has made PKCS12 since JDK 9.
 """
 
 import hashlib

@@ -71,7 +71,10 @@ def _load_trusted(context: ssl.SSLContext, properties: Mapping[str, str]) -> Non
     if _is_pem(content, properties, "ssl.truststore"):
         with _naming(name):
             text = pem.in_lines(content.decode("ascii", "replace")).encode("ascii", "replace").decode("ascii")
-            context.load_verify_locations(cadata=text)
+            try:
+                context.load_verify_locations(cadata=text)
+            except ssl.SSLError:
+                context.load_verify_locations(cafile=location)  # OpenSSL takes more, or says what is wrong
         return
     with _naming(name, "ssl.truststore.password", properties):
         store = _java_store(name, content, properties.get("ssl.truststore.password"))
