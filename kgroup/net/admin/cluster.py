@@ -122,6 +122,16 @@ class Cluster:
         answer = self._ask(_metadata_request(names))
         return {topic.name: _topic(topic) for topic in answer.topics if topic.error_code == 0}
 
+    def why_unlisted(self, names: Collection[str]) -> dict[str, int]:
+        """The error code for each of these topics that `topics` does not list, asked for by its name.
+
+        UNKNOWN_TOPIC_OR_PARTITION of one that does not exist, TOPIC_AUTHORIZATION_FAILED of one that the user
+        may not describe: a list of all topics leaves out the one like the other.
+        """
+        if not names:
+            return {}
+        return {topic.name: topic.error_code for topic in self._ask(_metadata_request(names)).topics}
+
     def find_coordinators(self, groups: Sequence[str]) -> list[Coordinator]:
         """Ask which broker coordinates each group; answers in the order given.
 
