@@ -5,6 +5,7 @@ that the file that works with Kafka's tools works here. What
 kafka-python cannot do is refused by name.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from kgroup.net.connect.tls import tls_context
 Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -70,11 +72,10 @@ class ConnectionOptions:
             merged.update(read_properties(self.command_config))
             _refuse_misspelt(merged, self.command_config)
         for given in self.properties:
-            key, equals, value = given.partition("=")
-            if not equals or not key.strip():
-                raise InputError(f"-X {given}: give KEY=VALUE, like -X security.protocol=SSL")
+            require_assignment(given)
+            key, _, value = given.partition("=")
             if not is_utf_8(given):
-                raise InputError(f"-X {given}: not UTF-8")
+                raise InputError(f"-X {key}: not UTF-8")
             _require_known(key.strip())
             merged[key.strip()] = value.strip()
         return merged
@@ -85,9 +86,27 @@ class ConnectionOptions:
         return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
 
 
+def require_assignment(given: str) -> None:
+    """Raises InputError for a `-X` that is not KEY=VALUE, and shows of it no more than a known name.
+
+    What stands behind a name without `=` may be a password, and a key in PEM ends with `=`.
+    """
+    key, equals, _ = given.partition("=")
+    name = _name_in(key)
+    if not equals or not name or name != key.strip():
+        known = f" {name}" if name in USED else ""
+        raise InputError(f"-X{known}: give KEY=VALUE, like -X security.protocol=SSL")
+
+
 def _require_known(name: str) -> None:
     if name not in USED:
         raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
+
+
+def _name_in(text: str) -> str:
+    """What it begins with of what names of properties are made of."""
+    name = _NAME.match(text.strip())
+    return "" if name is None else name[0]
 
 
 def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
@@ -111,6 +130,8 @@ def is_utf_8(text: str) -> bool:
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
     """`host:port,host` as hosts and ports; the port is Kafka's own if there is none. Raises InputError."""
     servers = []
+    if "@" in bootstrap_servers:
+        raise InputError("--bootstrap-server: give HOST:PORT, without a user; see sasl.jaas.config")
     for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
         if "://" in server:
             raise InputError(

@@ -109,6 +109,24 @@ def test_what_makes_no_sense_is_refused_by_name(properties, named):
         client_config(properties)
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("ssl.key.password Secret1", " ssl.key.password"),
+        ("ssl.key.password:Secret1", " ssl.key.password"),
+        ("ssl.keystore.key -----BEGIN KEY----- Secret1==", " ssl.keystore.key"),
+        ("-----BEGIN KEY----- Secret1==", ""),
+        ("ssl.key.passwordSecret1", ""),
+        ("Secret1", ""),
+        ("=Secret1", ""),
+    ],
+)
+def test_of_what_is_no_assignment_only_a_known_name_is_shown(given, shown):
+    with pytest.raises(InputError) as refusal:
+        ConnectionOptions(bootstrap_servers="b", properties=(given,)).read_properties()
+    assert str(refusal.value) == f"-X{shown}: give KEY=VALUE, like -X security.protocol=SSL"
+
+
 def test_passwords_are_not_in_what_the_options_look_like():
     options = ConnectionOptions(bootstrap_servers="b", properties=("ssl.key.password=Secret1",))
     assert "Secret1" not in repr(options)
