@@ -63,6 +63,8 @@ def read_logged_group(
         if is_pattern(group):
             hint = "; it takes one name, and no pattern"
         raise SourceError(f"{where}no group '{group}' with members is {here}{hint}")
+    judged = logs.judged({name for member in logged.plan.members for name in member.topics})
+    listings += [judged] if judged is not None else []
     plan = replace(logged.plan, topics=tuple(_topics(logged.plan, listings, topics)))
     notes = tuple(not_read(sources.skipped))
     return replace(logged, plan=plan, notes=notes, problems=(*damage, *reader.problems))
@@ -215,6 +217,7 @@ def _topics(plan: GroupPlan, listings: Sequence[LogListing], given: Sequence[Top
                 counts[log.topic] = max(counts.get(log.topic, 0), log.partition + 1)
             if log.topic_id is not None:
                 ids.setdefault(log.topic, log.topic_id)
+    hidden = {name for listing in listings for name in listing.hidden}
     complete = any(listing.complete for listing in listings)
     said = {topic.name: topic for topic in given}
     counts |= {topic.name: topic.partitions for topic in given}
@@ -222,9 +225,9 @@ def _topics(plan: GroupPlan, listings: Sequence[LogListing], given: Sequence[Top
     for name in dict.fromkeys((*wanted, *said)):
         if name in counts:
             yield Topic(name=name, partitions=counts[name], topic_id=ids.get(name))
-        elif not complete:
+        elif name in hidden or not complete:
             member = next(member for member in plan.members if name in member.topics)
+            whose = "which you may not describe" if name in hidden else "whose partitions no file here knows"
             raise InputError(
-                f"member '{member.member_id}' subscribes to '{name}', whose partitions no file here knows:"
-                f" say --topic {name}:N"
+                f"member '{member.member_id}' subscribes to '{name}', {whose}: say --topic {name}:N"
             )

@@ -11,6 +11,7 @@ from uuid import UUID
 from kgroup.errors import InputError, SourceError
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.sources import STDIN, Skipped, Sources, one_replica_each, open_sources
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_listing import LogListing
 from kgroup.report.table import counted
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _FEW_BYTES: Final = 64 * 1024
+_GONE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 class OpenedLogs:
@@ -134,6 +136,21 @@ class OpenedLogs:
             return {}
         topics = self.cluster.topics().values()
         return {topic.topic_id: topic.name for topic in topics if topic.topic_id is not None}
+
+    def judged(self, names: Collection[str]) -> LogListing | None:
+        """The listing, having looked into those of these topics that it does not name."""
+        listing = self.listing
+        if listing is None or self.cluster is None:
+            return listing
+        missing = set(names) - {log.topic for log in listing.logs} - listing.hidden - listing.unsure
+        if not missing:
+            return listing
+        errors = self.cluster.why_unlisted(missing)
+        hidden = {name for name, error in errors.items() if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+        gone = {name for name, error in errors.items() if error in _GONE}
+        return replace(
+            listing, hidden=listing.hidden | hidden, unsure=listing.unsure | (missing - hidden - gone)
+        )
 
     def message(self, text: str) -> str:
         """A message with the names that the user knows."""

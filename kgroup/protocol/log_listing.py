@@ -59,7 +59,13 @@ class LogEndAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogListing:
-    """All that one source said. `complete`: a topic that is not in `logs` does not exist in the cluster."""
+    """All that one source said. `complete`: a topic that is not named here does not exist in the cluster.
+
+    `hidden` are topics that the user may not describe, whether or not they exist (Kafka:
+    TOPIC_AUTHORIZATION_FAILED); `unsure` those of which the source could not say.
+    """
 
     logs: tuple[PartitionLog, ...]
     complete: bool = False
+    hidden: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()

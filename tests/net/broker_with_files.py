@@ -15,7 +15,7 @@ SEGMENTS = {
     int(folder.name.rpartition("-")[2]): folder / f"{0:020}.log"
     for folder in sorted(LIVES.glob("__consumer_offsets-*"))
 }
-OFFSET_OUT_OF_RANGE, NOT_LEADER = 1, 6
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 1, 3, 6
 
 
 @dataclass
@@ -67,6 +67,9 @@ class BrokerWithFiles:
         topics = {name: Topic(name=name, topic_id=topic_id, leaders={}) for name, topic_id in others.items()}
         topics[OFFSETS_TOPIC] = offsets_topic
         return {name: topic for name, topic in topics.items() if names is None or name in names}
+
+    def why_unlisted(self, names):
+        return {name: 0 if name in self.topics() else UNKNOWN_TOPIC for name in names}
 
     def log_listing(self, names=None):
         if names is None:

@@ -40,6 +40,7 @@ class Gate:
     upstream: tuple[str, int]
     answers_wrongly: bool = False
     logins: list[str] = field(default_factory=list)
+    attempts: int = 0
     refused_apis: list[int] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,6 +86,7 @@ class Gate:
                 )
                 talk = self._scram(said) if self.mechanism.startswith("SCRAM") else self._plain(said)
             elif api == SASL_AUTHENTICATE and talk is not None:
+                self.attempts += not said  # a SCRAM login has two messages
                 said.append(
                     bytes(SaslAuthenticateRequest.decode(frame, version=version, header=True).auth_bytes)
                 )

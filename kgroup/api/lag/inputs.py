@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
+from kgroup.lag.findings.text import listed
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
 from kgroup.log.files.damage_text import damage_text
@@ -86,6 +87,8 @@ class LagInputs:
                 yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
         if self.pending:
             yield f"{len(self.pending)} newer commits stand in transactions that are still open"
+        if hidden := sorted(self.topics() & self.ends.hidden()):
+            yield f"no right to describe {listed(hidden)}: whether it is there, and its lag, are unknown"
         if not self.ends.sources() and self.commits.num_rows:
             yield "no log ends found: give a broker's log directory, or --log-ends FILE"
 
@@ -96,11 +99,12 @@ def gather(
     log_ends_file: Path | None,
     wanted: Callable[[str], bool],
     live: LogListing | None = None,
+    judged: Callable[[Collection[str]], LogListing | None] = lambda topics: None,
 ) -> LagInputs:
     """Put together what a report on the groups that are `wanted` (by group id) needs.
 
     Log ends are asked for, in order of precedence: the file that the user gave, what a `live` cluster said,
-    segments, checkpoints.
+    segments, checkpoints. `judged` is the live cluster's word with a look into topics that it does not list.
     Raises InputError or SourceError for that file.
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
@@ -120,7 +124,10 @@ def gather(
     )
     groups = read_groups(of_groups, names)
     owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    ends = reader.read(owned | set(names_in(commits, "topic")))
+    topics = owned | set(names_in(commits, "topic"))
+    ends = reader.read(topics)
+    if live is not None:
+        said[-1] = judged(topics) or live
     return LagInputs(
         groups=groups,
         commits=commits,

@@ -309,7 +309,7 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
         groups.add(group)
         return wanted(group)
 
-    inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing)
+    inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing, logs.judged)
     if options.groups and not inputs.groups and not inputs.commits.num_rows:
         otherwise = "; leave out --group to see all"
         raise SourceError(nothing_matches("group", options.groups, groups, otherwise))

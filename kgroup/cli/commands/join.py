@@ -16,7 +16,9 @@ from kgroup.cli.shell.options import Quiet
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError, KgroupError
+from kgroup.group.member.classic.member import ClassicMember
 from kgroup.group.member.settings import MemberSettings
+from kgroup.group.member.step import SubscribePattern
 from kgroup.net.connect.consumer_properties import member_settings
 from kgroup.net.connect.first_contact import require_broker
 from kgroup.net.connect.login import Login
@@ -97,24 +99,34 @@ async def _run(
         loop.add_signal_handler(number, _leave, stop, loop)
     if seconds is not None:
         loop.call_later(seconds, stop.set)
-    nodes = [Node(node_id=-1 - index, host=host, port=port) for index, (host, port) in enumerate(servers)]
     security = _security(config)
+    for settings, _ in created:
+        _check(settings, servers, pattern)
+    # Without await, as nobody can join before it is clear who listens: that one, as others may be silent.
+    host, port = require_broker(servers, config)
     members = []
     for settings, events in created:
-        member = GroupMember(settings, nodes, events, security)
+        member = GroupMember(settings, [Node(node_id=-1, host=host, port=port)], events, security)
         events.machine = member.machine
         if pattern is not None:
             member.subscribe_pattern(pattern)
         else:
             member.subscribe(topics)
         members.append((member, events))
-    require_broker(servers, config)  # without await: no member tries before it is clear who listens
     lives = [_live(member, events, stop) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]
     for end in ends:
         if end is not None:
             raise end
+
+
+def _check(settings: MemberSettings, servers: list[tuple[str, int]], pattern: str | None) -> None:
+    """Raises InputError for what no member can be, before anybody is asked."""
+    [(host, port), *_] = servers
+    machine = ClassicMember(settings, [Node(node_id=-1, host=host, port=port)], lambda: 0.0)
+    if pattern is not None:
+        machine.handle(SubscribePattern(pattern=pattern), 0)
 
 
 def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:

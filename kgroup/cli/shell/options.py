@@ -57,11 +57,24 @@ CommandConfig = Annotated[
         section=Section.SOURCE,
     ),
 ]
+
+
+def _assignments(given: list[str] | None) -> list[str] | None:
+    """Before anything else: of `-X ssl.key.password SECRET` the secret would be a path, and in an error."""
+    if given:
+        from kgroup.net.connect.properties import require_assignment
+
+        for each in given:
+            require_assignment(each)
+    return given
+
+
 ClientProperties = Annotated[
     list[str] | None,
     option(
         "-X",
         metavar="KEY=VALUE",
+        callback=_assignments,
         help="One client property, over what --command-config says; repeatable.",
         section=Section.SOURCE,
     ),

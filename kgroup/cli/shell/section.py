@@ -28,6 +28,7 @@ def option(
     section: Section,
     show_default: bool = False,
     autocompletion: Callable[..., Any] | None = None,
+    callback: Callable[..., Any] | None = None,
     hidden: bool = False,
 ) -> Any:  # the type that typer's own Option claims
     """An option for `Annotated`, in a section; help shows its default only with `show_default`."""
@@ -40,5 +41,6 @@ def option(
         rich_help_panel=section,
         show_default=show_default,
         autocompletion=autocompletion,
+        callback=callback,
         hidden=hidden,
     )

@@ -86,7 +86,7 @@ def expiring(facts: GroupFacts) -> Iterator[Finding]:
     due: list[tuple[int, PartitionFacts]] = []
     for partition in facts.partitions:
         expires = expiry(facts.group, partition.row, facts.retention_ms)
-        exists = partition.row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
+        exists = partition.row.topic_state not in (TopicState.DELETED, TopicState.RECREATED)
         if exists and expires is not None and _is_soon(expires, facts.now_ms):
             due.append((expires.at_ms, partition))
     if not due:

@@ -16,12 +16,14 @@ class TopicState(StrEnum):
     """The fate of the topic that an offset was committed for, as far as the sources can tell.
 
     `RECREATED`: there is a topic of that name, but not the one that the offset was committed for.
+    `NOT_AUTHORIZED`: the user may not describe a topic of that name, so it may be there or not.
     `UNKNOWN`: no source knows the topic, and none claims to know them all.
     """
 
     EXISTS = "exists"
     DELETED = "deleted"
     RECREATED = "recreated"
+    NOT_AUTHORIZED = "not-authorized"
     UNKNOWN = "unknown"
 
 
@@ -33,11 +35,15 @@ class LogEnds:
         self._topic_ids: dict[str, TopicId] = {}
         self._partition_complete: set[str] = set()
         self._complete = False
+        self._hidden: set[str] = set()
+        self._unsure: set[str] = set()
         for listing in listings:
             self._add(listing)
 
     def _add(self, listing: LogListing) -> None:
         self._complete = self._complete or listing.complete
+        self._hidden |= listing.hidden
+        self._unsure |= listing.unsure
         for log in _furthest(listing.logs):
             preferred = self._logs.get((log.topic, log.partition))
             self._logs[log.topic, log.partition] = log if preferred is None else _fill(preferred, log)
@@ -57,7 +63,10 @@ class LogEnds:
         both topic ids (value version 4, Kafka 4.x) a topic made anew with as many partitions cannot be told.
         """
         if topic not in self._topic_ids:
-            return TopicState.DELETED if self._complete else TopicState.UNKNOWN
+            if topic in self._hidden:
+                return TopicState.NOT_AUTHORIZED
+            is_gone = self._complete and topic not in self._unsure
+            return TopicState.DELETED if is_gone else TopicState.UNKNOWN
         topic_id = self._topic_ids[topic]
         if topic_id is not None and committed_topic_id is not None and topic_id != committed_topic_id:
             return TopicState.RECREATED
@@ -70,6 +79,10 @@ class LogEnds:
         return {
             topic_id: topic for topic, topic_id in sorted(self._topic_ids.items()) if topic_id is not None
         }
+
+    def hidden(self) -> set[str]:
+        """The topics that the user may not describe, and that no source knows."""
+        return self._hidden - self._topic_ids.keys()
 
     def sources(self) -> set[LogEndSource]:
         """The sources that gave at least one log end."""

@@ -38,6 +38,8 @@ class Note(StrEnum):
     BEYOND_LOG_END = "beyond-log-end"
     """The committed offset is past the end of the log."""
     TOPIC_DELETED = "topic-deleted"
+    TOPIC_NOT_AUTHORIZED = "topic-not-authorized"
+    """The user may not describe the topic, so nobody here knows its end, nor whether it is there."""
     TOPIC_RECREATED = "topic-recreated"
     """The offset was committed for an earlier topic of this name; Kafka 4.1+ no longer hands it out."""
     PENDING_COMMIT = "pending-commit"
@@ -253,6 +255,8 @@ def _notes(
         yield Note.TOPIC_DELETED
     elif state is TopicState.RECREATED:
         yield Note.TOPIC_RECREATED
+    elif state is TopicState.NOT_AUTHORIZED:
+        yield Note.TOPIC_NOT_AUTHORIZED
     elif current is not None:
         if start is not None and current < start:
             yield Note.BELOW_LOG_START

@@ -48,6 +48,8 @@ class TimeLagNote(StrEnum):
     NO_LOG_END = "no-log-end"
     """No source knows the log's end, so nobody knows whether anything is unread."""
     TOPIC_DELETED = "topic-deleted"
+    TOPIC_NOT_AUTHORIZED = "topic-not-authorized"
+    """The user may not describe the topic."""
     TOPIC_RECREATED = "topic-recreated"
     """The offset is one of an earlier topic of this name."""
     NO_DATA_LOG = "no-data-log"
@@ -105,6 +107,8 @@ def without_looking(row: LagRow, method: TimeLagMethod) -> TimeLag | None:
         note = TimeLagNote.TOPIC_DELETED
     elif row.topic_state is TopicState.RECREATED:
         note = TimeLagNote.TOPIC_RECREATED
+    elif row.topic_state is TopicState.NOT_AUTHORIZED:
+        note = TimeLagNote.TOPIC_NOT_AUTHORIZED
     elif row.current_offset is None:
         note = TimeLagNote.NO_COMMIT
     elif row.log_end_offset is None:

@@ -86,14 +86,15 @@ class Cluster:
         self._problems = _LoggedProblems()
 
     def __enter__(self) -> Self:
-        require_broker(self._servers, self._config)
+        # Only the one that has let us in: kafka-python would choose by chance, and wait for a silent one.
+        host, port = require_broker(self._servers, self._config)
         timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
         settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
-        servers = [f"{host}:{port}" for host, port in self._servers]
+        server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._problems.listen()
         try:
             self._admin = KafkaAdminClient(
-                bootstrap_servers=servers, bootstrap_timeout_ms=timeout_ms, **settings
+                bootstrap_servers=[server], bootstrap_timeout_ms=timeout_ms, **settings
             )
         except (kafka_errors.KafkaError, ValueError, ImportError) as error:
             self._problems.stop_listening()
@@ -120,6 +121,16 @@ class Cluster:
         """These topics, or all of them; ones that do not exist, or may not be seen, are left out."""
         answer = self._ask(_metadata_request(names))
         return {topic.name: _topic(topic) for topic in answer.topics if topic.error_code == 0}
+
+    def why_unlisted(self, names: Collection[str]) -> dict[str, int]:
+        """The error code for each of these topics that `topics` does not list, asked for by its name.
+
+        UNKNOWN_TOPIC_OR_PARTITION of one that does not exist, TOPIC_AUTHORIZATION_FAILED of one that the user
+        may not describe: a list of all topics leaves out the one like the other.
+        """
+        if not names:
+            return {}
+        return {topic.name: topic.error_code for topic in self._ask(_metadata_request(names)).topics}
 
     def find_coordinators(self, groups: Sequence[str]) -> list[Coordinator]:
         """Ask which broker coordinates each group; answers in the order given.

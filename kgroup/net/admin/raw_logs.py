@@ -19,6 +19,7 @@ from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.segment import read_records, read_stream
 from kgroup.log.format.batch import Damage
 from kgroup.net.admin.cluster import Cluster, error_name
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 
 _FETCH_BYTES: Final = 4 * 1024 * 1024
@@ -161,7 +162,10 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
     """The first offset and the high watermark of each partition, in their order. Raises SourceError."""
     logs = {log.partition: log for log in cluster.log_listing([OFFSETS_TOPIC]).logs}
     if not logs:
-        raise SourceError(f"{cluster.name}: there is no topic {OFFSETS_TOPIC}, or it may not be seen")
+        code = cluster.why_unlisted([OFFSETS_TOPIC])[OFFSETS_TOPIC]
+        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            raise SourceError(f"{cluster.name}: no right to describe {OFFSETS_TOPIC}: {error_name(code)}")
+        raise SourceError(f"{cluster.name}: there is no topic {OFFSETS_TOPIC}")
     spans = {}
     for partition in sorted(logs if partitions is None else partitions):
         log = logs.get(partition)

@@ -1,10 +1,41 @@
 """Logging in to a broker: kafka-python's SASL mechanisms, one conversation for each connection."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kgroup.errors import SourceError
+from kgroup.protocol.error_codes import ErrorCode
+
+
+def no_handshake(node: str) -> str:
+    """The words for a listener that does not know SaslHandshake."""
+    return f"{node} does not speak SaslHandshake: does this listener ask for SASL?"
+
+
+def refused_mechanism(node: str, mechanism: str, error_code: int, offered: Collection[str]) -> str:
+    """The words for an error in the answer to SaslHandshake.
+
+    A real broker's listener without SASL knows the request, and answers ILLEGAL_SASL_STATE (Kafka:
+    `KafkaApis.handleSaslHandshakeRequest`).
+    """
+    if error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        return f"{node}: this listener asks for no login (ILLEGAL_SASL_STATE)"
+    if error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        return f"{node}: no sasl.mechanism={mechanism} here; there is {', '.join(offered) or 'none'}"
+    return f"{node}: SaslHandshake refused: {_name(error_code)}"
+
+
+def refused_login(node: str, mechanism: str, error_code: int, message: str | None) -> str:
+    """The words for an error in the answer to SaslAuthenticate: the broker's own reason (KIP-152)."""
+    return f"{node}: {mechanism} login refused: {message or _name(error_code)}"
+
+
+def _name(error_code: int) -> str:
+    try:
+        return ErrorCode(error_code).name
+    except ValueError:
+        return f"error {error_code}"
 
 
 class Login:

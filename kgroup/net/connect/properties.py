@@ -6,22 +6,22 @@ kafka-python cannot do is refused by name.
 """
 
 import re
-import ssl
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from kgroup.errors import InputError, SourceError, did_you_mean, misspelt
 from kgroup.java_properties import decoded, parse_properties
 from kgroup.net.connect.consumer_properties import OF_MEMBERS
-from kgroup.net.connect.error_reason import error_reason
+from kgroup.net.connect.jaas import login_options
+from kgroup.net.connect.tls import PROPERTIES as OF_TLS
+from kgroup.net.connect.tls import tls_context
 
 Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -46,15 +46,7 @@ _SECURITY: Final = (
     "security.protocol",
     "sasl.mechanism",
     "sasl.jaas.config",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.key.password",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.keystore.location",
-    "ssl.keystore.type",
-    "ssl.truststore.certificates",
-    "ssl.truststore.location",
-    "ssl.truststore.type",
+    *OF_TLS,
 )
 USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *OF_MEMBERS])
 """Every property that means something to kgroup: of connections, and to `join` of a member."""
@@ -66,7 +58,8 @@ class ConnectionOptions:
 
     bootstrap_servers: str
     command_config: Path | None = None
-    properties: Sequence[str] = ()
+    properties: Sequence[str] = field(default=(), repr=False)
+    """KEY=VALUE each; passwords are among them."""
 
     def read_properties(self) -> Properties:
         """The file's properties, with those given one by one over them.
@@ -79,11 +72,10 @@ class ConnectionOptions:
             merged.update(read_properties(self.command_config))
             _refuse_misspelt(merged, self.command_config)
         for given in self.properties:
-            key, equals, value = given.partition("=")
-            if not equals or not key.strip():
-                raise InputError(f"-X {given}: give KEY=VALUE, like -X security.protocol=SSL")
+            require_assignment(given)
+            key, _, value = given.partition("=")
             if not is_utf_8(given):
-                raise InputError(f"-X {given}: not UTF-8")
+                raise InputError(f"-X {key}: not UTF-8")
             _require_known(key.strip())
             merged[key.strip()] = value.strip()
         return merged
@@ -94,9 +86,27 @@ class ConnectionOptions:
         return ConnectionOptions(bootstrap_servers=self.bootstrap_servers, properties=properties)
 
 
+def require_assignment(given: str) -> None:
+    """Raises InputError for a `-X` that is not KEY=VALUE, and shows of it no more than a known name.
+
+    What stands behind a name without `=` may be a password, and a key in PEM ends with `=`.
+    """
+    key, equals, _ = given.partition("=")
+    name = _name_in(key)
+    if not equals or not name or name != key.strip():
+        known = f" {name}" if name in USED else ""
+        raise InputError(f"-X{known}: give KEY=VALUE, like -X security.protocol=SSL")
+
+
 def _require_known(name: str) -> None:
     if name not in USED:
         raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
+
+
+def _name_in(text: str) -> str:
+    """What it begins with of what names of properties are made of."""
+    name = _NAME.match(text.strip())
+    return "" if name is None else name[0]
 
 
 def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
@@ -120,6 +130,8 @@ def is_utf_8(text: str) -> bool:
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
     """`host:port,host` as hosts and ports; the port is Kafka's own if there is none. Raises InputError."""
     servers = []
+    if "@" in bootstrap_servers:
+        raise InputError("--bootstrap-server: give HOST:PORT, without a user; see sasl.jaas.config")
     for server in filter(None, (part.strip() for part in bootstrap_servers.split(","))):
         if "://" in server:
             raise InputError(
@@ -187,84 +199,15 @@ def _sasl(properties: Properties) -> dict[str, object]:
         raise InputError(f"sasl.mechanism={mechanism}: kgroup can do {', '.join(sorted(_MECHANISMS))}")
     config: dict[str, object] = {"sasl_mechanism": mechanism}
     if mechanism != "GSSAPI":
-        login = jaas_options(properties.get("sasl.jaas.config", ""))
+        login = login_options(properties.get("sasl.jaas.config", ""))
         for option in ("username", "password"):
-            if option not in login:
+            if not login.get(option):
                 raise InputError(f"sasl.jaas.config has no {option}, which sasl.mechanism={mechanism} needs")
             config[f"sasl_plain_{option}"] = login[option]
+        if mechanism.startswith("SCRAM-"):
+            if login.get("tokenauth", "").lower() == "true":
+                raise InputError("sasl.jaas.config: tokenauth: kgroup does not log in by delegation tokens")
+            config["sasl_plain_username"] = (
+                login["username"].replace("=", "=3D").replace(",", "=2C")
+            )  # RFC 5802
     return config
-
-
-def jaas_options(entry: str) -> dict[str, str]:
-    """The options of a JAAS login entry: `org...PlainLoginModule required username="u" password="p";`."""
-    quoted = re.findall(r'(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([^\s;"\']+))', entry)
-    return {name: re.sub(r"\\(.)", r"\1", double or single or bare) for name, double, single, bare in quoted}
-
-
-def tls_context(properties: Properties) -> ssl.SSLContext:
-    """TLS as the `ssl.*` properties say. Stores must be PEM, as files or inside the properties.
-
-    Raises InputError for Java's own store formats, SourceError for a file that holds no certificate or key.
-    """
-    context = ssl.create_default_context()
-    # Java: an empty value means that the certificate may be for another host.
-    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
-    for name in ("ssl.truststore", "ssl.keystore"):
-        _refuse_java_store(name, properties)
-    authorities = properties.get("ssl.truststore.certificates")
-    trusted = properties.get("ssl.truststore.location")
-    if authorities is not None:
-        with _naming("ssl.truststore.certificates"):
-            context.load_verify_locations(cadata=authorities)
-    elif trusted is not None:
-        with _naming(f"ssl.truststore.location={trusted}"):
-            context.load_verify_locations(cafile=trusted)
-    _load_own_certificate(context, properties)
-    return context
-
-
-def _load_own_certificate(context: ssl.SSLContext, properties: Properties) -> None:
-    password = properties.get("ssl.key.password", "")  # with None, OpenSSL would ask the terminal
-    location = properties.get("ssl.keystore.location")
-    chain = properties.get("ssl.keystore.certificate.chain")
-    if chain is not None:
-        # The ssl module reads keys from files only.
-        with (
-            tempfile.NamedTemporaryFile("w", suffix=".pem") as store,
-            _naming("ssl.keystore.certificate.chain"),
-        ):
-            store.write(chain + "\n" + properties.get("ssl.keystore.key", ""))
-            store.flush()
-            context.load_cert_chain(store.name, password=password)
-    elif location is not None:
-        with _naming(f"ssl.keystore.location={location}"):
-            context.load_cert_chain(location, password=password)
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Errors inside become a SourceError that begins with the property."""
-    try:
-        yield
-    except ssl.SSLError as error:
-        raise SourceError(f"{name}: not what it should be, in PEM: {error_reason(error)}") from error
-    except OSError as error:
-        raise SourceError(f"{name}: {error.strerror or error}") from error
-
-
-def _refuse_java_store(name: str, properties: Properties) -> None:
-    location = properties.get(f"{name}.location", "")
-    kind = properties.get(f"{name}.type", "JKS").upper()
-    if location and kind != "PEM" and not _is_pem(location):
-        raise InputError(
-            f"{name}.location={location}: only PEM can be read; convert it (keytool -importkeystore "
-            f"to PKCS12, then openssl pkcs12 -nodes) and set {name}.type=PEM"
-        )
-
-
-def _is_pem(location: str) -> bool:
-    try:
-        with Path(location).open("rb") as file:
-            return b"-----BEGIN " in file.read(65_536)
-    except OSError:
-        return True  # loading it says why it cannot be read

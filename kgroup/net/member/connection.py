@@ -15,7 +15,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from kgroup.errors import DecodeError, SourceError
 from kgroup.group.member.step import Callback, CommitOutcome, Send
 from kgroup.net.connect.error_reason import error_reason
-from kgroup.net.connect.login import Login
+from kgroup.net.connect.login import Login, no_handshake, refused_login, refused_mechanism
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MemberResponse
 from kgroup.wire.frames import CODEC_ERRORS
@@ -125,22 +125,24 @@ class Connection:
         handshake = SaslHandshakeRequest(version=_SASL_HANDSHAKE, mechanism=login.mechanism)
         answer = await self._ask_own(handshake, "SaslHandshake", _SASL_HANDSHAKE)
         if answer.error_code:
-            offered = ", ".join(answer.mechanisms) or "none"
-            raise SourceError(f"{self.name}: no sasl.mechanism={login.mechanism} here; there is {offered}")
+            raise SourceError(
+                refused_mechanism(self.name, login.mechanism, answer.error_code, answer.mechanisms)
+            )
         version = min(_SASL_AUTHENTICATE, self._versions.get(SaslAuthenticateRequest.API_KEY, (0, 0))[1])
         talk = login.begin(host)
         while (message := talk.next_message()) is not None:
             request = SaslAuthenticateRequest(version=version, auth_bytes=message)
             answer = await self._ask_own(request, _WITH_SECRETS, version)
             if answer.error_code:
-                why = answer.error_message or ErrorCode(answer.error_code).name
-                raise SourceError(f"{self.name}: {login.mechanism} login refused: {why}")
+                raise SourceError(
+                    refused_login(self.name, login.mechanism, answer.error_code, answer.error_message)
+                )
             talk.take(answer.auth_bytes)
 
     async def _ask_own(self, request: Any, api: str, version: int) -> Any:
         """An exchange that is the connection's and not the member's."""
         if request.API_KEY not in self._versions:
-            raise SourceError(f"{self.name} does not speak {api}: does this listener ask for SASL?")
+            raise SourceError(no_handshake(self.name))
         correlation_id, frame = await self._exchange(request, api, version, None)
         return self._decoded(request.header.get_response_class(), api, version, correlation_id, frame)
 

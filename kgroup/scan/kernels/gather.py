@@ -45,11 +45,20 @@ def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
         array = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
         memory = array.buffers()[1]
         if memory is not None:
-            values = np.frombuffer(memoryview(memory), array.type.to_pandas_dtype())
+            values = np.frombuffer(memoryview(memory), _dtype_of(array.type))
             parts.append(values[array.offset : array.offset + len(array)])
     if len(parts) == 1:
         return parts[0].astype(np.int64, copy=False)
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _dtype_of(arrow_type: pa.DataType) -> "np.dtype[Any]":
+    """That of integers, and of floats; `to_pandas_dtype` would want pandas before Arrow 26."""
+    if pa.types.is_floating(arrow_type):
+        kind = "f"
+    else:
+        kind = "u" if pa.types.is_unsigned_integer(arrow_type) else "i"
+    return np.dtype(f"{kind}{arrow_type.bit_width // 8}")
 
 
 def strings_at(buffer: Bytes, positions: NDArray[np.int64], sizes: NDArray[np.int64]) -> Column:

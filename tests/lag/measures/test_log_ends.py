@@ -19,8 +19,8 @@ def orders(partition=0, *, end=None, start=None, topic_id=None, source=LogEndSou
     )
 
 
-def listing(*logs, complete=False):
-    return LogListing(logs=logs, complete=complete)
+def listing(*logs, complete=False, **rest):
+    return LogListing(logs=logs, complete=complete, **rest)
 
 
 def test_the_first_listing_that_knows_a_number_is_believed():
@@ -68,6 +68,14 @@ def test_of_several_replicas_the_one_that_got_furthest_is_believed():
         ([listing(orders(topic_id=NEW))], OLD, TopicState.RECREATED),
         ([listing(orders(1))], None, TopicState.EXISTS),
         ([listing(orders(1), complete=True)], None, TopicState.RECREATED),
+        ([listing(complete=True, hidden=frozenset({"orders"}))], OLD, TopicState.NOT_AUTHORIZED),
+        ([listing(complete=True, hidden=frozenset({"others"}))], None, TopicState.DELETED),
+        ([listing(complete=True, unsure=frozenset({"orders"}))], None, TopicState.UNKNOWN),
+        (
+            [listing(complete=True, hidden=frozenset({"orders"})), listing(orders())],
+            None,
+            TopicState.EXISTS,
+        ),
     ],
 )
 def test_what_became_of_a_topic(listings, committed_topic_id, state):

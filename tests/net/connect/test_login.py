@@ -86,8 +86,16 @@ def test_who_is_refused_hears_why_and_does_not_try_again(
 @pytest.mark.parametrize(
     ("mechanism", "password", "why"),
     [
-        ("PLAIN", "wrong", "Authentication failed: Invalid username or password; see sasl.jaas.config"),
-        ("SCRAM-SHA-256", SECRET, "UNSUPPORTED_SASL_MECHANISM; see sasl.mechanism"),
+        (
+            "PLAIN",
+            "wrong",
+            "PLAIN login refused: Authentication failed: Invalid username or password; see sasl.jaas.config",
+        ),
+        (
+            "SCRAM-SHA-256",
+            SECRET,
+            "no sasl.mechanism=SCRAM-SHA-256 here; there is PLAIN; see sasl.mechanism and security.protocol",
+        ),
     ],
 )
 def test_commands_that_only_ask_hear_why_too(mechanism: str, password: str, why: str) -> None:

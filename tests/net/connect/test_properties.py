@@ -1,9 +1,7 @@
-import ssl
-
 import pytest
 
 from kgroup.errors import InputError, KgroupError, SourceError
-from kgroup.net.connect.properties import ConnectionOptions, client_config, jaas_options, tls_context
+from kgroup.net.connect.properties import ConnectionOptions, client_config
 
 
 def test_single_properties_stand_over_those_of_the_file(tmp_path):
@@ -38,7 +36,7 @@ def test_a_single_property_without_effect_is_refused(given, why):
 def test_a_file_may_have_what_is_for_other_clients_but_nothing_misspelt(tmp_path):
     path = tmp_path / "client.properties"
     options = ConnectionOptions(bootstrap_servers="b:9092", command_config=path)
-    path.write_text("ssl.protocol=TLSv1.3\nkey.deserializer=x\nssl.keystore.password=p\nretries=3\n")
+    path.write_text("ssl.protocol=TLSv1.3\nkey.deserializer=x\nssl.provider=p\nretries=3\n")
     assert len(options.read_properties()) == 4
     assert options.self_contained().properties == ()
     path.write_text("sasl.mechanisms=PLAIN\n")  # as librdkafka has it
@@ -91,18 +89,6 @@ def test_user_and_password_are_in_the_jaas_entry(mechanism):
 
 
 @pytest.mark.parametrize(
-    ("entry", "options"),
-    [
-        ("", {}),
-        ("M required username=alice password='p w';", {"username": "alice", "password": "p w"}),
-        ('M required username = "a" serviceName="kafka";', {"username": "a", "serviceName": "kafka"}),
-    ],
-)
-def test_jaas_options(entry, options):
-    assert jaas_options(entry) == options
-
-
-@pytest.mark.parametrize(
     ("properties", "named"),
     [
         ({"security.protocol": "TLS"}, "security.protocol=TLS"),
@@ -123,8 +109,48 @@ def test_what_makes_no_sense_is_refused_by_name(properties, named):
         client_config(properties)
 
 
-def test_tls_checks_the_host_unless_told_not_to():
-    assert tls_context({}).check_hostname
-    anywhere = tls_context({"ssl.endpoint.identification.algorithm": ""})
-    assert not anywhere.check_hostname
-    assert anywhere.verify_mode is ssl.CERT_REQUIRED
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("ssl.key.password Secret1", " ssl.key.password"),
+        ("ssl.key.password:Secret1", " ssl.key.password"),
+        ("ssl.keystore.key -----BEGIN KEY----- Secret1==", " ssl.keystore.key"),
+        ("-----BEGIN KEY----- Secret1==", ""),
+        ("ssl.key.passwordSecret1", ""),
+        ("Secret1", ""),
+        ("=Secret1", ""),
+    ],
+)
+def test_of_what_is_no_assignment_only_a_known_name_is_shown(given, shown):
+    with pytest.raises(InputError) as refusal:
+        ConnectionOptions(bootstrap_servers="b", properties=(given,)).read_properties()
+    assert str(refusal.value) == f"-X{shown}: give KEY=VALUE, like -X security.protocol=SSL"
+
+
+def test_passwords_are_not_in_what_the_options_look_like():
+    options = ConnectionOptions(bootstrap_servers="b", properties=("ssl.key.password=Secret1",))
+    assert "Secret1" not in repr(options)
+
+
+def test_a_users_name_is_written_as_scram_has_it():
+    """RFC 5802, section 5.1: a comma and an equals sign would end the name."""
+    for mechanism, written in (("PLAIN", "a=b,c"), ("SCRAM-SHA-512", "a=3Db=2Cc")):
+        config = client_config(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": mechanism,
+                "sasl.jaas.config": 'M required username="a=b,c" password="p";',
+            }
+        )
+        assert config["sasl_plain_username"] == written
+
+
+def test_delegation_tokens_are_refused_by_name():
+    with pytest.raises(InputError, match="delegation tokens"):
+        client_config(
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "SCRAM-SHA-256",
+                "sasl.jaas.config": 'M required username="id" password="mac" tokenauth="true";',
+            }
+        )
