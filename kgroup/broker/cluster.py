@@ -10,6 +10,7 @@ from uuid import UUID
 from kgroup.broker.coordinators import NEVER_MS, Coordinators
 from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
+from kgroup.broker.security.authorizer import Authorizer
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
@@ -77,6 +78,7 @@ class Cluster:
         self.topic_names: dict[UUID, str] = {}
         self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn)
         self.on_append: Callable[[Partition], None] = lambda partition: None
+        self.authorizer: Authorizer | None = None  # without one, everybody may do everything
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
