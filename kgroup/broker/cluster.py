@@ -33,12 +33,17 @@ _TOPIC_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 
 @dataclass(slots=True)
 class NodeSpec:
-    """One node of the cluster, and where clients reach it."""
+    """One node of the cluster, and where clients reach it: `others` are listeners besides the first."""
 
     node_id: int
     host: str
     port: int
     alive: bool = True
+    others: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def address(self, listener: str) -> tuple[str, int]:
+        """Where those who came in by a listener find the node: by the same one."""
+        return self.others.get(listener, (self.host, self.port))
 
 
 @dataclass(slots=True)

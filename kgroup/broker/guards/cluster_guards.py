@@ -297,6 +297,8 @@ def _describe_configs(rights: Rights) -> Call:
 
 GUARDS: Final[dict[int, Guard]] = {
     api.API_VERSIONS: no_right,
+    api.SASL_HANDSHAKE: no_right,
+    api.SASL_AUTHENTICATE: no_right,
     api.METADATA: _metadata,
     api.DESCRIBE_CLUSTER: _describe_cluster,
     api.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,

@@ -2,24 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
-from kgroup.broker.node import BrokerNode
+from kgroup.broker.node import Answer, BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.request_queue import RequestQueue
+from kgroup.broker.security.login import RECEIVE_MAX_BYTES, ServerLogin
 from kgroup.errors import KgroupError, SourceError
 from kgroup.log.store.cleaner import clean
+from kgroup.net.serve.doors import PLAIN_DOOR, Door
 from kgroup.net.serve.listener import Listener
-from kgroup.wire.frames import BadRequestError, Call
+from kgroup.wire.frames import NOBODY_SPECIAL, BadRequestError, Call, Sender
 
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
 _PAUSE_READING_BYTES: Final = 1 << 20
 _CHECKPOINT_S: Final = 5.0
+LOGIN_S: Final = 30.0
+_STRANGERS_MAX: Final = 2000  # at once on a node, who have yet to log in; the oldest gives way
 _CLEANED_BATCHES: Final = 20  # before the loop gets its turn
 _CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
 
@@ -40,10 +44,13 @@ class Clock:
 class ClientConnection(asyncio.Protocol):
     """One client's connection to one node; requests are handled one at a time (see RequestQueue)."""
 
-    def __init__(self, server: "NodeServer", token: int) -> None:
+    def __init__(self, server: "NodeServer", token: int, door: Door = PLAIN_DOOR) -> None:
         self.server = server
         self.token = token
-        self.last_active_s = time.monotonic()
+        self.door = door
+        self.login: ServerLogin | None = None
+        self._sender = NOBODY_SPECIAL
+        self.last_active_s = self.connected_s = time.monotonic()
         self._queue = RequestQueue(server.cluster_server.cluster.settings.request_max_bytes)
         self._out: list[bytes] = []
         self._transport: asyncio.Transport | None = None
@@ -56,6 +63,11 @@ class ClientConnection(asyncio.Protocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
+        self._sender = self.door.sender(transport.get_extra_info("ssl_object"))
+        if self.door.login is not None:
+            self.login = ServerLogin(self.door.login, self.read)
+            self._queue.max_frame_bytes = RECEIVE_MAX_BYTES
+            self.server.admit_stranger(self)
         self.server.connections[self.token] = self
         if not self.server.is_listening:
             self.close()  # the node died while this connection was being accepted
@@ -64,6 +76,7 @@ class ClientConnection(asyncio.Protocol):
         """Forget the client. What it waited for goes on without it."""
         self._transport = None
         self.server.connections.pop(self.token, None)
+        self.server.strangers.pop(self.token, None)
         self.server.node.waits.forget(self.token)
 
     def data_received(self, data: bytes) -> None:
@@ -103,7 +116,34 @@ class ClientConnection(asyncio.Protocol):
 
     def read(self, frame: bytes) -> Call:
         """The request in a frame."""
-        return self.server.node.read(frame, self.token, self._host)
+        return self.server.node.read(frame, self.token, self._host, self._sender)
+
+    def log_in(self, login: ServerLogin, frame: bytes) -> bool:
+        """Let the login have a frame; whether it is for the node, as none that belongs to a login is."""
+        cluster_server = self.server.cluster_server
+        step = login.take(frame, cluster_server.clock.now_ms())
+        if step.to_node:
+            return True
+        if step.why is not None:
+            cluster_server.note(f"{self._host}: {step.why}")
+            delay_s = self.door.failed_delay_s
+            asyncio.get_running_loop().call_later(delay_s, self._send_off, step.answer)
+            return False
+        if login.principal is not None:
+            self._sender = Sender(principal=login.principal, listener=self.door.plan.name)
+            self._queue.max_frame_bytes = cluster_server.cluster.settings.request_max_bytes
+            self.server.strangers.pop(self.token, None)
+            self.login = None if login.is_over else login
+        self.server.node.answers.append(Answer(self.token, step.answer))
+        cluster_server.schedule_flush()
+        return False
+
+    def _send_off(self, answer: bytes | None) -> None:
+        """The last words to a client that could not log in."""
+        if self._transport is not None:
+            if answer is not None:
+                self._transport.write(answer)
+            self._transport.close()
 
     def answered(self, frame: bytes | None) -> None:
         """Take the answer to the request in hand; it is sent by the next `send`."""
@@ -131,36 +171,62 @@ class ClientConnection(asyncio.Protocol):
 class NodeServer:
     """One node's listening socket and its clients."""
 
-    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, host: str, port: int) -> None:
+    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, doors: Sequence[Door]) -> None:
         self.cluster_server = cluster_server
         self.node = node
         self.connections: dict[int, ClientConnection] = {}
-        self._listener = Listener(
-            host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
+        self.strangers: dict[int, ClientConnection] = {}
+        """Connections whose clients have not logged in yet, the oldest first."""
+        index = sorted(cluster_server.cluster.nodes).index(node.node_id)
+        self.listeners = {door.plan.name: self._listener(door, *door.plan.at(index)) for door in doors}
+
+    def _listener(self, door: Door, host: str, port: int) -> Listener:
+        server = self.cluster_server
+        return Listener(
+            host,
+            port,
+            lambda: ClientConnection(self, server.new_token(), door),
+            server.warn,
+            door.tls,
+            server.note,
         )
 
     def listen(self) -> None:
-        """Take connections. Raises SourceError if the address cannot be had."""
-        self._listener.open()
+        """Take connections. Raises SourceError if an address cannot be had."""
+        try:
+            for listener in self.listeners.values():
+                listener.open()
+        except SourceError:
+            self.hang_up()
+            raise
 
     @property
     def is_listening(self) -> bool:
         """The node is there for clients."""
-        return self._listener.is_open
+        return any(listener.is_open for listener in self.listeners.values())
 
     @property
     def port(self) -> int:
-        """The port at which clients find it; once it listens, never 0."""
-        return self._listener.port
+        """The port of the first listener; once it listens, never 0."""
+        return next(iter(self.listeners.values())).port
+
+    def admit_stranger(self, connection: ClientConnection) -> None:
+        """Give a connection the time to log in; of too many, the oldest has had enough of it."""
+        self.strangers[connection.token] = connection
+        if len(self.strangers) > _STRANGERS_MAX:
+            next(iter(self.strangers.values())).close()
 
     def hang_up(self) -> None:
-        """Close the socket and every connection, as the death of the process would."""
-        self._listener.close()
+        """Close the sockets and every connection, as the death of the process would."""
+        for listener in self.listeners.values():
+            listener.close()
         for connection in list(self.connections.values()):
             connection.close()
 
     def received(self, connection: ClientConnection, frame: bytes) -> None:
         """Handle a request of one of the clients."""
+        if connection.login is not None and not connection.log_in(connection.login, frame):
+            return
         call = connection.read(frame)
         cluster_server = self.cluster_server
         if cluster_server.intercept is not None and cluster_server.intercept(connection, call):
@@ -191,6 +257,7 @@ class ClusterServer:
         note: Callable[[str], None] = lambda text: None,
         *,
         fsync: bool = False,
+        doors: Sequence[Door] = (PLAIN_DOOR,),
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -208,16 +275,29 @@ class ClusterServer:
         self.nodes: dict[int, NodeServer] = {}
         for spec in cluster.nodes.values():
             node = BrokerNode(spec.node_id, cluster, FetchWaits())
-            self.nodes[spec.node_id] = NodeServer(self, node, spec.host, spec.port)
+            self.nodes[spec.node_id] = NodeServer(self, node, doors)
+        self._doors = doors
 
     async def start(self) -> None:
         """Listen on every node's address. Raises SourceError if one cannot be had."""
         self.cluster.on_append = self._appended
         for node_id, server in self.nodes.items():
             server.listen()
-            self.cluster.nodes[node_id].port = server.port
+            self._advertise(node_id, server)
         self._housekeeping = asyncio.create_task(self._keep_house())
         self.schedule_flush()
+
+    def _advertise(self, node_id: int, server: NodeServer) -> None:
+        """Tell clients where the node is, now that its ports are known."""
+        spec = self.cluster.nodes[node_id]
+        index = sorted(self.cluster.nodes).index(node_id)
+        addresses = {
+            door.plan.name: door.plan.told(index) or (listener.host, listener.port)
+            for door, listener in zip(self._doors, server.listeners.values(), strict=True)
+        }
+        first = next(iter(addresses))
+        spec.host, spec.port = addresses.pop(first)
+        spec.others = addresses
 
     def stop(self) -> None:
         """Hang up on everybody, bring everything to the disk. Raises SourceError."""
@@ -374,6 +454,11 @@ class ClusterServer:
         for connection in self._connections():
             if connection.is_idle and connection.last_active_s < oldest_s:
                 connection.close()
+        late_s = time.monotonic() - LOGIN_S
+        for server in self.nodes.values():
+            for stranger in list(server.strangers.values()):
+                if stranger.connected_s < late_s:
+                    stranger.close()
 
     def _connections(self) -> Iterable[ClientConnection]:
         for server in self.nodes.values():

@@ -18,7 +18,6 @@ from kafka.protocol.admin.topics import (
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
-    JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetDeleteRequest,
@@ -35,6 +34,7 @@ from kafka.protocol.producer.transaction import (
     InitProducerIdRequest,
     TxnOffsetCommitRequest,
 )
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.broker.apis.record_requests import batch
@@ -297,6 +297,8 @@ ROWS = {
         lambda: ListPartitionReassignmentsRequest(version=0, topics=None, timeout_ms=1),
         {"DESCRIBE cluster kafka-cluster": CLUSTER_REFUSED},
     ),
+    "SaslHandshake": Row(lambda: SaslHandshakeRequest(version=1, mechanism="PLAIN"), {}),
+    "SaslAuthenticate": Row(lambda: SaslAuthenticateRequest(version=2, auth_bytes=b""), {}),
     "ApiVersions": Row(lambda: ApiVersionsRequest(version=0), {}),
     "OffsetCommit": Row(offset_commit, READ_GROUP | READ_TOPIC),
     "OffsetFetch v1": Row(lambda: offset_fetch(1), {"DESCRIBE group g": GROUP_REFUSED} | DESCRIBE_TOPIC),

@@ -1,4 +1,4 @@
-"""Every API with and without the rights it takes: the errors of Kafka's `KafkaApis`, and what is kept from view."""
+"""Every API with and without the rights it takes: the errors of Kafka's `KafkaApis`, and what is hidden."""
 
 from typing import Any
 from uuid import UUID

@@ -64,8 +64,8 @@ FORM = "a rule is allow|deny PRINCIPAL OPERATION[,OPERATION] RESOURCE-TYPE NAME 
         ),
         (
             "allow User:alice WRITE group g",
-            "WRITE cannot be done to a group; there are ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, READ, "
-            "ALL",
+            "WRITE cannot be done to a group; there are ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, "
+            "READ, ALL",
         ),
         ("allow User:alice ALTER cluster mine", "the cluster's name is kafka-cluster, not 'mine'"),
         ("allow 'User:alice READ topic orders", "no closing quotation"),
