@@ -313,7 +313,12 @@ class ClusterServer:
     @property
     def bootstrap(self) -> str:
         """The addresses of all nodes that are alive, as clients take them."""
-        return ",".join(f"{spec.host}:{spec.port}" for spec in self.cluster.alive)
+        return self.bootstrap_of("")
+
+    def bootstrap_of(self, listener: str) -> str:
+        """The addresses by one listener; those by the first if no listener has the name."""
+        addresses = [spec.address(listener) for spec in self.cluster.alive]
+        return ",".join(f"{host}:{port}" for host, port in addresses)
 
     # ---- what can be done to a running cluster --------------------------------------------------
 
