@@ -30,6 +30,11 @@ EXAMPLES: Final = (
         "Groups that form without delay, as tests like it, on a free port",
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
+    Example(
+        "Clients log in over TLS, and do only what a file allows",
+        "kgroup serve --listen SASL_SSL://127.0.0.1:9093 --property ssl.keystore.location=server.pem "
+        "--users users --acls acls",
+    ),
 )
 _STATUS_S: Final = 1.0
 
