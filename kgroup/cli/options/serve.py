@@ -213,6 +213,8 @@ def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
+            first = setting.split()[0] if setting.split() else ""
+            setting = f"{first} ..." if is_secret(first) and first != setting else setting  # noqa: PLW2901
             raise InputError(f"--property {setting}: give NAME=VALUE, like --property num.partitions=3")
         properties[name.strip()] = value.strip()
     return properties

@@ -15,12 +15,13 @@ from kgroup.broker.security.listeners import ACLS_FILE, USERS_FILE, ListenerPlan
 from kgroup.broker.security.login import LoginRules
 from kgroup.errors import DecodeError, InputError, SourceError, nearest_or_all
 from kgroup.net.connect.properties import jaas_options
-from kgroup.net.serve.tls import server_context, warn_if_others_may_read
+from kgroup.net.serve.tls import require_file, server_context, warn_if_others_may_read
 from kgroup.wire.frames import Sender
 
 _AUTHORIZERS: Final = ("org.apache.kafka.metadata.authorizer.StandardAuthorizer",)
 _NONCE_BYTES: Final = 24
 _FAILED_DELAY_MS: Final = 100  # Kafka's default
+_FILE_MAX_BYTES: Final = 16 << 20
 _MS_MAX: Final = 2**31 - 1
 
 
@@ -133,8 +134,13 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int
 
 
 def _text(path: Path) -> str:
+    require_file(path)
     try:
-        return path.read_bytes().decode()
+        with path.open("rb") as file:
+            content = file.read(_FILE_MAX_BYTES + 1)
+        if len(content) > _FILE_MAX_BYTES:
+            raise InputError(f"{path}: more than {_FILE_MAX_BYTES >> 20} MB")
+        return content.decode()
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

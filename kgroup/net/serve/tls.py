@@ -49,6 +49,18 @@ def warn_if_others_may_read(path: Path, warn: Callable[[str], None]) -> None:
         warn(f"{path} has secrets, and others may read it; chmod 600 makes it private")
 
 
+def require_file(path: Path, named: str = "") -> None:
+    """Raise SourceError, with `named` before the path, for a pipe or device: reading it might never end."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise SourceError(f"{named}{path}: {error.strerror or error}") from error
+    if stat.S_ISDIR(mode):
+        raise SourceError(f"{named}{path}: Is a directory")
+    if not stat.S_ISREG(mode):
+        raise SourceError(f"{named}{path}: not a regular file")
+
+
 def _set_versions(context: ssl.SSLContext, text: str) -> None:
     names = [name.strip() for name in text.split(",") if name.strip()] or list(_VERSIONS)
     for name in names:
@@ -77,6 +89,7 @@ def _load_certificate(
                 context.load_cert_chain(store.name, password=password)
     elif location:
         warn_if_others_may_read(Path(location), warn)
+        require_file(Path(location), "ssl.keystore.location=")
         with _naming(f"ssl.keystore.location={location}", password):
             context.load_cert_chain(location, password=password)
     else:
@@ -91,6 +104,7 @@ def _load_authorities(context: ssl.SSLContext, properties: Mapping[str, str], *,
         with _naming("ssl.truststore.certificates"):
             context.load_verify_locations(cadata=authorities)
     elif location:
+        require_file(Path(location), "ssl.truststore.location=")
         with _naming(f"ssl.truststore.location={location}"):
             context.load_verify_locations(cafile=location)
     elif needed:
