@@ -61,7 +61,9 @@ class Client:
         self.shake("PLAIN")
         return self.authenticate(f"{acting_as}\0{user}\0{password}".encode())
 
-    def scram(self, mechanism: str, user: str = "alice", password: str = PASSWORD) -> Any:
+    def scram(
+        self, mechanism: str, user: str = "alice", password: str = PASSWORD, nonce: str | None = None
+    ) -> Any:
         """RFC 5802 from the client's side, written from the RFC."""
         self.shake(mechanism)
         escaped = user.replace("=", "=3D").replace(",", "=2C")
@@ -74,7 +76,7 @@ class Client:
         name = "sha" + mechanism.rpartition("-")[2]
         salted = hashlib.pbkdf2_hmac(name, password.encode(), base64.b64decode(fields["s"]), int(fields["i"]))
         client_key = hmac.digest(salted, b"Client Key", name)
-        unproven = f"c=biws,r={fields['r']}"
+        unproven = f"c=biws,r={nonce or fields['r']}"
         message = f"{bare},{said},{unproven}".encode()
         signature = hmac.digest(hashlib.new(name, client_key).digest(), message, name)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
@@ -176,6 +178,13 @@ def test_a_last_message_that_proves_nothing(last: bytes) -> None:
     client.authenticate(b"n,,n=alice,r=of-the-client")
     answer, why = client.authenticate(last)
     assert (answer.error_code, why) == (E.SASL_AUTHENTICATION_FAILED, SCRAM_REFUSAL + "SCRAM-SHA-256")
+
+
+def test_a_proof_under_another_nonce_is_none() -> None:
+    """Else what somebody overheard could be said again."""
+    for nonce in ("of-the-client", "of-the-clientof-another-server", "of-the-server"):
+        _, why = Client().scram("SCRAM-SHA-256", nonce=nonce)
+        assert why == SCRAM_REFUSAL + "SCRAM-SHA-256"
 
 
 @pytest.mark.parametrize("first", [b"", b"\xff", b"y,,n=alice,r=x", b"n,,n=alice", b"p=tls,,n=alice,r=x"])
