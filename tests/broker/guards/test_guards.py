@@ -8,7 +8,7 @@ from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsReque
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kgroup.broker.security.acls import parse_acls
+from kgroup.broker.security.acls import SUPPORTED, ResourceType, parse_acls
 from kgroup.broker.security.authorizer import Authorizer
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.wire.apis import APIS
@@ -69,6 +69,36 @@ def test_without_one_of_its_rights_it_is(name: str, missing: str) -> None:
     world = world_with(*(right for right in row.rights if right != missing))
     refused = AUTHORIZATION_ERRORS.intersection(errors_in(world.ask(row.request())))
     assert refused == {row.rights[missing]}
+
+
+def lesser_rights(right: str) -> list[tuple[str, str]]:
+    """For each operation of a right: it, and the right to do anything else that does not include it."""
+    operations, kind, name = right.split(" ", 2)
+    resource_type = ResourceType[kind.upper().replace("-", "_")]
+    includes = {"DESCRIBE": {"READ", "WRITE", "DELETE", "ALTER"}, "DESCRIBE_CONFIGS": {"ALTER_CONFIGS"}}
+    lesser = []
+    for operation in operations.split(",") if operations != "ALL" else ():
+        others = {each.name for each in SUPPORTED[resource_type]} - {operation}
+        others -= includes.get(operation, set())
+        if others:
+            lesser.append((operation, f"{','.join(sorted(others))} {kind} {name}"))
+    return lesser
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "lesser"),
+    [
+        pytest.param(name, right, lesser, id=f"{name}: no {operation}")
+        for name, row in ROWS.items()
+        for right in row.rights
+        for operation, lesser in lesser_rights(right)
+    ],
+)
+def test_another_right_does_not_do(name: str, right: str, lesser: str) -> None:
+    row = ROWS[name]
+    world = world_with(*(each if each != right else lesser for each in row.rights))
+    refused = AUTHORIZATION_ERRORS.intersection(errors_in(world.ask(row.request())))
+    assert refused == {row.rights[right]}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -255,6 +285,21 @@ def test_a_transaction_takes_all_partitions_or_none() -> None:
         "payments": E.OPERATION_NOT_ATTEMPTED,
         "__consumer_offsets": TOPIC_REFUSED,
     }
+
+
+def test_internal_topics_are_in_no_transaction_whatever_the_rights() -> None:
+    world = world_with("WRITE transactional-id tx", "ALL topic *")
+    world.cluster.internal_topic("__consumer_offsets", world.now_ms)
+    [topic] = world.ask(add_partitions("__consumer_offsets")).results_by_topic_v3_and_below
+    assert topic.results_by_partition[0].partition_error_code == TOPIC_REFUSED
+
+
+def test_records_of_a_transaction_without_its_id_are_refused() -> None:
+    world = world_with("ALL topic *", "ALL transactional-id *")
+    request = produce(transactional_id="tx")
+    request.transactional_id = None
+    [topic] = world.ask(request).responses
+    assert topic.partition_responses[0].error_code == E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_a_topic_may_be_made_by_who_may_not_learn_what_it_is_like() -> None:

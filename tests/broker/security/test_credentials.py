@@ -23,6 +23,16 @@ def test_nothing_of_a_password_is_printed() -> None:
     assert str(CREDENTIAL).split(",")[1] not in repr({"alice": CREDENTIAL})
 
 
+def test_nobody_is_known_by_no_password() -> None:
+    assert not Credentials(plain={"alice": "a"}).knows("mallory", "")
+    assert not Credentials(scram={"SCRAM-SHA-256": {"alice": CREDENTIAL}}).knows("mallory", "")
+
+
+def test_who_has_a_password_in_clear_is_not_let_in_by_another() -> None:
+    both = Credentials(plain={"alice": "a"}, scram={"SCRAM-SHA-256": {"alice": CREDENTIAL}})
+    assert both.knows("alice", "a") and not both.knows("alice", "secret")
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [

@@ -120,8 +120,18 @@ def test_before_the_login_only_versions_may_be_asked(cluster: Secured) -> None:
         assert client.is_closed_by_peer()
 
 
-def test_before_the_login_frames_are_small(cluster: Secured) -> None:
+def test_after_the_login_frames_may_be_large(cluster: Secured) -> None:
+    kafka, certificates = cluster
+    each = MetadataRequest.MetadataRequestTopic(version=9, name="x" * 600_000)
+    with WireClient(address(kafka, "SASL_SSL"), tls=tls(certificates)) as client:
+        log_in(client, f"\0{USER}\0{PASSWORD}".encode())
+        [topic] = client.ask(MetadataRequest(version=9, topics=[each])).topics
+        assert topic.error_code == E.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_before_the_login_frames_are_small(cluster: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka's sasl.server.max.receive.size: strangers fill nobody's memory."""
+    monkeypatch.setattr("kgroup.net.serve.server.LOGIN_S", 1e9)
     kafka, _ = cluster
     with WireClient(address(kafka, "SASL_PLAINTEXT")) as client:
         client.send_bytes((524_289).to_bytes(4, "big"))
