@@ -73,7 +73,7 @@ def serve_ctl(
         ),
     ] = 9092,
 ) -> None:
-    """Kill nodes and move coordinators in a running serve, and make its users.
+    """Kill nodes and move coordinators in a running serve.
 
     Prints the cluster's state as JSON after what was asked for has happened. user-line prints a line for the
     file of serve --users, and needs no serve: it reads the password from the terminal or from standard input.
