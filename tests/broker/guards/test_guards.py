@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
@@ -177,6 +178,14 @@ def test_what_may_be_done_is_told_of_topics_and_cluster() -> None:
     assert set(answer.topics[0].authorized_operations) == {READ, DESCRIBE}
     assert not answer.authorized_operations, "of a cluster that may not be described"
     let(world, "READ topic orders", "CREATE,DESCRIBE cluster kafka-cluster")
+    assert set(world.ask(request).authorized_operations) == {CREATE, DESCRIBE}
+
+
+def test_the_cluster_tells_what_may_be_done_to_who_may_describe_it() -> None:
+    world = world_with("CREATE cluster kafka-cluster")
+    request = DescribeClusterRequest(version=1, include_cluster_authorized_operations=True, endpoint_type=1)
+    assert not world.ask(request).authorized_operations
+    let(world, "CREATE,DESCRIBE cluster kafka-cluster")
     assert set(world.ask(request).authorized_operations) == {CREATE, DESCRIBE}
 
 
