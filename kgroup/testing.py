@@ -41,7 +41,8 @@ def cluster(
     """A cluster to use in a `with` or `async with` block, on free ports of the loopback address.
 
     `topics` are made at the start: name to partitions. `properties` are broker settings by Kafka's names;
-    without them groups form without delay. Without `data_dir` everything is in memory.
+    without them groups form without delay. Those of TLS, SASL and ACLs make a cluster for secure clients.
+    Without `data_dir` everything is in memory.
     """
     return Cluster(nodes, dict(topics or {}), _PROPERTIES | dict(properties or {}), data_dir)
 
@@ -114,6 +115,10 @@ class Cluster:
     def bootstrap(self) -> str:
         """`host:port,host:port` of the nodes that are alive."""
         return self._running.bootstrap
+
+    def bootstrap_of(self, listener: str) -> str:
+        """The same by one of several listeners, as the property `listeners` names them."""
+        return self._running.bootstrap_of(listener)
 
     def state(self) -> dict[str, Any]:
         """Nodes, topics and groups, as `kgroup serve-ctl state` shows them."""

@@ -10,6 +10,7 @@ from uuid import UUID
 from kgroup.broker.coordinators import NEVER_MS, Coordinators
 from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
+from kgroup.broker.security.authorizer import Authorizer
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
 from kgroup.broker.transactions import Transactions
@@ -41,12 +42,17 @@ _ENDED: Final = (TransactionStatus.COMPLETE_COMMIT, TransactionStatus.COMPLETE_A
 
 @dataclass(slots=True)
 class NodeSpec:
-    """One node of the cluster, and where clients reach it."""
+    """One node of the cluster, and where clients reach it: `others` are listeners besides the first."""
 
     node_id: int
     host: str
     port: int
     alive: bool = True
+    others: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def address(self, listener: str) -> tuple[str, int]:
+        """Where those who came in by a listener find the node: by the same one."""
+        return self.others.get(listener, (self.host, self.port))
 
 
 @dataclass(slots=True)
@@ -92,6 +98,7 @@ class Cluster:
         self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn)
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self.work = WorkInSlices()
+        self.authorizer: Authorizer | None = None  # without one, everybody may do everything
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self._syncs_decisions = syncs_decisions
         self._marked: list[Partition] = []

@@ -1,10 +1,18 @@
-"""A request to a node goes to the handler of its API."""
+"""A request to a node goes to the handler of its API, past that API's guard if there is an authorizer."""
 
 from collections.abc import Callable
 from typing import Final
 
 from kgroup.broker.apis import cluster_apis as admin_apis
 from kgroup.broker.apis import data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
+from kgroup.broker.guards import (
+    cluster_guards,
+    group_guards,
+    offset_guards,
+    record_guards,
+    transaction_guards,
+)
+from kgroup.broker.guards.rights import Guard, Rights
 from kgroup.broker.node import BrokerNode
 from kgroup.wire.apis import APIS
 from kgroup.wire.frames import Call
@@ -19,6 +27,14 @@ _HANDLERS: Final[dict[int, Handler]] = {
     **transaction_apis.HANDLERS,
     **admin_apis.HANDLERS,
 }
+_GUARDS: Final[dict[int, Guard]] = {
+    **group_guards.GUARDS,
+    **offset_guards.GUARDS,
+    **record_guards.GUARDS,
+    **transaction_guards.GUARDS,
+    **cluster_guards.GUARDS,
+}
+assert set(_GUARDS) == set(APIS), "an api that asks for no rights and does not say so"
 assert set(_HANDLERS) == set(APIS), "an api without a handler, or the other way round"
 
 
@@ -27,4 +43,10 @@ def handle(node: BrokerNode, call: Call, now_ms: int) -> None:
     if call.body is None:
         node.answer(call, admin_apis.unsupported_api_versions())
         return
+    authorizer = node.cluster.authorizer
+    if authorizer is not None:
+        guarded = _GUARDS[call.api_key](Rights(node=node, call=call, authorizer=authorizer))
+        if guarded is None:
+            return
+        call = guarded
     _HANDLERS[call.api_key](node, call, now_ms)

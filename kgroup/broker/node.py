@@ -8,7 +8,7 @@ from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.work import Slices
 from kgroup.wire.apis import APIS
-from kgroup.wire.frames import Call, read_call
+from kgroup.wire.frames import NOBODY_SPECIAL, Call, Sender, read_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,14 @@ class BrokerNode:
         """Whether answers with records may be made now: not while clients leave too many of them unread."""
         self._unreadable: set[tuple[str, int]] = set()
 
-    def read(self, frame: bytes, token: int, client_host: str) -> Call:
+    def read(self, frame: bytes, token: int, client_host: str, sender: Sender = NOBODY_SPECIAL) -> Call:
         """The request in a frame. Raises BadRequestError if its connection has to close."""
-        return read_call(frame, token, client_host, APIS)
+        return read_call(frame, token, client_host, APIS, sender)
 
     def answer(self, call: Call, body: Any) -> None:
         """Encode the answer to a call and queue it for sending."""
+        if call.amend is not None:
+            body = call.amend(body)
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
         self.answers.append(Answer(call.token, frame))
         self.queued_bytes += len(frame)

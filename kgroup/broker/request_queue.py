@@ -16,7 +16,7 @@ class RequestQueue:
     """Cuts what arrives into frames and hands them out one at a time."""
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._start = 0
         self.busy = False
@@ -39,8 +39,8 @@ class RequestQueue:
             return None
         start = self._start + _LENGTH_BYTES
         length = int.from_bytes(self._buffer[self._start : start], "big", signed=True)
-        if not 0 <= length <= self._max_frame_bytes:
-            raise BadRequestError(f"a request of {length} bytes; the limit is {self._max_frame_bytes}")
+        if not 0 <= length <= self.max_frame_bytes:
+            raise BadRequestError(f"a request of {length} bytes; the limit is {self.max_frame_bytes}")
         if len(self._buffer) < start + length:
             return None
         frame = bytes(self._buffer[start : start + length])

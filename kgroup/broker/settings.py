@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kgroup.broker.security.listeners import is_used as is_security_property
 from kgroup.errors import InputError
 from kgroup.group.coordinator.settings import MAX_INT, GroupSettings
 from kgroup.java_properties import assignments
@@ -104,7 +105,11 @@ def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
 
 def unused(properties: Mapping[str, str]) -> list[str]:
     """Names among these that change nothing in kgroup."""
-    return sorted(name for name in properties if name not in PROPERTIES and name not in _FLAGS)
+    return sorted(
+        name
+        for name in properties
+        if name not in PROPERTIES and name not in _FLAGS and not is_security_property(name)
+    )
 
 
 def read_properties(text: str, where: str) -> dict[str, str]:

@@ -13,6 +13,12 @@ from kafka.protocol.metadata import (
     MetadataResponse,
 )
 from kafka.protocol.producer import produce, transaction
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
 from kgroup.wire.frames import Api
 
@@ -29,6 +35,7 @@ LEAVE_GROUP: Final = 13
 SYNC_GROUP: Final = 14
 DESCRIBE_GROUPS: Final = 15
 LIST_GROUPS: Final = 16
+SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
@@ -40,6 +47,7 @@ ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28
 DESCRIBE_CONFIGS: Final = 32
+SASL_AUTHENTICATE: Final = 36
 CREATE_PARTITIONS: Final = 37
 DELETE_GROUPS: Final = 42
 LIST_PARTITION_REASSIGNMENTS: Final = 46
@@ -62,6 +70,7 @@ _SPOKEN: Final = (
     Api(group.SyncGroupRequest, group.SyncGroupResponse, 0, 5),
     Api(groups.DescribeGroupsRequest, groups.DescribeGroupsResponse, 0, 6),
     Api(groups.ListGroupsRequest, groups.ListGroupsResponse, 0, 5),
+    Api(SaslHandshakeRequest, SaslHandshakeResponse, 0, 1),
     Api(ApiVersionsRequest, ApiVersionsResponse, 0, 4),
     Api(topics.CreateTopicsRequest, topics.CreateTopicsResponse, 2, 7),
     Api(topics.DeleteTopicsRequest, topics.DeleteTopicsResponse, 1, 6),
@@ -73,6 +82,7 @@ _SPOKEN: Final = (
     Api(transaction.EndTxnRequest, transaction.EndTxnResponse, 0, 5),
     Api(transaction.TxnOffsetCommitRequest, transaction.TxnOffsetCommitResponse, 0, 5),
     Api(configs.DescribeConfigsRequest, configs.DescribeConfigsResponse, 1, 4),
+    Api(SaslAuthenticateRequest, SaslAuthenticateResponse, 0, 2),
     Api(topics.CreatePartitionsRequest, topics.CreatePartitionsResponse, 0, 3),
     Api(groups.DeleteGroupsRequest, groups.DeleteGroupsResponse, 0, 2),
     Api(topics.ListPartitionReassignmentsRequest, topics.ListPartitionReassignmentsResponse, 0, 0),

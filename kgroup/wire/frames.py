@@ -28,8 +28,22 @@ class BadRequestError(KgroupError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends requests, as Kafka writes a principal, and the name of the listener they come in by."""
+
+    principal: str = "User:ANONYMOUS"
+    listener: str = "PLAINTEXT"
+
+
+NOBODY_SPECIAL: Final = Sender()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One decoded request. `token` is the sender's; the answer goes back with it."""
+    """One decoded request. `token` is the connection's; the answer goes back with it.
+
+    `amend`, if there is one, makes of the answer that a handler gives the one to send.
+    """
 
     token: int
     api_key: int
@@ -38,6 +52,8 @@ class Call:
     client_id: str
     client_host: str
     body: Any
+    sender: Sender = NOBODY_SPECIAL
+    amend: Callable[[Any], Any] | None = None
 
 
 class Api:
@@ -101,7 +117,9 @@ class Api:
             return bytes(out.result())
 
 
-def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) -> Call:
+def read_call(
+    frame: bytes, token: int, client_host: str, apis: dict[int, Api], sender: Sender = NOBODY_SPECIAL
+) -> Call:
     """The request in a frame (without its length).
 
     An ApiVersions of a version that is not spoken comes back with body None, since it has an answer.
@@ -123,6 +141,7 @@ def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) 
                 client_id="",
                 client_host=client_host,
                 body=None,
+                sender=sender,
             )
         raise BadRequestError(f"{api.name} v{version}: versions {api.lowest} to {api.highest} are spoken")
     position = _REQUEST_HEADER.size
@@ -141,6 +160,7 @@ def read_call(frame: bytes, token: int, client_host: str, apis: dict[int, Api]) 
         client_id=client_id,
         client_host=client_host,
         body=api.decode(memoryview(frame), position, version),
+        sender=sender,
     )
 
 

@@ -161,7 +161,7 @@ def test_one_flipped_bit_costs_one_record_at_most(folder: Path, field: str, bit:
     assert len(healthy) >= RECORDS - 1
     kept = [path for path in (folder / "orders-0").iterdir() if ".damaged" in path.name]
     if field in ("CRC", "records"):
-        # After a kill every batch behind the recovery point is checked; after a clean stop none is, as in Kafka.
+        # After a kill every batch behind the recovery point is checked; after a clean stop none, as in Kafka.
         assert len(raws) == RECORDS - (folder.name == "killed")
     if len(raws) < RECORDS:
         assert [each.read_bytes() for each in kept] == [changed]

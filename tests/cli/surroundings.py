@@ -180,6 +180,10 @@ def make_files(folder: Path, logs: Path) -> None:
         'sasl.jaas.config=org.x.PlainLoginModule required username="u" password="p";\n'
     )
     (folder / "misspelt.properties").write_text("# of librdkafka\nsasl.mechanisms=PLAIN\n")
+    (folder / "users").write_text("# of serve\nalice SCRAM-SHA-256 Secret1\n")
+    (folder / "acls").write_text("allow User:alice READ topic orders\nallow User:alice REED topic orders\n")
+    for name in ("users", "bad.pem"):
+        (folder / name).chmod(0o600)
     (folder / "value.properties").write_text("security.protocol\n")
 
 

@@ -1,6 +1,7 @@
 """A client of raw frames: what is sent, byte by byte, is what the test says."""
 
 import socket
+import ssl
 from typing import Any
 
 TIMEOUT_S = 30
@@ -9,8 +10,12 @@ TIMEOUT_S = 30
 class WireClient:
     """One connection. `ask` waits for the answer; `send` and `receive` keep several requests in flight."""
 
-    def __init__(self, address: tuple[str, int], client_id: str = "wire") -> None:
+    def __init__(
+        self, address: tuple[str, int], client_id: str = "wire", tls: ssl.SSLContext | None = None
+    ) -> None:
         self._socket = socket.create_connection(address, TIMEOUT_S)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=address[0])
         self._answers = self._socket.makefile("rb")
         self._client_id = client_id
         self._requests: list[Any] = []

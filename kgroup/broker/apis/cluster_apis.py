@@ -6,6 +6,7 @@ from typing import Any, Final
 from kafka.protocol.admin.cluster import DescribeClusterResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsResponse, ListPartitionReassignmentsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
 from kgroup.broker.apis import topic_apis
 from kgroup.broker.cluster import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
@@ -83,6 +84,27 @@ def _spoken() -> list[tuple[int, int, int]]:
     return [(each.key, each.advertised_lowest, each.highest) for _, each in sorted(api.APIS.items())]
 
 
+# ---- SASL, where it has no place -----------------------------------------------------------------
+
+
+def sasl_handshake(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """SaslHandshake v0 to v1 of a client that need not log in, or has."""
+    response = SaslHandshakeResponse(version=call.version, error_code=E.ILLEGAL_SASL_STATE, mechanisms=[])
+    node.answer(call, response)
+
+
+def sasl_authenticate(node: BrokerNode, call: Call, now_ms: int) -> None:
+    """SaslAuthenticate v0 to v2 of such a client."""
+    response = SaslAuthenticateResponse(
+        version=call.version,
+        error_code=E.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+        auth_bytes=b"",
+        session_lifetime_ms=0,
+    )
+    node.answer(call, response)
+
+
 # ---- FindCoordinator --------------------------------------------------------------------------
 
 
@@ -96,11 +118,11 @@ def find_coordinator(node: BrokerNode, call: Call, now_ms: int) -> None:
                 version=version, key=key, error_message=_message(key_type, fields), **fields
             )
             for key in required(request.coordinator_keys)
-            for fields in [_coordinator(node, key_type, key, now_ms)]
+            for fields in [_coordinator(node, call, key_type, key, now_ms)]
         ]
         node.answer(call, FindCoordinatorResponse(version=version, coordinators=coordinators))
         return
-    fields = _coordinator(node, key_type, request.key, now_ms)
+    fields = _coordinator(node, call, key_type, request.key, now_ms)
     message = E(fields["error_code"]).name
     node.answer(call, FindCoordinatorResponse(version=version, error_message=message, **fields))
 
@@ -110,7 +132,7 @@ def _message(key_type: int, fields: dict[str, Any]) -> str:
     return E(fields["error_code"]).name if key_type not in (_GROUP, _TRANSACTION, _SHARE) else ""
 
 
-def _coordinator(node: BrokerNode, key_type: int, key: str, now_ms: int) -> dict[str, Any]:
+def _coordinator(node: BrokerNode, call: Call, key_type: int, key: str, now_ms: int) -> dict[str, Any]:
     cluster = node.cluster
     if key_type == _GROUP:
         topic, index = OFFSETS_TOPIC, cluster.offsets_partition(key)
@@ -121,8 +143,8 @@ def _coordinator(node: BrokerNode, key_type: int, key: str, now_ms: int) -> dict
     leader = cluster.internal_topic(topic, now_ms).partitions[index].leader
     if leader == NO_LEADER:
         return {"error_code": E.COORDINATOR_NOT_AVAILABLE, "node_id": -1, "host": "", "port": -1}
-    spec = cluster.nodes[leader]
-    return {"error_code": E.NONE, "node_id": leader, "host": spec.host, "port": spec.port}
+    host, port = cluster.nodes[leader].address(call.sender.listener)
+    return {"error_code": E.NONE, "node_id": leader, "host": host, "port": port}
 
 
 # ---- Metadata ---------------------------------------------------------------------------------
@@ -145,9 +167,10 @@ def metadata(node: BrokerNode, call: Call, now_ms: int) -> None:
         version=version,
         brokers=[
             MetadataResponse.MetadataResponseBroker(
-                version=version, node_id=spec.node_id, host=spec.host, port=spec.port, rack=None
+                version=version, node_id=spec.node_id, host=host, port=port, rack=None
             )
             for spec in cluster.alive
+            for host, port in [spec.address(call.sender.listener)]
         ],
         cluster_id=cluster.spec.cluster_id,
         controller_id=cluster.controller_id,
@@ -270,12 +293,13 @@ def describe_cluster(node: BrokerNode, call: Call, now_ms: int) -> None:
             DescribeClusterResponse.DescribeClusterBroker(
                 version=version,
                 broker_id=each.node_id,
-                host=each.host,
-                port=each.port,
+                host=host,
+                port=port,
                 rack=None,
                 is_fenced=False,
             )
             for each in cluster.alive
+            for host, port in [each.address(call.sender.listener)]
         ],
     )
     response.authorized_operations = _CLUSTER_OPERATIONS if with_operations else None
@@ -289,6 +313,8 @@ def list_partition_reassignments(node: BrokerNode, call: Call, now_ms: int) -> N
 
 HANDLERS: Final = {
     api.API_VERSIONS: api_versions,
+    api.SASL_HANDSHAKE: sasl_handshake,
+    api.SASL_AUTHENTICATE: sasl_authenticate,
     api.FIND_COORDINATOR: find_coordinator,
     api.METADATA: metadata,
     api.DESCRIBE_CLUSTER: describe_cluster,

@@ -8,6 +8,7 @@ from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from kgroup.broker.node import BrokerNode
+from kgroup.broker.security.listeners import is_secret
 from kgroup.broker.settings import PROPERTIES, BrokerSettings
 from kgroup.broker.topic_settings import config_problem
 from kgroup.broker.work import Slices
@@ -196,10 +197,10 @@ def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
                     result.DescribeConfigsResourceResult(
                         version=version,
                         name=name,
-                        value=value,
+                        value=None if is_secret(name) else value,
                         read_only=resource.resource_type == _BROKER,
                         config_source=source,
-                        is_sensitive=False,
+                        is_sensitive=is_secret(name),
                         synonyms=[],
                         config_type=_TYPE_STRING,
                         documentation=None,

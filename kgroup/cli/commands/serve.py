@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from kgroup.broker.security.listeners import ListenerPlan
 from kgroup.broker.settings import BrokerSettings, from_properties, unused
 from kgroup.cli.options.serve import Behaviour, Setup
 from kgroup.cli.shell.bundle import Bundle
@@ -33,6 +34,11 @@ EXAMPLES: Final = (
         "Groups that form without delay, as tests like it, on a free port",
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
+    Example(
+        "Clients log in over TLS, and do only what a file allows",
+        "kgroup serve --listen SASL_SSL://127.0.0.1:9093 --property ssl.keystore.location=server.pem "
+        "--users users --acls acls",
+    ),
 )
 _STATUS_S: Final = 1.0
 
@@ -47,11 +53,9 @@ def serve(
     Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
     Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
     """
-    host, port = setup.address(insecure=behaviour.insecure)
-    properties = setup.properties()
+    properties = setup.properties(say)
     plan = _Plan(
-        host=host,
-        port=port,
+        listeners=setup.listeners(properties, insecure=behaviour.insecure),
         nodes=setup.nodes,
         data_dir=setup.data_dir,
         settings=from_properties(properties),
@@ -68,8 +72,7 @@ def serve(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    host: str
-    port: int
+    listeners: tuple[ListenerPlan, ...]
     nodes: int
     data_dir: Path | None
     settings: BrokerSettings
@@ -88,8 +91,7 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
     server = await start_cluster(
         settings=plan.settings,
         nodes=plan.nodes,
-        host=plan.host,
-        port=plan.port,
+        listeners=plan.listeners,
         data_dir=plan.data_dir,
         topics=plan.topics,
         fsync=plan.fsync,

@@ -1,16 +1,27 @@
 """The options of `serve`: the cluster to run, and how it behaves."""
 
-import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+from kgroup.broker.security.listeners import (
+    ACLS_FILE,
+    USERS_FILE,
+    ListenerPlan,
+    is_loopback,
+    is_secret,
+    read_listeners,
+)
+from kgroup.broker.security.listeners import USED as SECURITY_PROPERTIES
 from kgroup.broker.settings import PROPERTIES, read_properties
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError, SourceError, misspelt
 from kgroup.java_properties import decoded
 from kgroup.net.serve.running import TopicRequest
+from kgroup.net.serve.tls import warn_if_others_may_read
+
+_DEFAULT_LISTEN: Final = "127.0.0.1:9092"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,15 +29,15 @@ class Setup:
     """The options under "Setup", as they were given."""
 
     listen: Annotated[
-        str,
+        str | None,
         option(
             "--listen",
             metavar="HOST:PORT",
-            help="Address of the first node; the others take the ports after it. Port 0: free ports.",
+            help="Address of the first node; the others take the ports after it. Port 0: free ports. Or "
+            "PROTOCOL://HOST:PORT, several with commas, as Kafka's listeners. [default: 127.0.0.1:9092]",
             section=Section.SETUP,
-            show_default=True,
         ),
-    ] = "127.0.0.1:9092"
+    ] = None
     nodes: Annotated[
         int,
         option(
@@ -75,6 +86,24 @@ class Setup:
             section=Section.SETUP,
         ),
     ] = None
+    users: Annotated[
+        Path | None,
+        option(
+            "--users",
+            metavar="FILE",
+            help="Who may log in by SASL: lines of kgroup serve-ctl user-line.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    acls: Annotated[
+        Path | None,
+        option(
+            "--acls",
+            metavar="FILE",
+            help="Who may do what: lines like allow User:alice READ topic orders. All else is refused.",
+            section=Section.SETUP,
+        ),
+    ] = None
     topics: Annotated[
         list[str] | None,
         option(
@@ -85,14 +114,29 @@ class Setup:
         ),
     ] = None
 
-    def address(self, *, insecure: bool) -> tuple[str, int]:
-        """Host and port of the first node. Raises InputError for a bad one, or one that others can reach."""
-        host, port = _address(self.listen, insecure)
-        if port and port + self.nodes > 1 << 16:
-            raise InputError(
-                f"--listen {self.listen}: {self.nodes} nodes would have ports up to {port + self.nodes - 1}"
-            )
-        return host, port
+    def listeners(self, properties: Mapping[str, str], *, insecure: bool) -> tuple[ListenerPlan, ...]:
+        """Where the nodes listen: as `--listen` says, or else `listeners` among the properties.
+
+        Raises InputError for what makes no sense, or what others can reach and is not secure.
+        """
+        text = self.listen or properties.get("listeners") or _DEFAULT_LISTEN
+        from_properties = not self.listen and "listeners" in properties
+        where = "listeners" if from_properties else "--listen"
+        if "://" not in text and not from_properties:
+            host, port = _address(text, insecure)
+            if port and port + self.nodes > 1 << 16:
+                raise InputError(
+                    f"--listen {text}: {self.nodes} nodes would have ports up to {port + self.nodes - 1}"
+                )
+            text = f"PLAINTEXT://{host}:{port}"
+        plans = read_listeners(text, properties, self.nodes, where)
+        for plan in plans:
+            if not insecure and plan.danger is not None and not is_loopback(plan.host):
+                raise InputError(
+                    f"{where}: {plan.host} can be reached by others, and {plan.danger}; say --insecure if "
+                    "that is meant"
+                )
+        return plans
 
     def adopts(self) -> bool:
         """Whether to take a broker's folder. Raises InputError where none is given."""
@@ -100,10 +144,21 @@ class Setup:
             raise InputError("--adopt: give the broker's log directory by --data-dir")
         return self.adopt
 
-    def properties(self) -> dict[str, str]:
+    def properties(self, warn: Callable[[str], None]) -> dict[str, str]:
         """Broker settings by Kafka's names. Raises SourceError or InputError for bad ones."""
         properties = _properties(self.properties_file, self.settings or [])
         _refuse_misspelt(text.partition("=")[0].strip() for text in self.settings or ())
+        for text in self.settings or ():
+            name = text.partition("=")[0].strip()
+            if is_secret(name):
+                raise InputError(
+                    f"--property {name}: others see command lines; put it into --properties FILE"
+                )
+        if self.properties_file is not None and any(map(is_secret, properties)):
+            warn_if_others_may_read(self.properties_file, warn)
+        for path, name in ((self.users, USERS_FILE), (self.acls, ACLS_FILE)):
+            if path is not None:
+                properties[name] = str(path)
         return properties
 
     def topic_requests(self) -> tuple[TopicRequest, ...]:
@@ -157,18 +212,9 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
     if not separator or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise InputError(f"--listen: {text!r} is not HOST:PORT")
     host = host.strip("[]") or "127.0.0.1"
-    if not _is_loopback(host) and not insecure:
+    if not is_loopback(host) and not insecure:
         raise InputError(f"--listen: {host} can be reached by others; say --insecure if that is meant")
     return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
@@ -182,6 +228,8 @@ def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
+            first = setting.split()[0] if setting.split() else ""
+            setting = f"{first} ..." if is_secret(first) and first != setting else setting  # noqa: PLW2901
             raise InputError(f"--property {setting}: give NAME=VALUE, like --property num.partitions=3")
         properties[name.strip()] = value.strip()
     return properties
@@ -190,7 +238,7 @@ def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
 def _refuse_misspelt(names: Iterable[str]) -> None:
     """Raise InputError for a setting almost like one of kgroup's; others may be those of Kafka's brokers."""
     for name in names:
-        if (near := misspelt(name, PROPERTIES)) is not None:
+        if (near := misspelt(name, [*PROPERTIES, *SECURITY_PROPERTIES])) is not None:
             raise InputError(f"--property {name}: no such setting; did you mean {near}?")
 
 

@@ -2,21 +2,25 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from errno import EADDRINUSE
 from typing import Final
 
 from kgroup.errors import SourceError
+from kgroup.net.connect.error_reason import error_reason
 
 _ACCEPT_AGAIN_S: Final = 1.0
 _BACKLOG: Final = 2048
+HANDSHAKE_S: Final = 10.0
+_HANDSHAKES_MAX: Final = 2000  # at once; the oldest gives way to a new one
 
 
 class Listener:
     """Hands each connection to a protocol of its own, made by `new_connection`; can be opened again.
 
-    `warn` is told when the system is out of file descriptors. Not asyncio's own server: closed at the wrong
-    moment, that leaves a connection open and unattended.
+    `warn` is told when the system is out of file descriptors, `note` of TLS handshakes that fail. Not
+    asyncio's own server: closed at the wrong moment, that leaves a connection open and unattended.
     """
 
     def __init__(
@@ -25,13 +29,17 @@ class Listener:
         port: int,
         new_connection: Callable[[], asyncio.Protocol],
         warn: Callable[[str], None],
+        tls: ssl.SSLContext | None = None,
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.host = host
         self.port = port
         self._new_connection = new_connection
         self._warn = warn
+        self._tls = tls
+        self._note = note
         self._socket: socket.socket | None = None
-        self._accepting: set[asyncio.Task[None]] = set()
+        self._accepting: dict[asyncio.Task[None], socket.socket] = {}
 
     @property
     def is_open(self) -> bool:
@@ -71,12 +79,27 @@ class Listener:
                 loop.call_later(_ACCEPT_AGAIN_S, self._watch)
                 return
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._accepting.add(task := loop.create_task(self._welcome(accepted)))
-            task.add_done_callback(self._accepting.discard)
+            if self._tls is not None and len(self._accepting) >= _HANDSHAKES_MAX:
+                self._give_up(next(iter(self._accepting)))  # who takes longest to shake hands
+            task = loop.create_task(self._welcome(accepted))
+            self._accepting[task] = accepted
+            task.add_done_callback(lambda task: self._accepting.pop(task, None))
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        self._accepting.pop(task).close()
 
     async def _welcome(self, accepted: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        await loop.connect_accepted_socket(self._new_connection, accepted)
+        if self._tls is None:
+            await loop.connect_accepted_socket(self._new_connection, accepted)
+            return
+        try:
+            await loop.connect_accepted_socket(
+                self._new_connection, accepted, ssl=self._tls, ssl_handshake_timeout=HANDSHAKE_S
+            )
+        except OSError as error:  # an ssl.SSLError is one, and a timeout
+            self._note(f"{self.host}:{self.port}: TLS handshake failed: {error_reason(error)}")
 
     def close(self) -> None:
         """Take no more connections; those that are being accepted come through yet."""

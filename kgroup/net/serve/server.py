@@ -4,26 +4,30 @@ import asyncio
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
-from kgroup.broker.node import BrokerNode
+from kgroup.broker.node import Answer, BrokerNode
 from kgroup.broker.partition import Partition
 from kgroup.broker.request_queue import RequestQueue
+from kgroup.broker.security.login import RECEIVE_MAX_BYTES, ServerLogin
 from kgroup.errors import KgroupError, SourceError, fault_line
 from kgroup.log.store.atomic_file import sync_path
 from kgroup.log.store.cleaner import clean
+from kgroup.net.serve.doors import PLAIN_DOOR, Door
 from kgroup.net.serve.listener import Listener
-from kgroup.wire.frames import BadRequestError, Call
+from kgroup.wire.frames import NOBODY_SPECIAL, BadRequestError, Call, Sender
 
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
 _PAUSE_READING_BYTES: Final = 1 << 20
 _HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before it is sent any and goes on
 _STALLED_S: Final = 10.0  # for a client that reads nothing, while there is no room for others' answers
 _CHECKPOINT_S: Final = 5.0
+LOGIN_S: Final = 30.0
+_STRANGERS_MAX: Final = 2000  # at once on a node, who have yet to log in; the oldest gives way
 _CLEANED_BATCHES: Final = 20  # before the loop gets its turn
 _TICK_AGAIN_MS: Final = 1_000  # after one that failed
 _FAULT_AGAIN_S: Final = 10.0  # before the same fault is said again
@@ -46,10 +50,13 @@ class Clock:
 class ClientConnection(asyncio.Protocol):
     """One client's connection to one node; requests are handled one at a time (see RequestQueue)."""
 
-    def __init__(self, server: "NodeServer", token: int) -> None:
+    def __init__(self, server: "NodeServer", token: int, door: Door = PLAIN_DOOR) -> None:
         self.server = server
         self.token = token
-        self.last_active_s = time.monotonic()
+        self.door = door
+        self.login: ServerLogin | None = None
+        self._sender = NOBODY_SPECIAL
+        self.last_active_s = self.connected_s = time.monotonic()
         self._queue = RequestQueue(server.cluster_server.cluster.settings.request_max_bytes)
         self._out: list[bytes] = []
         self._transport: asyncio.Transport | None = None
@@ -67,6 +74,11 @@ class ClientConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
         too_many = self.server.too_many_connections(self._host)
+        self._sender = self.door.sender(transport.get_extra_info("ssl_object"))
+        if self.door.login is not None:
+            self.login = ServerLogin(self.door.login, self.read)
+            self._queue.max_frame_bytes = RECEIVE_MAX_BYTES
+            self.server.admit_stranger(self)
         self.server.connections[self.token] = self
         self.server.hosts[self._host] += 1
         connected = transport.get_extra_info("socket")
@@ -82,6 +94,7 @@ class ClientConnection(asyncio.Protocol):
         """Forget the client. What it waited for goes on without it."""
         self._transport = None
         self._sent()
+        self.server.strangers.pop(self.token, None)
         if self.server.connections.pop(self.token, None) is not None:
             self.server.hosts -= Counter([self._host])
         self.server.node.waits.forget(self.token)
@@ -164,7 +177,34 @@ class ClientConnection(asyncio.Protocol):
 
     def read(self, frame: bytes) -> Call:
         """The request in a frame."""
-        return self.server.node.read(frame, self.token, self._host)
+        return self.server.node.read(frame, self.token, self._host, self._sender)
+
+    def log_in(self, login: ServerLogin, frame: bytes) -> bool:
+        """Let the login have a frame; whether it is for the node, as none that belongs to a login is."""
+        cluster_server = self.server.cluster_server
+        step = login.take(frame, cluster_server.clock.now_ms())
+        if step.to_node:
+            return True
+        if step.why is not None:
+            cluster_server.note(f"{self._host}: {step.why}")
+            delay_s = self.door.failed_delay_s
+            asyncio.get_running_loop().call_later(delay_s, self._send_off, step.answer)
+            return False
+        if login.principal is not None:
+            self._sender = Sender(principal=login.principal, listener=self.door.plan.name)
+            self._queue.max_frame_bytes = cluster_server.cluster.settings.request_max_bytes
+            self.server.strangers.pop(self.token, None)
+            self.login = None if login.is_over else login
+        self.server.node.answers.append(Answer(self.token, step.answer))
+        cluster_server.schedule_flush()
+        return False
+
+    def _send_off(self, answer: bytes | None) -> None:
+        """The last words to a client that could not log in."""
+        if self._transport is not None:
+            if answer is not None:
+                self._transport.write(answer)
+            self._transport.close()
 
     def answered(self, frame: bytes | None) -> None:
         """Take the answer to the request in hand; it is sent by the next `send`."""
@@ -198,30 +238,53 @@ class ClientConnection(asyncio.Protocol):
 class NodeServer:
     """One node's listening socket and its clients."""
 
-    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, host: str, port: int) -> None:
+    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, doors: Sequence[Door]) -> None:
         self.cluster_server = cluster_server
         self.node = node
         node.on_fault = node.waits.on_fault = self.failed
         node.has_room = cluster_server.has_room
         self.connections: dict[int, ClientConnection] = {}
         self.hosts: Counter[str] = Counter()
-        self._listener = Listener(
-            host, port, lambda: ClientConnection(self, cluster_server.new_token()), cluster_server.warn
+        self.strangers: dict[int, ClientConnection] = {}
+        """Connections whose clients have not logged in yet, the oldest first."""
+        index = sorted(cluster_server.cluster.nodes).index(node.node_id)
+        self.listeners = {door.plan.name: self._listener(door, *door.plan.at(index)) for door in doors}
+
+    def _listener(self, door: Door, host: str, port: int) -> Listener:
+        server = self.cluster_server
+        return Listener(
+            host,
+            port,
+            lambda: ClientConnection(self, server.new_token(), door),
+            server.warn,
+            door.tls,
+            server.note,
         )
 
     def listen(self) -> None:
-        """Take connections. Raises SourceError if the address cannot be had."""
-        self._listener.open()
+        """Take connections. Raises SourceError if an address cannot be had."""
+        try:
+            for listener in self.listeners.values():
+                listener.open()
+        except SourceError:
+            self.hang_up()
+            raise
 
     @property
     def is_listening(self) -> bool:
         """The node is there for clients."""
-        return self._listener.is_open
+        return any(listener.is_open for listener in self.listeners.values())
 
     @property
     def port(self) -> int:
-        """The port at which clients find it; once it listens, never 0."""
-        return self._listener.port
+        """The port of the first listener; once it listens, never 0."""
+        return next(iter(self.listeners.values())).port
+
+    def admit_stranger(self, connection: ClientConnection) -> None:
+        """Give a connection the time to log in; of too many, the oldest has had enough of it."""
+        self.strangers[connection.token] = connection
+        if len(self.strangers) > _STRANGERS_MAX:
+            next(iter(self.strangers.values())).close()
 
     def too_many_connections(self, host: str) -> str | None:
         """Why one more connection from this host is closed at once, or None."""
@@ -233,13 +296,16 @@ class NodeServer:
         return None
 
     def hang_up(self) -> None:
-        """Close the socket and every connection, as the death of the process would."""
-        self._listener.close()
+        """Close the sockets and every connection, as the death of the process would."""
+        for listener in self.listeners.values():
+            listener.close()
         for connection in list(self.connections.values()):
             connection.close()
 
     def received(self, connection: ClientConnection, frame: bytes) -> None:
         """Handle a request of one of the clients."""
+        if connection.login is not None and not connection.log_in(connection.login, frame):
+            return
         call = connection.read(frame)
         cluster_server = self.cluster_server
         if cluster_server.intercept is not None and cluster_server.intercept(connection, call):
@@ -285,6 +351,7 @@ class ClusterServer:
         note: Callable[[str], None] = lambda text: None,
         *,
         fsync: bool = False,
+        doors: Sequence[Door] = (PLAIN_DOOR,),
     ) -> None:
         self.cluster = cluster
         self.clock = clock
@@ -306,7 +373,8 @@ class ClusterServer:
         self.nodes: dict[int, NodeServer] = {}
         for spec in cluster.nodes.values():
             node = BrokerNode(spec.node_id, cluster, FetchWaits())
-            self.nodes[spec.node_id] = NodeServer(self, node, spec.host, spec.port)
+            self.nodes[spec.node_id] = NodeServer(self, node, doors)
+        self._doors = doors
         cluster.coordinators.survive_faults = True
 
     async def start(self) -> None:
@@ -314,9 +382,21 @@ class ClusterServer:
         self.cluster.on_append = self._appended
         for node_id, server in self.nodes.items():
             server.listen()
-            self.cluster.nodes[node_id].port = server.port
+            self._advertise(node_id, server)
         self._housekeeping = asyncio.create_task(self._keep_house())
         self.schedule_flush()
+
+    def _advertise(self, node_id: int, server: NodeServer) -> None:
+        """Tell clients where the node is, now that its ports are known."""
+        spec = self.cluster.nodes[node_id]
+        index = sorted(self.cluster.nodes).index(node_id)
+        addresses = {
+            door.plan.name: door.plan.told(index) or (listener.host, listener.port)
+            for door, listener in zip(self._doors, server.listeners.values(), strict=True)
+        }
+        first = next(iter(addresses))
+        spec.host, spec.port = addresses.pop(first)
+        spec.others = addresses
 
     def stop(self) -> None:
         """Hang up on everybody, bring everything to the disk. Raises SourceError."""
@@ -332,7 +412,12 @@ class ClusterServer:
     @property
     def bootstrap(self) -> str:
         """The addresses of all nodes that are alive, as clients take them."""
-        return ",".join(f"{spec.host}:{spec.port}" for spec in self.cluster.alive)
+        return self.bootstrap_of("")
+
+    def bootstrap_of(self, listener: str) -> str:
+        """The addresses by one listener; those by the first if no listener has the name."""
+        addresses = [spec.address(listener) for spec in self.cluster.alive]
+        return ",".join(f"{host}:{port}" for host, port in addresses)
 
     # ---- what can be done to a running cluster --------------------------------------------------
 
@@ -530,6 +615,11 @@ class ClusterServer:
             if connection.stalled_s(now_s) > limit_s:
                 self.note(f"{connection.host}: has not read its answers for {limit_s:.0f} s")
                 connection.close()
+        late_s = time.monotonic() - LOGIN_S
+        for server in self.nodes.values():
+            for stranger in list(server.strangers.values()):
+                if stranger.connected_s < late_s:
+                    stranger.close()
 
     def _connections(self) -> Iterable[ClientConnection]:
         for server in self.nodes.values():

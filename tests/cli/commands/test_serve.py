@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
 from kgroup.errors import InputError
+from tests.net.wire_client import WireClient
 
 KGROUP = (sys.executable, "-m", "kgroup")
 PATIENCE_S = 60
@@ -37,9 +39,9 @@ class Serve:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[Serve]:
+def serving(*options: str, listen: str = "127.0.0.1:0") -> Iterator[Serve]:
     process = subprocess.Popen(
-        [*KGROUP, "serve", "--listen", "127.0.0.1:0", *options],
+        [*KGROUP, "serve", "--listen", listen, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -177,12 +179,67 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_properties_are_read_as_java_writes_them() -> None:
-    text = "# a comment\n\n group.max.size = 7 \nnum.partitions: 3\nlisteners=PLAINTEXT://:9092\n"
+    text = "# a comment\n\n group.max.size = 7 \nnum.partitions: 3\nlog.dirs=/data\nlisteners=PLAINTEXT://:9092\n"
     properties = read_properties(text, "server.properties")
     settings = from_properties(properties)
     assert (settings.group.max_size, settings.num_partitions) == (7, 3)
-    assert unused(properties) == ["listeners"]
+    assert unused(properties) == ["log.dirs"]
     assert from_properties({}) == BrokerSettings()
     assert from_properties({"offsets.retention.minutes": "2"}).group.offsets_retention_ms == 120_000
     with pytest.raises(InputError, match=r"is above group\.max\.session"):
         from_properties({"group.max.session.timeout.ms": "1000"})
+
+
+def test_passwords_show_nowhere(tmp_path: Path) -> None:
+    """Neither where a broker tells what it does, nor where the machine tells what runs."""
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "listeners=SASL_PLAINTEXT://127.0.0.1:0\nconnection.failed.authentication.delay.ms=0\n"
+        'plain.sasl.jaas.config=x.PlainLoginModule required user_alice="Secret1";\n'
+    )
+    process = subprocess.Popen(
+        [*KGROUP, "serve", "--properties", str(file), "-v"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    _, address = process.stdout.readline().split()
+    with WireClient((address.split(":")[0], int(address.split(":")[1]))) as client:
+        client.ask(SaslHandshakeRequest(version=1, mechanism="PLAIN"))
+        token = b"\0alice\0Secret1 nearly"
+        assert client.ask(SaslAuthenticateRequest(version=2, auth_bytes=token)).error_code
+        assert client.is_closed_by_peer()
+    command_line = Path(f"/proc/{process.pid}/cmdline")
+    shown = command_line.read_text() if command_line.exists() else ""
+    process.terminate()
+    out, errors = process.communicate(timeout=PATIENCE_S)
+    assert "Secret1" not in shown + out + errors
+    assert errors.splitlines() == [
+        f"kgroup: {file} has secrets, and others may read it; chmod 600 makes it private",
+        "kgroup: /127.0.0.1: Authentication failed: Invalid username or password",
+    ]
+
+
+def test_a_user_that_was_made_logs_in(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [*KGROUP, "serve-ctl", "user-line", "alice b", "scram-sha-256"],
+        input="se=same\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    users = tmp_path / "users"
+    users.touch(mode=0o600)
+    users.write_text(made.stdout)
+    with serving("--users", str(users), listen="SASL_PLAINTEXT://127.0.0.1:0") as serve:
+        consumer = KafkaConsumer(
+            bootstrap_servers=serve.addresses,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="SCRAM-SHA-256",
+            sasl_plain_username="alice b",
+            sasl_plain_password="se=same",
+        )
+        assert consumer.topics() == set()
+        consumer.close()
+        assert serve.stop() == (0, "")

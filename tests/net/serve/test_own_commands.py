@@ -1,0 +1,95 @@
+"""kgroup's own live commands with the settings of each way in, and what they say to who is refused."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+import kgroup.testing
+from tests.net.serve.certificates import Certificates
+from tests.net.serve.secured import MODES, PASSWORD, java, kafka_python, listener, secured
+
+PATIENCE_S = 60
+Secured = tuple[kgroup.testing.Cluster, Certificates]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Group billing has committed 1 of 3 records of orders-0."""
+    with secured(tmp_path_factory.mktemp("secured")) as running:
+        kafka, certificates = running
+        given = {"bootstrap_servers": kafka.bootstrap_of("SASL_SSL")} | kafka_python("PLAIN", certificates)
+        producer = KafkaProducer(**given)
+        for _ in range(3):
+            producer.send("orders", b"x", partition=0).get(PATIENCE_S)
+        producer.close()
+        consumer = KafkaConsumer(group_id="billing", enable_auto_commit=False, **given)
+        consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(1, "", -1)})
+        consumer.close()
+        yield kafka, certificates
+
+
+def command(
+    cluster: Secured, mode: str, *arguments: str, folder: Path, password: str = PASSWORD
+) -> list[str]:
+    """A command line with a file of the mode's properties."""
+    kafka, certificates = cluster
+    settings = java(mode, certificates, password).items()
+    config = folder / "client.properties"
+    config.write_text("".join(f"{name}={value}\n".replace("\\", "\\\\") for name, value in settings))
+    servers = kafka.bootstrap_of(listener(mode))
+    return [sys.executable, "-m", "kgroup", *arguments, "-b", servers, "--command-config", str(config)]
+
+
+def run(line: list[str]) -> tuple[int, str, str]:
+    """Exit status, standard output and error."""
+    ended = subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lag_report_and_find_coordinator(cluster: Secured, mode: str, tmp_path: Path) -> None:
+    status, report, errors = run(command(cluster, mode, "lag-report", "-o", "jsonl", folder=tmp_path))
+    assert (status, errors) == (0, "")
+    lags = {
+        (row["topic"], row["partition"]): row["lag"]
+        for row in map(json.loads, report.splitlines())
+        if row["group"] == "billing"
+    }
+    assert lags[("orders", 0)] == 2
+    status, found, errors = run(
+        command(cluster, mode, "find-coordinator", "billing", "-o", "jsonl", folder=tmp_path)
+    )
+    assert (status, errors) == (0, "")
+    assert json.loads(found)["group"] == "billing"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_join(cluster: Secured, mode: str, tmp_path: Path) -> None:
+    line = command(
+        cluster, mode, "join", "--group", "joined", "--topic", "orders", "-o", "jsonl", folder=tmp_path
+    )
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        events = []
+        for said in process.stdout:
+            events.append(json.loads(said)["event"])
+            if events[-1] == "assigned":
+                process.terminate()
+        errors = process.stderr.read()
+    assert (process.returncode, errors, events[-1]) == (0, "", "left")
+
+
+@pytest.mark.parametrize("mode", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_one_line(cluster: Secured, mode: str, tmp_path: Path) -> None:
+    status, _, errors = run(
+        command(cluster, mode, "join", "--group", "g", "--topic", "orders", folder=tmp_path, password="wrong")
+    )
+    assert status == 1
+    [line] = errors.splitlines()
+    assert "Authentication failed" in line and "wrong" not in line
