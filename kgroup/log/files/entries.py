@@ -111,13 +111,17 @@ def decode_marker(batch: Batch, record: LogRecord) -> TransactionMarker | Undeco
 def to_logged_entry(
     partition: int, batch: Batch, record: LogRecord, entry: OffsetsEntry | Undecodable | TransactionMarker
 ) -> LoggedEntry:
-    """The entry with its place in the log of offsets partition `partition`."""
+    """The entry with its place in the log of offsets partition `partition`.
+
+    A transaction without a producer (RecordBatch.NO_PRODUCER_ID, -1) is none, as for Kafka 4's coordinator
+    when it loads (OffsetMetadataManager.replay).
+    """
     return LoggedEntry(
         partition=partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
         leader_epoch=batch.leader_epoch if batch.leader_epoch >= 0 else None,
-        producer_id=batch.producer_id if batch.transactional else None,
+        producer_id=batch.producer_id if batch.transactional and batch.producer_id >= 0 else None,
         entry=entry,
     )
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.files.segment import read_records, read_segment
+from kgroup.log.files.resync import TrialBytes
+from kgroup.log.files.segment import ReadBefore, read_records, read_segment
 from kgroup.log.format.batch import Batch, Damage
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
@@ -75,11 +76,14 @@ class RowReader:
         self._chunk_bytes = chunk_bytes
         self._rows = new_rows(rows)
         self._newest_offset = -1
+        self._healthy_end = -1  # where the last healthy batch ends
+        self._trials = TrialBytes()
         self._unpacked = Unpacked(chunk_bytes)
 
     def read(self, part: Slice) -> Iterator[RowBlock | Damage]:
         """Read one slice. Raises SourceError if the file cannot be read."""
-        self._newest_offset = -1
+        self._newest_offset = self._healthy_end = -1
+        self._trials = TrialBytes(part.start)
         self.bytes += part.end - part.start
         try:
             with part.path.open("rb", buffering=0) as file:
@@ -104,11 +108,35 @@ class RowReader:
                 yield self._offsets_back(part, window.position, window.base_offset())
             elif stop == Stop.ODD:
                 yield from self._read_plain(part, window)
+        if part.end < window.file_size():
+            yield from self._read_boundary(part, window)
+
+    def _read_boundary(self, part: Slice, window: Window) -> Iterator[Damage]:
+        """What the batches of this slice show to be odd about the first one of the next.
+
+        Its reader takes a healthy batch there, and cannot know it.
+        """
+        for item in self._plain_items(part, window, None):
+            if isinstance(item, Batch) or item.size:
+                break
+            yield item
+
+    def _plain_items(self, part: Slice, window: Window, end: int | None) -> Iterator[Batch | Damage]:
+        position = window.position
+        before = ReadBefore(
+            newest_offset=self._newest_offset,
+            after_batch=self._healthy_end == position,
+            trials=self._trials,
+        )
+        return read_segment(part.path, start=position, end=end, before=before)
 
     def _read_columns(self, window: Window) -> Generator[RowBlock, None, Stop]:
         """Take batches up to the first that is compressed or odd, or up to the window's end (INCOMPLETE)."""
         while window.fill():
-            stop, window.at = yield from self._run(window.buffer, window.at, window.filled, self._check_crc)
+            start = window.at
+            stop, window.at = yield from self._run(window.buffer, start, window.filled, self._check_crc)
+            if window.at > start:
+                self._healthy_end = window.position
             if stop != Stop.INCOMPLETE:
                 return stop
         # What is left at the end of the slice, if anything, is no whole v2 batch.
@@ -153,42 +181,38 @@ class RowReader:
             if unpacked.filled >= self._chunk_bytes:
                 break
         stop, at = yield from self._run(unpacked.buffer, 0, unpacked.filled, False)
-        window.at = unpacked.source_of(at, window.at)
+        start, window.at = window.at, unpacked.source_of(at, window.at)
+        if window.at > start:
+            self._healthy_end = window.position
         return Stop.ODD if undone else stop
 
     def _read_plain(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
         """Take the batch at the window by the plain path, and what follows up to the next v2 batch."""
         listed = Listed()
-        position, after_first, oddity = window.position, False, None
-        for item in read_segment(part.path, start=position, end=part.end):
+        position, after_first = window.position, False
+        for item in self._plain_items(part, window, part.end):
+            position = item.position
             if isinstance(item, Damage):
-                if item.size == 0:
-                    oddity = item  # about the batch that comes next, which may not be ours to take
-                    continue
-                position = item.position + item.size
+                position += item.size
+                yield from self._flush(listed)
                 yield item
+                if item.size == 0:  # about the batch that comes next, which need not be told again
+                    self._newest_offset = -1
                 continue
             if after_first and item.magic == 2:
-                position, oddity = item.position, None
                 break
-            if not after_first and item.base_offset <= self._newest_offset:
-                oddity = self._offsets_back(part, item.position, item.base_offset)
-            if oddity is not None:
-                yield oddity
-                oddity = None
             yield from self._list(part, item, listed)
             position, after_first = item.position + item.size, True
-            self._newest_offset = item.last_offset
+            self._newest_offset, self._healthy_end = item.last_offset, position
         else:
-            position = part.end
-        if oddity is not None:
-            yield oddity
+            position = max(position, part.end)  # before it only if the file has shrunk
         yield from self._flush(listed)
         window.seek(position)
 
     def _list(self, part: Slice, batch: Batch, listed: Listed) -> Iterator[RowBlock | Damage]:
         for item in read_records(iter([batch]), str(part.path)):
             if isinstance(item, Damage):
+                yield from self._flush(listed)
                 yield item
                 continue
             self.batches += 1

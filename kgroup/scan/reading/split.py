@@ -9,13 +9,14 @@ from typing import BinaryIO, Final
 import numpy as np
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.format.batch import decode_batch
-from kgroup.log.format.legacy import decode_message
-from kgroup.scan.kernels.batches import OVERHEAD, skip_batches
+from kgroup.log.format.any_format import batch_at
+from kgroup.log.format.header_guess import looks_like_batch
+from kgroup.log.format.read_window import SegmentWindow
+from kgroup.scan.kernels.batches import skip_batches
 from kgroup.scan.reading.chunk import Window
 from kgroup.scan.reading.reader import CHUNK_BYTES, Slice
 
-_FRONT_SIZE: Final = 17  # up to the magic byte
+_READ_BYTES: Final = 16 * 1024
 _INDEX_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
 
@@ -88,20 +89,11 @@ def _walked(path: Path, size: int, target_bytes: int) -> list[int]:
 
 
 def _is_batch(file: BinaryIO, position: int, size: int) -> bool:
-    """Whether a whole batch of any format with the right CRC is at `position`."""
+    """Whether a whole batch with the right CRC is at `position` that a search behind damage would see."""
     file.seek(position)
-    front = file.read(_FRONT_SIZE)
-    if len(front) < _FRONT_SIZE:
-        return False
-    length = int.from_bytes(front[8:OVERHEAD], "big", signed=True)
-    if not 0 < length <= size - position - OVERHEAD:
-        return False
-    raw = front + file.read(OVERHEAD + length - _FRONT_SIZE)
+    window = SegmentWindow(file, position, size, _READ_BYTES)
     try:
-        if front[16] == 2:
-            decode_batch(raw, position)
-        else:
-            decode_message(raw, position)
+        batch_at(window, position)
     except DecodeError:
         return False
-    return True
+    return looks_like_batch(window, position)

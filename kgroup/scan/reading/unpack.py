@@ -115,7 +115,7 @@ class Listed:
             (
                 record.offset,
                 record.timestamp_ms,
-                batch.producer_id if batch.transactional else -1,
+                max(batch.producer_id, -1) if batch.transactional else -1,
                 batch.leader_epoch,
                 key_position,
                 -1 if record.key is None else len(record.key),
