@@ -3,17 +3,20 @@
 Also in slices, each read by a process that sees nothing else, and in chunks smaller than a batch.
 """
 
+import errno
+import os
 import random
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 import pytest
 
-from kgroup.log.files.segment import read_segment
-from kgroup.log.format.batch import Batch, Codec, LogRecord, encode_batch
+from kgroup.log.files.segment import read_among_others, read_records, read_segment
+from kgroup.log.format.batch import Batch, Codec, Damage, LogRecord, encode_batch
 from kgroup.scan.reductions.scan import split
 from tests.fuzz.mutations import MUTATIONS
-from tests.fuzz.segments import PARTITION, columnar, differences, plain
+from tests.fuzz.segments import PARTITION, Answer, columnar, differences, plain
 from tests.log.offsets_log import batch, commit
 from tests.log.truth import FIXTURES
 
@@ -108,3 +111,42 @@ def test_a_transaction_without_a_producer_is_none(
     answer = plain(path)
     assert [row["producer_id"] for row in answer.commits] == [-1 if known is None else known]
     assert [other.producer_id for other in answer.others] == [known]
+
+
+class FailingDisk(FileIO):
+    """A file whose bytes from `good` on the disk does not give."""
+
+    good = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(self._readable(-1 if size is None else size))
+
+    def readinto(self, buffer: object, /) -> int:
+        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]  # any buffer
+        return super().readinto(view[: self._readable(len(view))]) or 0
+
+    def _readable(self, size: int) -> int:
+        left = self.good - self.tell()
+        if left <= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return left if size < 0 else min(size, left)
+
+
+@pytest.mark.parametrize("in_second", [0, 1, 70])
+def test_a_disk_that_fails_on_the_way_costs_what_it_does_not_give(
+    in_second: int, damaged: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = [batch(n, [commit("g", "t", 0, n)]) for n in range(3)]
+    path = damaged(b"".join(batches))
+    slices = split(path, PARTITION, 1 << 40)
+    monkeypatch.setattr(FailingDisk, "good", len(batches[0]) + in_second)
+    monkeypatch.setattr(Path, "open", lambda self, *_, **__: FailingDisk(self))
+    answer = Answer()
+    for item in read_records(read_among_others(path), str(path)):
+        if isinstance(item, Damage):
+            answer.damage.append((1, item))
+    left = len(batches[1]) + len(batches[2])
+    why = "Input/output error"
+    assert answer.damage == [(1, Damage(segment=str(path), position=len(batches[0]), size=left, why=why))]
+    by_columns = columnar(slices)
+    assert (len(by_columns.commits), by_columns.damage) == (1, answer.damage)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from kgroup.log.files.log_dir import SegmentFile
-from kgroup.log.files.segment import read_records, read_segment, read_stream
+from kgroup.log.files.segment import read_among_others, read_records, read_stream
 from kgroup.log.files.sources import STDIN
 from kgroup.log.format.batch import Batch, Damage, LogRecord
 from kgroup.protocol.records.codec import decode_entry
@@ -44,9 +44,8 @@ class Selection(Protocol):
 def read_entries(
     sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None
 ) -> Iterator[LoggedEntry | Damage]:
-    """The entries of all segments in the order given, and the damage between them.
-
-    Raises SourceError if a file cannot be read.
+    """The entries of all segments in the order given, and the damage between them; also a file that cannot
+    be read.
     """
     for item in read_decoded(sources, stdin=stdin):
         if isinstance(item, Damage):
@@ -66,7 +65,7 @@ def read_decoded(
         if segment.path == STDIN:
             items = read_stream(stdin or sys.stdin.buffer, STDIN)
         else:
-            items = read_segment(segment.path)
+            items = read_among_others(segment.path)
         if selection is not None:
             items = _wanted_batches(items, selection)
         for item in read_records(items, segment.path):

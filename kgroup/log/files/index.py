@@ -16,6 +16,9 @@ from kgroup.errors import SourceError
 _OFFSET_ENTRY: Final = struct.Struct(">ii")
 _TIME_ENTRY: Final = struct.Struct(">qi")
 
+# Kafka allocates 10 MiB (segment.index.bytes). What lies behind this is only found more slowly.
+_BYTES_MAX: Final = 48 * 1024 * 1024
+
 
 class OffsetEntry(NamedTuple):
     """The batch that begins at byte `position` of the segment ends with `offset`."""
@@ -137,7 +140,8 @@ def encode_time_index(entries: Iterable[TimeEntry], base_offset: int) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(_BYTES_MAX)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
 

@@ -68,6 +68,28 @@ def read_segment(
         raise SourceError(f"{name}: {error.strerror or error}") from error
 
 
+def read_among_others(
+    path: Path | str, *, start: int = 0, end: int | None = None, before: ReadBefore | None = None
+) -> Iterator[Batch | Damage]:
+    """The same of one file of several: that it cannot be opened or read on is damage of the rest of it."""
+    position = start
+    try:
+        for item in read_segment(path, start=start, end=end, before=before):
+            position = item.position + item.size
+            yield item
+    except SourceError as error:
+        why = str(error).removeprefix(f"{path}: ")
+        left = max((end if end is not None else _size(Path(path))) - position, 0)
+        yield Damage(segment=str(path), position=position, size=left, why=why)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def read_stream(stream: BinaryIO, name: str) -> Iterator[Batch | Damage]:
     """The same for bytes that can be read only once, from the start of a segment: standard input, a pipe."""
     try:

@@ -17,7 +17,7 @@ import numpy as np
 
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.files.resync import TrialBytes
-from kgroup.log.files.segment import ReadBefore, read_records, read_segment
+from kgroup.log.files.segment import ReadBefore, read_among_others, read_records
 from kgroup.log.format.batch import Batch, Damage
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
@@ -81,21 +81,27 @@ class RowReader:
         self._unpacked = Unpacked(chunk_bytes)
 
     def read(self, part: Slice) -> Iterator[RowBlock | Damage]:
-        """Read one slice. Raises SourceError if the file cannot be read."""
+        """Read one slice. Raises SourceError if its file is gone; that it cannot be read on is damage."""
         self._newest_offset = self._healthy_end = -1
         self._trials = TrialBytes(part.start)
         self.bytes += part.end - part.start
+        for item in self._read_file(part):
+            if isinstance(item, Damage) and part.name is not None:
+                yield replace(item, segment=part.name)
+            else:
+                yield item
+
+    def _read_file(self, part: Slice) -> Iterator[RowBlock | Damage]:
         try:
-            with part.path.open("rb", buffering=0) as file:
-                assert isinstance(file, FileIO)
-                window = Window(file, part.start, part.end, self._chunk_bytes)
-                for item in self._read(part, window):
-                    if isinstance(item, Damage) and part.name is not None:
-                        yield replace(item, segment=part.name)
-                    else:
-                        yield item
+            file = part.path.open("rb", buffering=0)
         except OSError as error:
-            raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
+            if part.end:
+                raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
+            yield from (item for item in read_among_others(part.path, end=0) if isinstance(item, Damage))
+            return
+        with file:
+            assert isinstance(file, FileIO)
+            yield from self._read(part, Window(file, part.start, part.end, self._chunk_bytes))
 
     def _read(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
         if part.end == 0:  # the plain path knows whether the file should be empty
@@ -128,11 +134,11 @@ class RowReader:
             after_batch=self._healthy_end == position,
             trials=self._trials,
         )
-        return read_segment(part.path, start=position, end=end, before=before)
+        return read_among_others(part.path, start=position, end=end, before=before)
 
     def _read_columns(self, window: Window) -> Generator[RowBlock, None, Stop]:
         """Take batches up to the first that is compressed or odd, or up to the window's end (INCOMPLETE)."""
-        while window.fill():
+        while self._fill(window):
             start = window.at
             stop, window.at = yield from self._run(window.buffer, start, window.filled, self._check_crc)
             if window.at > start:
@@ -141,6 +147,12 @@ class RowReader:
                 return stop
         # What is left at the end of the slice, if anything, is no whole v2 batch.
         return Stop.ODD if window.position < window.end else Stop.INCOMPLETE
+
+    def _fill(self, window: Window) -> bool:
+        try:
+            return window.fill()
+        except OSError:  # the plain path meets it at the same place, and says so
+            return False
 
     def _run(
         self, buffer: Bytes, position: int, end: int, check_crc: bool

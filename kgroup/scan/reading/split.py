@@ -26,17 +26,28 @@ def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[S
     Boundaries come from the `.index` next to it, each checked against the batch it points to; where that
     does not help, from the headers of the batches. Raises SourceError if the file cannot be read.
     """
-    path = Path(path)
     try:
-        status = path.stat()
-        if stat.S_ISFIFO(status.st_mode):
-            raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
-        size = status.st_size
-        boundaries = [0]
-        if size > target_bytes:
-            boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)
+        return _slices(Path(path), offsets_partition, target_bytes)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def split_among_others(path: Path | str, offsets_partition: int, target_bytes: int) -> list[Slice]:
+    """The same of one file of several: one that cannot be read is an empty slice, whose reader says why."""
+    try:
+        return _slices(Path(path), offsets_partition, target_bytes)
+    except OSError:
+        return [Slice(path=Path(path), offsets_partition=offsets_partition, start=0, end=0)]
+
+
+def _slices(path: Path, offsets_partition: int, target_bytes: int) -> list[Slice]:
+    status = path.stat()
+    if stat.S_ISFIFO(status.st_mode):
+        raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
+    size = status.st_size
+    boundaries = [0]
+    if size > target_bytes:
+        boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)
     boundaries.append(size)
     return [
         Slice(path=path, offsets_partition=offsets_partition, start=start, end=end)
