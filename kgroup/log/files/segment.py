@@ -112,6 +112,7 @@ def read_records(
             yield Damage(segment=segment, position=item.position, size=item.size, why=_reason(error))
             continue
         yield item, records
+        del records  # before those of the next batch are there, which may be as large
 
 
 def _read(

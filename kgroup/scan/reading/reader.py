@@ -138,13 +138,16 @@ class RowReader:
 
     def _read_columns(self, window: Window) -> Generator[RowBlock, None, Stop]:
         """Take batches up to the first that is compressed or odd, or up to the window's end (INCOMPLETE)."""
-        while self._fill(window):
+        # What a compressed batch left in the window comes before more is read.
+        while window.filled - window.at >= HEADER_SIZE or self._fill(window):
             start = window.at
             stop, window.at = yield from self._run(window.buffer, start, window.filled, self._check_crc)
             if window.at > start:
                 self._healthy_end = window.position
             if stop != Stop.INCOMPLETE:
                 return stop
+            if not self._fill(window):
+                break
         # What is left at the end of the slice, if anything, is no whole v2 batch.
         return Stop.ODD if window.position < window.end else Stop.INCOMPLETE
 
@@ -182,7 +185,8 @@ class RowReader:
         count = list_batches(
             window.buffer, window.at, window.filled, self._check_crc, self._newest_offset, positions
         )
-        unpacked, undone = self._unpacked, False
+        # None if the offsets of the first go back, which the plain path tells.
+        unpacked, undone = self._unpacked, count == 0
         unpacked.clear()
         for position in positions[:count].tolist():
             try:
