@@ -54,6 +54,14 @@ def edge_number(rng: random.Random, raw: bytearray) -> None:
     raw[at : at + width] = number.to_bytes(width, "big")[: len(raw) - at]
 
 
+def long_number(rng: random.Random, raw: bytearray) -> None:
+    """Make a digit thousands of them."""
+    digits = [at for at, byte in enumerate(raw) if byte in b"0123456789"]
+    if digits:
+        at = rng.choice(digits)
+        raw[at : at + 1] = b"7" * rng.choice((20, 5000))
+
+
 MUTATIONS: Final[Sequence[Callable[[random.Random, bytearray], None]]] = (
     remove,
     insert,
@@ -62,6 +70,7 @@ MUTATIONS: Final[Sequence[Callable[[random.Random, bytearray], None]]] = (
     repeat,
     zero,
     edge_number,
+    long_number,
 )
 
 

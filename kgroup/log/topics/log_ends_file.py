@@ -47,7 +47,7 @@ def read_log_ends_file(path: Path) -> LogListing:
 def _from_json(path: Path, text: str) -> Iterator[PartitionLog]:
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InputError(f"{path}: no JSON: {error}") from error
     topics = _mapping(path, "topics", _mapping(path, "it", document).get("topics"))
     for topic, value in topics.items():

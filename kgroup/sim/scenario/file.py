@@ -74,7 +74,7 @@ def read_scenario(text: str, name: str, where: str) -> Scenario:
     """The scenario that the TOML `text` describes. Raises InputError whose message begins with `where`."""
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InputError(f"{where}: no TOML: {error}") from None
     try:
         scenario = _scenario(tables, name)
