@@ -15,7 +15,6 @@ left out. Members stand in the order in which they joined.
 
 import json
 from collections.abc import Hashable, Iterable, Mapping
-from pathlib import Path
 from typing import BinaryIO, NoReturn
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
 from kgroup.assignors.planning.steps import PARTITIONS_MAX
 from kgroup.errors import InputError, SourceError
+from kgroup.input_files import LIST_BYTES_MAX, read_input_file, read_input_stream
 from kgroup.protocol.topic_id import parse_topic_id
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -48,9 +48,12 @@ def _shown(path: str) -> str:
 
 def _read(path: str, stdin: BinaryIO) -> str:
     try:
-        data = stdin.read() if path == _STDIN else Path(path).read_bytes()
+        if path == _STDIN:
+            data = read_input_stream(stdin, kind="group", bytes_max=LIST_BYTES_MAX, named=_shown(path))
+        else:
+            data = read_input_file(path, kind="group", bytes_max=LIST_BYTES_MAX)
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        raise SourceError(f"{_shown(path)}: {error.strerror or error}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -31,7 +31,7 @@ from kgroup.protocol.records.keys import group_of
 from kgroup.report.emit import Column, Row
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.table import counted, printable
-from kgroup.scan.reductions.scan import Slice, split
+from kgroup.scan.reductions.scan import Slice, split_among_others
 from kgroup.scan.reductions.select import select
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class GroupReader:
 
 def _slices(sources: Sources) -> Iterator[Slice]:
     for segment in sources:
-        yield from split(segment.path, segment.partition, _SLICE_BYTES)
+        yield from split_among_others(segment.path, segment.partition, _SLICE_BYTES)
 
 
 def _has_stdin(sources: Sources) -> bool:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from kgroup.errors import InputError
 from kgroup.report.destination import SURROGATES_ESCAPED, naming_the_file, opened, terminal_width
-from kgroup.report.table import TableColumn, printable, render_table
+from kgroup.report.table import TableColumn, printable_name, render_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -268,17 +268,17 @@ def cell(value: object, kind: Kind) -> str:
         case Kind.BOOLEAN:
             return "yes" if value else "no"
         case Kind.NESTED:
-            return printable(_nested(value))
+            return _nested(value)
         case Kind.INTEGER:
             return str(value)
         case _:
             text = value.value if isinstance(value, Enum) else value
-            return printable(str(text)) or '""'
+            return printable_name(str(text)) or '""'
 
 
 def _nested(value: object) -> str:
     if isinstance(value, (list, tuple)) and all(isinstance(item, (str, int)) for item in value):
-        return ",".join(map(str, value)) or "-"
+        return ",".join(printable_name(str(item)) for item in value) or "-"
     return to_json(value) if value else "-"
 
 
@@ -306,6 +306,9 @@ def short_duration(duration_ms: int) -> str:
         return f"{seconds // 3600}h {seconds % 3600 // 60}m"
     return f"{seconds // 86_400}d {seconds % 86_400 // 3600}h"
 
+
+# The wide forms count in East Asian versions. A text that begins with an apostrophe keeps it that way.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "'")
 
 _RIGHT_ALIGNED = {Kind.INTEGER, Kind.FLOAT, Kind.DURATION_MS}
 
@@ -341,8 +344,16 @@ def csv_field(value: object, kind: Kind) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):  # one line for each row, and nothing that a terminal obeys; JSON is exact
-        return printable(value)
+        return _no_formula(printable_name(value))
     return value.hex() if isinstance(value, bytes) else value
+
+
+def _no_formula(text: str) -> str:
+    """A text that no spreadsheet calculates: it begins with an apostrophe, which one is to be taken off.
+
+    OWASP, "CSV Injection". Numbers are none of these, so negative ones stay as they are.
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def emit_parquet(

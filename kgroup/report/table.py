@@ -19,13 +19,21 @@ _PIECE = re.compile(r"[^-_./:,]+[-_./:,]*|[-_./:,]+")
 
 
 def printable(text: str) -> str:
-    """`text` with everything that a terminal might obey, or not show, as a backslash escape."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+    """`text` with everything that a terminal might obey, or not show, as a backslash escape.
+
+    Where there is such an escape, a backslash of the text itself is doubled.
+    """
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def printable_name(text: str) -> str:
+    """The same of a name by itself, in which a backslash is doubled in any case: no two look alike."""
+    return text if text.isprintable() and "\\" not in text else "".join(map(_escaped, text))
 
 
 def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char * 2 if char == "\\" else char
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 

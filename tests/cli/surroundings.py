@@ -172,6 +172,8 @@ def make_files(folder: Path, logs: Path) -> None:
     (folder / "packed.log").write_bytes(gzip.compress(segment.read_bytes()))
     (folder / "packed.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
     (folder / "empty").mkdir()
+    with (folder / "huge").open("wb") as huge:
+        huge.truncate(64 * 1024 * 1024 + 1)
     (folder / "__consumer_offsets-3").mkdir()
     (folder / "not-utf-8-\udce9.log").write_bytes(b"x")
     (folder / "bad.pem").write_text("-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----\n")

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import sys
@@ -225,3 +226,31 @@ def test_no_format_hands_a_terminal_what_it_would_obey(emitted, output_format):
 def test_json_reads_back_as_what_it_was(text):
     assert json.loads(to_json({"group": text})) == {"group": text}
     assert json.loads(to_json(JsonText(json.dumps(text, ensure_ascii=False)))) == text
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "'quoted", "=cmd|' /C calc'!A0"])
+def test_csv_has_no_name_that_a_spreadsheet_calculates(emitted, name):
+    columns = [
+        Column(name="group"),
+        Column(name="lag", kind=Kind.INTEGER),
+        Column(name="seconds", kind=Kind.FLOAT),
+    ]
+    written = emitted([{"group": name, "lag": -5, "seconds": -1.5}], "csv", columns)
+    assert list(csv.reader(written.splitlines()))[1] == [f"'{name}", "-5", "-1.5"]
+
+
+@pytest.mark.parametrize("name", ["a=b", "orders-app", "", "1", "\ttab", "\rreturn"])
+def test_csv_leaves_other_names(emitted, name):
+    written = emitted([{"group": name, "lag": 1}], "csv", [Column(name="group"), Column(name="lag")])
+    assert list(csv.reader(written.splitlines()))[1][0] == name.replace("\t", "\\t").replace("\r", "\\r")
+
+
+def test_names_with_a_backslash_are_told_from_escapes(emitted):
+    columns = [Column(name="group"), Column(name="names", kind=Kind.NESTED)]
+    for output_format in ("table", "csv"):
+        written = emitted(
+            [{"group": "a\\x1b", "names": []}, {"group": "a\x1b", "names": []}], output_format, columns
+        )
+        assert "a\\\\x1b" in written.splitlines()[1]
+        assert "a\\x1b" in written.splitlines()[2]
+    assert "a\\\\x1b,b" in emitted([{"group": "g", "names": ["a\\x1b", "b"]}], "table", columns)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.report.table import TableColumn, display_width, printable, render_table
+from kgroup.report.table import TableColumn, display_width, printable, printable_name, render_table
 
 
 def table(headings, *rows, right=(), rows_at_once=100, **options):
@@ -187,6 +187,25 @@ def test_rows_are_taken_only_when_their_turn_comes():
 )
 def test_what_a_terminal_might_obey_is_escaped(text, shown):
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("DOMAIN\\user", "DOMAIN\\\\user"), ("\\x1b", "\\\\x1b"), ("\x1b", "\\x1b"), ("\\\n", "\\\\\\n")],
+)
+def test_a_backslash_of_a_name_is_told_from_an_escape(text, shown):
+    assert printable_name(text) == shown
+
+
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_no_two_names_look_alike(one, other):
+    assert (printable_name(one) == printable_name(other)) == (one == other)
+    assert printable_name(one).encode().decode("unicode_escape") == one if one.isascii() else True
+
+
+def test_a_line_without_escapes_keeps_its_backslashes():
+    assert printable("C:\\logs") == "C:\\logs"
+    assert printable("C:\\logs\x07") == "C:\\\\logs\\x07"
 
 
 @given(st.text(st.characters()))

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
 from kgroup.log.files.entries import read_entries
 from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
-from kgroup.protocol.records.keys import OffsetCommitKey
-from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.scan.reductions.scan import COMMIT_SCHEMA, ScanBlock, Slice, scan, split
+from tests.fuzz.segments import commit_row
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(
@@ -23,33 +21,6 @@ DAMAGED = sorted(path.parent for path in FIXTURES.glob("damaged/*/truth.jsonl"))
 
 def whole(path: Path, partition: int) -> list[Slice]:
     return split(path, partition, 1 << 40)
-
-
-def commit_row(logged: LoggedEntry) -> dict[str, object] | None:
-    """The row of COMMIT_SCHEMA for an entry of the plain path, None for one that is no commit."""
-    entry = logged.entry
-    if not isinstance(entry, OffsetsEntry) or not isinstance(entry.key, OffsetCommitKey):
-        return None
-    value = entry.value
-    assert value is None or isinstance(value, OffsetCommitValue)
-    topic_id: UUID | None = value.topic_id if value is not None else None
-    return {
-        "offsets_partition": logged.partition,
-        "log_offset": logged.offset,
-        "record_timestamp": logged.timestamp_ms,
-        "producer_id": -1 if logged.producer_id is None else logged.producer_id,
-        "group": entry.key.group,
-        "topic": entry.key.topic,
-        "partition": entry.key.partition,
-        "tombstone": value is None,
-        "offset": -1 if value is None else value.offset,
-        "leader_epoch": -1 if value is None else value.leader_epoch,
-        "metadata": "" if value is None else value.metadata,
-        "commit_timestamp": -1 if value is None else value.commit_timestamp,
-        "expire_timestamp": -1 if value is None else value.expire_timestamp,
-        "topic_id": None if topic_id is None else topic_id.bytes,
-        "value_version": -1 if value is None else entry.value_version,
-    }
 
 
 def plain(path: Path) -> tuple[list[dict[str, object]], list[LoggedEntry], list[Damage]]:

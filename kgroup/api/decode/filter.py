@@ -26,7 +26,7 @@ TYPE_NAMES: Final = (
 )
 """What `--type` takes and the column `TYPE` shows: Kafka's names of record types, and what has none."""
 
-_TOPIC: Final = re.compile(r"(?P<topic>[^:]+)(?::(?P<partitions>\d+(?:,\d+)*))?")
+_TOPIC: Final = re.compile(r"(?P<topic>[^:]+)(?::(?P<partitions>[0-9]{1,10}(?:,[0-9]{1,10})*))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class FileSource:
     @property
     def total_bytes(self) -> int:
         """The size of all files; standard input counts as nothing."""
-        return sum(Path(segment.path).stat().st_size for segment in self._sources if segment.path != STDIN)
+        return sum(_size(Path(segment.path)) for segment in self._sources if segment.path != STDIN)
 
     def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
         """See EntrySource."""
@@ -96,6 +96,13 @@ def only_offsets(sources: Sources, first: int | None, last: int | None) -> Sourc
             continue
         kept.append(segment)
     return replace(sources, segments=tuple(kept))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # reading it says why
+        return 0
 
 
 def topic_names(log_dirs: Iterable[LogDir], topics_file: Path | None) -> dict[UUID, str]:

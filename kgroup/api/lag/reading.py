@@ -7,7 +7,7 @@ from kgroup.api.lag.options import LagOptions
 from kgroup.api.opened import OpenedLogs
 from kgroup.lag.findings.absence import PATIENCE_MS
 from kgroup.report.progress import Progress
-from kgroup.scan.reductions.scan import split
+from kgroup.scan.reductions.scan import split_among_others
 from kgroup.scan.reductions.scanned import Scanned, ScanPlan, read_slices
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def read_log(logs: OpenedLogs, plan: ScanPlan, progress: Progress, spark: "Spark
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
     pa.set_memory_pool(pa.system_memory_pool())
     slices = [
-        part for segment in logs.sources for part in split(segment.path, segment.partition, _SLICE_BYTES)
+        part
+        for segment in logs.sources
+        for part in split_among_others(segment.path, segment.partition, _SLICE_BYTES)
     ]
     with progress.counted_bytes("reading", sum(part.end - part.start for part in slices)) as advance:
         return read_slices(slices, plan, advance)

@@ -122,9 +122,13 @@ def history_here(
     `open_ends` knows past log ends, if the logs beside the offsets topic shall not be asked. Raises as
     `plan_history` does.
     """
-    from kgroup.scan.reductions.scan import split
+    from kgroup.scan.reductions.scan import split_among_others
 
-    slices = [part for segment in sources for part in split(segment.path, segment.partition, _SLICE_BYTES)]
+    slices = [
+        part
+        for segment in sources
+        for part in split_among_others(segment.path, segment.partition, _SLICE_BYTES)
+    ]
     slices.sort(key=attrgetter("offsets_partition"))
     extents, commits = [], []
     names: set[tuple[str, str]] = set()

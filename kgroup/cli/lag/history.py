@@ -46,7 +46,7 @@ def report_history(session: "SparkSession | None", logs: OpenedLogs, request: La
             emit_batches(history.raw_batches(), columns, request.output)
         else:
             said_saved(request.save_as, history.save(request.save_as), quiet=request.quiet)
-    for line in (*history.problems, *history.missing):
+    for line in (*(() if request.quiet else history.remarks), *history.problems, *history.missing):
         say(line)
     if history.is_empty and not request.quiet:
         say("no commit here is what was asked for")

@@ -66,7 +66,7 @@ class Subscription:
         option(
             "--pattern",
             metavar="REGEX",
-            help="Subscribe to every topic whose whole name matches, instead of --topic.",
+            help="Subscribe to all topics whose whole name matches this RE2 expression, instead of --topic.",
             section=Section.SELECTION,
         ),
     ] = None

@@ -16,7 +16,8 @@ from kgroup.broker.security.listeners import (
 from kgroup.broker.security.listeners import USED as SECURITY_PROPERTIES
 from kgroup.broker.settings import PROPERTIES, read_properties
 from kgroup.cli.shell.section import Section, option
-from kgroup.errors import InputError, SourceError, misspelt
+from kgroup.errors import InputError, misspelt
+from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
 from kgroup.java_properties import decoded
 from kgroup.net.serve.running import TopicRequest
 from kgroup.net.serve.tls import warn_if_others_may_read
@@ -220,11 +221,8 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
 def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
     properties: dict[str, str] = {}
     if path is not None:
-        try:
-            text = decoded(path.read_bytes())
-        except OSError as error:
-            raise SourceError(f"{path}: {error.strerror or error}") from error
-        properties = read_properties(text, str(path))
+        content = read_input_file(path, kind="properties", bytes_max=SETTINGS_BYTES_MAX)
+        properties = read_properties(decoded(content), str(path))
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():

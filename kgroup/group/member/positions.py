@@ -1,14 +1,20 @@
 """The subscription of a consumer, and its position in each partition that it has."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, Protocol
+
+import re2
 
 from kgroup.errors import InputError
 from kgroup.group.member.step import UseError
 from kgroup.protocol.requests.client import FetchedRecord
 from kgroup.protocol.topic_partition import TopicPartition
+
+# RE2 would say on standard error what is wrong with a pattern.
+_QUIETLY: Final = re2.Options()
+_QUIETLY.log_errors = False
 
 
 class SubscriptionKind(StrEnum):
@@ -77,13 +83,20 @@ class Position:
         return tuple(taken)
 
 
+class TopicPattern(Protocol):
+    """A compiled regular expression."""
+
+    def fullmatch(self, text: str) -> object | None:
+        """Something if all of `text` matches."""
+
+
 class Subscriptions:
     """The kind of subscription, and the partitions that came of it."""
 
     def __init__(self) -> None:
         self.kind = SubscriptionKind.NONE
         self.topics: frozenset[str] = frozenset()
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: TopicPattern | None = None
         self.positions: dict[TopicPartition, Position] = {}
 
     @property
@@ -100,11 +113,16 @@ class Subscriptions:
         self.topics = names
 
     def subscribe_pattern(self, pattern: str) -> None:
-        """Raises UseError over another kind, InputError for what is no regular expression."""
+        """Raises UseError over another kind, InputError for what is no regular expression of RE2.
+
+        The syntax is that of a broker's subscription patterns (RE2J, KIP-848): without lookaheads and
+        back references, and linear in the length of a name.
+        """
         try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            raise InputError(f"topic pattern {pattern!r}: {error}") from error
+            compiled = re2.compile(pattern, _QUIETLY)
+        except (re2.error, UnicodeError) as error:
+            why = error.args[0].decode() if isinstance(error, re2.error) else "no UTF-8"
+            raise InputError(f"topic pattern {pattern!r}: {why}") from error
         self._become(SubscriptionKind.PATTERN)
         self.pattern = compiled
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from kgroup.errors import SourceError
+from kgroup.input_files import LIST_BYTES_MAX, read_input_file
 from kgroup.protocol.topic_id import TopicId
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -101,8 +102,7 @@ def _read_checkpoint(path: Path, read_line: Callable[[str], _Line]) -> list[_Lin
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        return path.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        content = read_input_file(path, kind="file of a broker's", bytes_max=LIST_BYTES_MAX)
+        return content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: byte {error.start} is not text") from error

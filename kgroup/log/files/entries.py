@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from kgroup.log.files.log_dir import SegmentFile
-from kgroup.log.files.segment import read_records, read_segment, read_stream
+from kgroup.log.files.segment import read_among_others, read_records, read_stream
 from kgroup.log.files.sources import STDIN
 from kgroup.log.format.batch import Batch, Damage, LogRecord
 from kgroup.protocol.records.codec import decode_entry
@@ -44,9 +44,8 @@ class Selection(Protocol):
 def read_entries(
     sources: Iterable[SegmentFile], *, stdin: BinaryIO | None = None
 ) -> Iterator[LoggedEntry | Damage]:
-    """The entries of all segments in the order given, and the damage between them.
-
-    Raises SourceError if a file cannot be read.
+    """The entries of all segments in the order given, and the damage between them; also a file that cannot
+    be read.
     """
     for item in read_decoded(sources, stdin=stdin):
         if isinstance(item, Damage):
@@ -66,7 +65,7 @@ def read_decoded(
         if segment.path == STDIN:
             items = read_stream(stdin or sys.stdin.buffer, STDIN)
         else:
-            items = read_segment(segment.path)
+            items = read_among_others(segment.path)
         if selection is not None:
             items = _wanted_batches(items, selection)
         for item in read_records(items, segment.path):
@@ -111,13 +110,17 @@ def decode_marker(batch: Batch, record: LogRecord) -> TransactionMarker | Undeco
 def to_logged_entry(
     partition: int, batch: Batch, record: LogRecord, entry: OffsetsEntry | Undecodable | TransactionMarker
 ) -> LoggedEntry:
-    """The entry with its place in the log of offsets partition `partition`."""
+    """The entry with its place in the log of offsets partition `partition`.
+
+    A transaction without a producer (RecordBatch.NO_PRODUCER_ID, -1) is none, as for Kafka 4's coordinator
+    when it loads (OffsetMetadataManager.replay).
+    """
     return LoggedEntry(
         partition=partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
         leader_epoch=batch.leader_epoch if batch.leader_epoch >= 0 else None,
-        producer_id=batch.producer_id if batch.transactional else None,
+        producer_id=batch.producer_id if batch.transactional and batch.producer_id >= 0 else None,
         entry=entry,
     )
 

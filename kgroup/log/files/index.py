@@ -19,6 +19,9 @@ _TIME_ENTRY: Final = struct.Struct(">qi")
 _ABORTED_ENTRY: Final = struct.Struct(">hqqqq")
 _ABORTED_VERSION: Final = 0
 
+# Kafka allocates 10 MiB (segment.index.bytes). What lies behind this is only found more slowly.
+_BYTES_MAX: Final = 48 * 1024 * 1024
+
 
 class OffsetEntry(NamedTuple):
     """The batch that begins at byte `position` of the segment ends with `offset`."""
@@ -153,7 +156,8 @@ def encode_aborted_index(aborted: Sequence[tuple[int, int, int]]) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(_BYTES_MAX)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
 

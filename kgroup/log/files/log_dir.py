@@ -1,12 +1,14 @@
 """A partition folder and the log directory it lies in: what a broker's files say without a full scan."""
 
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kgroup.errors import SourceError
+from kgroup.input_files import endless
 from kgroup.log.files.checkpoints import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
@@ -63,7 +65,7 @@ class PartitionFolder:
 
     `retired` says why Kafka no longer serves it from here (a suffix of its name), None if it does.
     `swaps` are segments that a broker was about to put in the place of others when it stopped; it goes
-    on with that when it starts (Kafka's LogLoader).
+    on with that when it starts (Kafka's LogLoader). `no_files` are named like segments, with what they are.
     """
 
     path: Path
@@ -72,6 +74,7 @@ class PartitionFolder:
     segments: tuple[SegmentFile, ...]
     retired: str | None = None
     swaps: tuple[str, ...] = ()
+    no_files: tuple[tuple[str, str], ...] = ()
 
     @property
     def topic_id(self) -> TopicId:
@@ -145,6 +148,9 @@ def read_partition_folder(path: Path, *, given: str | None = None) -> PartitionF
         return None
     topic, partition, retired = parse_folder_name(path.absolute().name)
     prefix = Path(given if given is not None else path)
+    no_files = [(name, kind) for name in segments if (kind := _kind_of_no_file(path / name)) is not None]
+    for name, _ in no_files:
+        segments.remove(name)
     return PartitionFolder(
         path=path,
         topic=topic,
@@ -155,6 +161,7 @@ def read_partition_folder(path: Path, *, given: str | None = None) -> PartitionF
         ),
         retired=retired,
         swaps=tuple(str(prefix / name) for name in names if name.endswith(".log.swap")),
+        no_files=tuple((str(prefix / name), kind) for name, kind in no_files),
     )
 
 
@@ -182,6 +189,14 @@ def _names(folder: Path) -> list[str]:
         return sorted(child.name for child in folder.iterdir())
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror or error}") from error
+
+
+def _kind_of_no_file(path: Path) -> str | None:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None  # whoever reads it says why it cannot
+    return "a folder, not a file" if stat.S_ISDIR(mode) else endless(path, mode)
 
 
 def _last_batch(segment: SegmentFile) -> Batch | None:

@@ -44,15 +44,29 @@ class PassedDamage:
     batch: Batch | None
 
 
+class TrialBytes:
+    """How much of a segment, or of the part of it that begins at `start`, was tried as batches so far."""
+
+    def __init__(self, start: int = 0) -> None:
+        self._start = start
+        self._tried = 0
+
+    def allow(self, position: int, size: int) -> bool:
+        """Whether `size` more bytes may be tried at `position`; they count if so."""
+        if self._tried + size > _FREE_TRIAL_BYTES + _TRIAL_RATIO * (position - self._start):
+            return False
+        self._tried += size
+        return True
+
+
 class BatchSearch:
     """Finds the next healthy batch; one search goes through a segment with its reader."""
 
-    def __init__(self, window: SegmentWindow, end: int | None) -> None:
+    def __init__(self, window: SegmentWindow, end: int | None, trials: TrialBytes) -> None:
         """Batches must begin before byte position `end` (None: the end of the segment)."""
         self._window = window
         self._end = end
-        self._start = window.floor
-        self._tried_bytes = 0
+        self._trials = trials
         self._untried = 0
         self._only_zeros = False
         self._starts: list[int] = []
@@ -74,14 +88,14 @@ class BatchSearch:
         batch, stopped_at = self._search(position + 1, min(ends, default=None))
         if self._only_zeros and stopped_at - position >= SMALLEST_BATCH:
             why = f"{stopped_at - position} zero bytes"
-        elif batch is None and batch_end is None and position == 0:
+        elif position == 0 and batch is None and batch_end is None and stopped_at == self._window.size:
             why += "; no batch in the whole file"
         if self._untried:
             why += f"; too much in it looks like a batch, {self._untried} places were not tried"
         return PassedDamage(position=position, size=stopped_at - position, why=why, batch=batch)
 
     def _overlapping(self, position: int) -> Batch | None:
-        for start in range(max(self._start, position - OVERLAP_BYTES), position):
+        for start in range(max(0, position - OVERLAP_BYTES), position):
             batch = self._try(start)
             if batch is not None:
                 return batch
@@ -145,11 +159,9 @@ class BatchSearch:
             return None
         if size > MAX_BATCH_BYTES or not looks_like_batch(self._window, position):
             return None
-        allowed = _FREE_TRIAL_BYTES + _TRIAL_RATIO * (position - self._start)
-        if self._tried_bytes + size > allowed:
+        if not self._trials.allow(position, size):
             self._untried += 1
             return None
-        self._tried_bytes += size
         try:
             return batch_at(self._window, position)
         except DecodeError:

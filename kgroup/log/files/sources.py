@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.errors import SourceError
+from kgroup.input_files import endless
 from kgroup.log.files.log_dir import (
     OFFSETS_TOPIC,
     UNKNOWN_PARTITION,
@@ -89,7 +90,7 @@ def one_replica_each(sources: Sources) -> Sources:
             kept += [segment for segments in by_folder.values() for segment in segments]
             continue
         _check_replicas(sources, partition, by_folder)
-        ends = {folder: log_end_offset(segments) or 0 for folder, segments in by_folder.items()}
+        ends = {folder: _readable_end(segments) for folder, segments in by_folder.items()}
         longest = max(sorted(ends), key=lambda folder: ends[folder])
         kept += by_folder[longest]
         for folder in sorted(ends):
@@ -145,6 +146,7 @@ class _PathSearch:
                 raise SourceError(f"{given}: a segment of topic {topic}, not of {self._topic}")
             topic, partition = None, UNKNOWN_PARTITION
         base_offset = parse_segment_name(path.name)
+        _refuse_unreadable(given)
         if base_offset is None and _is_something_else(path):
             raise SourceError(f"{given}: {_what_it_is(path)}")
         self._add_segment(SegmentFile(path=given, topic=topic, partition=partition, base_offset=base_offset))
@@ -160,7 +162,8 @@ class _PathSearch:
                 why = f"a partition of topic {named.topic}, not of {self._topic}"
                 raise SourceError(f"{given}: {why}; give the log directory that it lies in")
             if not named.segments:
-                raise SourceError(f"{given}: there are no segments in it")
+                odd = "".join(f"; {path} is {kind}" for path, kind in named.no_files[:1])
+                raise SourceError(f"{given}: there are no segments in it{odd}")
             self._add_segments_of(named)
             return
         folders, skipped = _partition_folders_below(given)
@@ -183,6 +186,7 @@ class _PathSearch:
         for path in folder.swaps:
             why = "a segment that the broker was swapping in when it stopped"
             self._skipped[path] = Skipped(path=path, why=why)
+        self._skipped.update((path, Skipped(path=path, why=kind)) for path, kind in folder.no_files)
 
     def _add_segment(self, segment: SegmentFile) -> None:
         self._segments.setdefault(os.path.realpath(segment.path), segment)
@@ -266,10 +270,18 @@ def _mode(given: str) -> int:
 
 def _refuse_what_has_no_end(given: str, mode: int) -> None:
     """Raise SourceError for what could be read for ever; the pipe of a process substitution has no name."""
-    if stat.S_ISFIFO(mode) and Path(os.path.realpath(given)).exists():
-        raise SourceError(f"{given}: a named pipe, not a file; kgroup decode - reads standard input")
-    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise SourceError(f"{given}: a device or socket, not a file")
+    if (why := endless(given, mode)) is not None:
+        hint = "; kgroup decode - reads standard input" if stat.S_ISFIFO(mode) else ""
+        raise SourceError(f"{given}: {why}{hint}")
+
+
+def _refuse_unreadable(given: str) -> None:
+    """Raise SourceError for a file that cannot be opened; pipes are opened once, by who reads them."""
+    if Path(given).is_file():
+        try:
+            Path(given).open("rb", buffering=0).close()
+        except OSError as error:
+            raise SourceError(f"{given}: {error.strerror or error}") from error
 
 
 def _what_it_is(path: Path) -> str:
@@ -286,6 +298,16 @@ def _is_something_else(path: Path) -> bool:
     if not path.is_file() or not path.stat().st_size:
         return False
     return not any(isinstance(item, Batch) for item in read_segment(path))
+
+
+def _readable_end(segments: list[SegmentFile]) -> int:
+    """Where a replica's log ends, as far as it can be read."""
+    while segments:
+        try:
+            return log_end_offset(segments) or 0
+        except SourceError:
+            segments = segments[:-1]
+    return 0
 
 
 def _check_replicas(sources: Sources, partition: int, by_folder: Iterable[Path]) -> None:

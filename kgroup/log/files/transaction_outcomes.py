@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgroup.log.files.entries import decode_marker
 from kgroup.log.files.log_dir import SegmentFile
-from kgroup.log.files.segment import read_records, read_segment, read_stream
+from kgroup.log.files.segment import read_among_others, read_records, read_stream
 from kgroup.log.files.sources import STDIN
 from kgroup.log.files.spool import SpooledStream
 from kgroup.log.format.batch import Batch, Damage
@@ -55,7 +55,7 @@ class TransactionOutcomes:
 
     def _batches(self, segment: SegmentFile) -> Iterator[Batch | Damage]:
         if segment.path != STDIN:
-            return read_segment(segment.path)
+            return read_among_others(segment.path)
         assert self._stdin is not None, "standard input can be read ahead only through a SpooledStream"
         return read_stream(self._stdin.open(), segment.path)
 

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from uuid import UUID
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError
+from kgroup.input_files import LIST_BYTES_MAX, read_input_file
 from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 from kgroup.protocol.topic_id import parse_topic_id
 
@@ -34,9 +35,8 @@ def read_log_ends_file(path: Path) -> LogListing:
     Raises SourceError if it cannot be read, InputError naming the line or member that makes no sense.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        content = read_input_file(path, kind="list of log ends", bytes_max=LIST_BYTES_MAX)
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: byte {error.start} is not UTF-8 text") from error
     if text.lstrip().startswith(("{", "[")):
@@ -47,7 +47,7 @@ def read_log_ends_file(path: Path) -> LogListing:
 def _from_json(path: Path, text: str) -> Iterator[PartitionLog]:
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InputError(f"{path}: no JSON: {error}") from error
     topics = _mapping(path, "topics", _mapping(path, "it", document).get("topics"))
     for topic, value in topics.items():

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kgroup.errors import InputError, SourceError, did_you_mean, misspelt
+from kgroup.errors import InputError, did_you_mean, misspelt
+from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
 from kgroup.java_properties import decoded, parse_properties
 from kgroup.net.connect.consumer_properties import OF_MEMBERS
 from kgroup.net.connect.jaas import login_options
@@ -150,10 +151,8 @@ def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
 
 def read_properties(path: Path) -> dict[str, str]:
     """A Java properties file; raises SourceError if it cannot be read."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"--command-config {path}: {error.strerror or error}") from error
+    named = f"--command-config {path}"
+    content = read_input_file(path, kind="properties", bytes_max=SETTINGS_BYTES_MAX, named=named)
     return parse_properties(decoded(content))
 
 

@@ -6,21 +6,36 @@ import os
 import socket
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.errors import InputError, KgroupError, SourceError, fault_line
 from kgroup.net.serve.server import ClusterServer
+from kgroup.private_folder import is_private
 
 _ANSWER_S: Final = 30.0
 _LINE_MAX: Final = 1 << 24
 
 
 def control_path(port: int) -> Path:
-    """The path at which the `serve` whose first node listens on `port` takes commands."""
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"kgroup-{os.getuid()}" / f"serve-{port}.sock"
+    """The path at which the `serve` whose first node listens on `port` takes commands.
+
+    Raises SourceError if no place for it is this user's own: another may have taken its name.
+    """
+    name = f"kgroup-{os.getuid()}"
+    folders = [
+        Path(place) / name for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()) if place
+    ]
+    with suppress(RuntimeError):  # no HOME, and the user id has no entry in the password file
+        folders.append(Path.home() / f".{name}")
+    for folder in folders:
+        if is_private(folder):
+            return folder / f"serve-{port}.sock"
+    raise SourceError(
+        f"{folders[0]}: not this user's own, nor is any other folder for the socket of commands"
+    )
 
 
 class ControlServer:
@@ -34,7 +49,6 @@ class ControlServer:
     async def start(self) -> None:
         """Open the socket. Raises SourceError if that is not possible."""
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.unlink(missing_ok=True)
             self._listener = await asyncio.start_unix_server(self._on_client, self._path, limit=_LINE_MAX)
             self._path.chmod(0o600)

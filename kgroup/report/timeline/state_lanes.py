@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kgroup.report.emit import short_duration
-from kgroup.report.table import GAP, display_width, printable
+from kgroup.report.table import GAP, display_width, printable_name
 
 WIDTH = 80
 _TICK_COLUMNS = 15
@@ -38,7 +38,7 @@ class Picture:
 
 def draw_lanes(picture: Picture, width: int = WIDTH) -> Iterator[str]:
     """Lines of text: the times, the marks, a line for each lane, the legend."""
-    names = [printable(lane.name) for lane in picture.lanes]
+    names = [printable_name(lane.name) for lane in picture.lanes]
     label = max(map(display_width, names), default=0)
     columns = max(10, width - label - len(GAP))
     edges = [picture.end_ms * column // columns for column in range(columns + 1)]

@@ -12,7 +12,7 @@ from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import Timeline
 from kgroup.report import page
 from kgroup.report.emit import iso_time
-from kgroup.report.table import printable
+from kgroup.report.table import printable_name
 from kgroup.report.timeline.lanes import Picture, cause_class, picture_of
 
 # Sizes in pixels.
@@ -164,7 +164,7 @@ def _legend(top: int) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Text inside an element; XML has no control characters, which names in a log may hold."""
-    return escape(printable(text))
+    return escape(printable_name(text))
 
 
 def _runs(picture: Picture) -> Iterator[tuple[int, int, int, int]]:

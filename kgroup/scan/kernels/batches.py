@@ -234,7 +234,7 @@ def _read_records(buffer: Bytes, batch: int, end: int, rows: Rows, row: int, key
     last_offset_delta = int32_at(buffer, batch + 23)
     base_timestamp = int64_at(buffer, batch + 27)
     max_timestamp = int64_at(buffer, batch + 35)
-    producer_id = int64_at(buffer, batch + 43) if attributes & _TRANSACTIONAL else -1
+    producer_id = max(int64_at(buffer, batch + 43), -1) if attributes & _TRANSACTIONAL else -1
     position = batch + HEADER_SIZE
     for _ in range(int32_at(buffer, batch + 57)):
         size, start = varint_at(buffer, position, end)

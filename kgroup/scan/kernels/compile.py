@@ -9,7 +9,6 @@ signature, so processes that compile at the same time write the same thing.
 
 import hashlib
 import os
-import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,6 +20,8 @@ import llvmlite
 import numba
 from numba import config, njit
 from numba.core.registry import cpu_target
+
+from kgroup.private_folder import is_private
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -95,19 +96,16 @@ def _cache_bases() -> Iterator[Path]:
     with suppress(RuntimeError):  # no HOME, and the user id has no entry in the password file
         yield Path.home() / ".cache" / "kgroup"
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    yield Path(tempfile.gettempdir()) / f"kgroup-{user}"
+    for place in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR")):
+        if place:
+            yield Path(place) / f"kgroup-{user}"
 
 
 def _is_ours(folder: Path) -> bool:
     """Make the folder if need be. What numba loads from it runs, so nobody else may write there."""
+    if not (is_private(folder.parent) and is_private(folder)):
+        return False
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in (folder, folder.parent):
-            status = path.stat()
-            if hasattr(os, "getuid") and status.st_uid != os.getuid():
-                return False
-            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return False
         with tempfile.TemporaryFile(dir=folder):
             return True
     except OSError:

@@ -1,5 +1,6 @@
 """A chunk of a slice in memory that moves over it, with what it cut off carried along."""
 
+import os
 from io import FileIO
 
 import numpy as np
@@ -31,6 +32,10 @@ class Window:
         """The position of buffer[at] in the file."""
         return self._start + self.at
 
+    def file_size(self) -> int:
+        """The size of the whole file, now."""
+        return os.fstat(self._file.fileno()).st_size
+
     def base_offset(self) -> int:
         """The base offset of the batch that comes next, which is in the buffer."""
         return int.from_bytes(self.buffer[self.at : self.at + 8].tobytes(), "big", signed=True)
@@ -61,8 +66,8 @@ class Window:
         return self.filled > left
 
     def seek(self, position: int) -> None:
-        """Go on at a position in the file, not before the present one."""
-        if position <= self._start + self.filled:
+        """Go on at a position in the file."""
+        if self._start <= position <= self._start + self.filled:
             self.at = position - self._start
             return
         self._start, self.at, self.filled = position, 0, 0

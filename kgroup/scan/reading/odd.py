@@ -5,6 +5,7 @@ short, of an unknown version, with unknown tagged fields, with text that is not 
 knows which of them Kafka accepts.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,8 @@ def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
     others: list[tuple[int, OffsetsEntry | Undecodable]] = []
     text = bytearray()
     for row in np.flatnonzero(rows[KIND, :count] == ODD).tolist():
-        entry = decode_entry(*_record(rows, row, buffer))
+        raw_key, raw_value = _record(rows, row, buffer)
+        entry = decode_entry(raw_key, raw_value)
         key = _commit_key(entry)
         if key is None:
             rows[KIND, row] = DROPPED
@@ -62,8 +64,13 @@ def judge_odd(rows: Rows, count: int, buffer: Bytes, keys: Keys) -> Judged:
         keys, rows[KEY_ID, row] = _interned(keys, key)
         assert isinstance(entry, OffsetsEntry)
         if isinstance(entry.value, OffsetCommitValue):
-            _write_commit(rows, row, entry.value, entry.value_version or 0, len(buffer) + len(text))
-            text += _text(entry.value)
+            value_position = int(rows[TEXT_POSITION, row])
+            for column, part in _parts(entry.value):
+                # The value itself has it, unless it was no UTF-8; copying a large buffer costs.
+                at = (raw_value or b"").find(part)
+                rows[column, row] = value_position + at if at >= 0 else len(buffer) + len(text)
+                text += part if at < 0 else b""
+            _write_commit(rows, row, entry.value, entry.value_version or 0)
         else:
             write_tombstone(rows, row)
     if text:
@@ -105,18 +112,20 @@ def _interned(keys: Keys, key: bytes) -> tuple[Keys, int]:
     return keys, string_id
 
 
-def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int, text_position: int) -> None:
-    metadata = commit.metadata.encode()
+def _write_commit(rows: Rows, row: int, commit: OffsetCommitValue, version: int) -> None:
+    """Fill the columns but the positions of `_parts`."""
     rows[KIND, row] = COMMIT
     rows[OFFSET, row] = commit.offset
     rows[LEADER_EPOCH, row] = commit.leader_epoch
     rows[COMMIT_TIMESTAMP, row] = commit.commit_timestamp
     rows[EXPIRE_TIMESTAMP, row] = commit.expire_timestamp
     rows[VALUE_VERSION, row] = version
-    rows[TEXT_POSITION, row] = text_position
-    rows[TEXT_SIZE, row] = len(metadata)
-    rows[TOPIC_ID_POSITION, row] = -1 if commit.topic_id is None else text_position + len(metadata)
+    rows[TEXT_SIZE, row] = len(commit.metadata.encode())
+    if commit.topic_id is None:
+        rows[TOPIC_ID_POSITION, row] = -1
 
 
-def _text(commit: OffsetCommitValue) -> bytes:
-    return commit.metadata.encode() + (b"" if commit.topic_id is None else commit.topic_id.bytes)
+def _parts(commit: OffsetCommitValue) -> Iterator[tuple[int, bytes]]:
+    yield TEXT_POSITION, commit.metadata.encode()
+    if commit.topic_id is not None:
+        yield TOPIC_ID_POSITION, commit.topic_id.bytes

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.files.segment import read_records, read_segment
+from kgroup.log.files.resync import TrialBytes
+from kgroup.log.files.segment import ReadBefore, read_among_others, read_records
 from kgroup.log.format.batch import Batch, Damage
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
@@ -75,23 +76,32 @@ class RowReader:
         self._chunk_bytes = chunk_bytes
         self._rows = new_rows(rows)
         self._newest_offset = -1
+        self._healthy_end = -1  # where the last healthy batch ends
+        self._trials = TrialBytes()
         self._unpacked = Unpacked(chunk_bytes)
 
     def read(self, part: Slice) -> Iterator[RowBlock | Damage]:
-        """Read one slice. Raises SourceError if the file cannot be read."""
-        self._newest_offset = -1
+        """Read one slice. Raises SourceError if its file is gone; that it cannot be read on is damage."""
+        self._newest_offset = self._healthy_end = -1
+        self._trials = TrialBytes(part.start)
         self.bytes += part.end - part.start
+        for item in self._read_file(part):
+            if isinstance(item, Damage) and part.name is not None:
+                yield replace(item, segment=part.name)
+            else:
+                yield item
+
+    def _read_file(self, part: Slice) -> Iterator[RowBlock | Damage]:
         try:
-            with part.path.open("rb", buffering=0) as file:
-                assert isinstance(file, FileIO)
-                window = Window(file, part.start, part.end, self._chunk_bytes)
-                for item in self._read(part, window):
-                    if isinstance(item, Damage) and part.name is not None:
-                        yield replace(item, segment=part.name)
-                    else:
-                        yield item
+            file = part.path.open("rb", buffering=0)
         except OSError as error:
-            raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
+            if part.end:
+                raise SourceError(f"{part.name or part.path}: {error.strerror or error}") from error
+            yield from (item for item in read_among_others(part.path, end=0) if isinstance(item, Damage))
+            return
+        with file:
+            assert isinstance(file, FileIO)
+            yield from self._read(part, Window(file, part.start, part.end, self._chunk_bytes))
 
     def _read(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
         if part.end == 0:  # the plain path knows whether the file should be empty
@@ -104,15 +114,48 @@ class RowReader:
                 yield self._offsets_back(part, window.position, window.base_offset())
             elif stop == Stop.ODD:
                 yield from self._read_plain(part, window)
+        if part.end < window.file_size():
+            yield from self._read_boundary(part, window)
+
+    def _read_boundary(self, part: Slice, window: Window) -> Iterator[Damage]:
+        """What the batches of this slice show to be odd about the first one of the next.
+
+        Its reader takes a healthy batch there, and cannot know it.
+        """
+        for item in self._plain_items(part, window, None):
+            if isinstance(item, Batch) or item.size:
+                break
+            yield item
+
+    def _plain_items(self, part: Slice, window: Window, end: int | None) -> Iterator[Batch | Damage]:
+        position = window.position
+        before = ReadBefore(
+            newest_offset=self._newest_offset,
+            after_batch=self._healthy_end == position,
+            trials=self._trials,
+        )
+        return read_among_others(part.path, start=position, end=end, before=before)
 
     def _read_columns(self, window: Window) -> Generator[RowBlock, None, Stop]:
         """Take batches up to the first that is compressed or odd, or up to the window's end (INCOMPLETE)."""
-        while window.fill():
-            stop, window.at = yield from self._run(window.buffer, window.at, window.filled, self._check_crc)
+        # What a compressed batch left in the window comes before more is read.
+        while window.filled - window.at >= HEADER_SIZE or self._fill(window):
+            start = window.at
+            stop, window.at = yield from self._run(window.buffer, start, window.filled, self._check_crc)
+            if window.at > start:
+                self._healthy_end = window.position
             if stop != Stop.INCOMPLETE:
                 return stop
+            if not self._fill(window):
+                break
         # What is left at the end of the slice, if anything, is no whole v2 batch.
         return Stop.ODD if window.position < window.end else Stop.INCOMPLETE
+
+    def _fill(self, window: Window) -> bool:
+        try:
+            return window.fill()
+        except OSError:  # the plain path meets it at the same place, and says so
+            return False
 
     def _run(
         self, buffer: Bytes, position: int, end: int, check_crc: bool
@@ -142,7 +185,8 @@ class RowReader:
         count = list_batches(
             window.buffer, window.at, window.filled, self._check_crc, self._newest_offset, positions
         )
-        unpacked, undone = self._unpacked, False
+        # None if the offsets of the first go back, which the plain path tells.
+        unpacked, undone = self._unpacked, count == 0
         unpacked.clear()
         for position in positions[:count].tolist():
             try:
@@ -153,42 +197,38 @@ class RowReader:
             if unpacked.filled >= self._chunk_bytes:
                 break
         stop, at = yield from self._run(unpacked.buffer, 0, unpacked.filled, False)
-        window.at = unpacked.source_of(at, window.at)
+        start, window.at = window.at, unpacked.source_of(at, window.at)
+        if window.at > start:
+            self._healthy_end = window.position
         return Stop.ODD if undone else stop
 
     def _read_plain(self, part: Slice, window: Window) -> Iterator[RowBlock | Damage]:
         """Take the batch at the window by the plain path, and what follows up to the next v2 batch."""
         listed = Listed()
-        position, after_first, oddity = window.position, False, None
-        for item in read_segment(part.path, start=position, end=part.end):
+        position, after_first = window.position, False
+        for item in self._plain_items(part, window, part.end):
+            position = item.position
             if isinstance(item, Damage):
-                if item.size == 0:
-                    oddity = item  # about the batch that comes next, which may not be ours to take
-                    continue
-                position = item.position + item.size
+                position += item.size
+                yield from self._flush(listed)
                 yield item
+                if item.size == 0:  # about the batch that comes next, which need not be told again
+                    self._newest_offset = -1
                 continue
             if after_first and item.magic == 2:
-                position, oddity = item.position, None
                 break
-            if not after_first and item.base_offset <= self._newest_offset:
-                oddity = self._offsets_back(part, item.position, item.base_offset)
-            if oddity is not None:
-                yield oddity
-                oddity = None
             yield from self._list(part, item, listed)
             position, after_first = item.position + item.size, True
-            self._newest_offset = item.last_offset
+            self._newest_offset, self._healthy_end = item.last_offset, position
         else:
-            position = part.end
-        if oddity is not None:
-            yield oddity
+            position = max(position, part.end)  # before it only if the file has shrunk
         yield from self._flush(listed)
         window.seek(position)
 
     def _list(self, part: Slice, batch: Batch, listed: Listed) -> Iterator[RowBlock | Damage]:
         for item in read_records(iter([batch]), str(part.path)):
             if isinstance(item, Damage):
+                yield from self._flush(listed)
                 yield item
                 continue
             self.batches += 1

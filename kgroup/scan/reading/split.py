@@ -9,13 +9,14 @@ from typing import BinaryIO, Final
 import numpy as np
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.format.batch import decode_batch
-from kgroup.log.format.legacy import decode_message
-from kgroup.scan.kernels.batches import OVERHEAD, skip_batches
+from kgroup.log.format.any_format import batch_at
+from kgroup.log.format.header_guess import looks_like_batch
+from kgroup.log.format.read_window import SegmentWindow
+from kgroup.scan.kernels.batches import skip_batches
 from kgroup.scan.reading.chunk import Window
 from kgroup.scan.reading.reader import CHUNK_BYTES, Slice
 
-_FRONT_SIZE: Final = 17  # up to the magic byte
+_READ_BYTES: Final = 16 * 1024
 _INDEX_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
 
@@ -25,17 +26,28 @@ def split(path: Path | str, offsets_partition: int, target_bytes: int) -> list[S
     Boundaries come from the `.index` next to it, each checked against the batch it points to; where that
     does not help, from the headers of the batches. Raises SourceError if the file cannot be read.
     """
-    path = Path(path)
     try:
-        status = path.stat()
-        if stat.S_ISFIFO(status.st_mode):
-            raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
-        size = status.st_size
-        boundaries = [0]
-        if size > target_bytes:
-            boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)
+        return _slices(Path(path), offsets_partition, target_bytes)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def split_among_others(path: Path | str, offsets_partition: int, target_bytes: int) -> list[Slice]:
+    """The same of one file of several: one that cannot be read is an empty slice, whose reader says why."""
+    try:
+        return _slices(Path(path), offsets_partition, target_bytes)
+    except OSError:
+        return [Slice(path=Path(path), offsets_partition=offsets_partition, start=0, end=0)]
+
+
+def _slices(path: Path, offsets_partition: int, target_bytes: int) -> list[Slice]:
+    status = path.stat()
+    if stat.S_ISFIFO(status.st_mode):
+        raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
+    size = status.st_size
+    boundaries = [0]
+    if size > target_bytes:
+        boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)
     boundaries.append(size)
     return [
         Slice(path=path, offsets_partition=offsets_partition, start=start, end=end)
@@ -88,20 +100,11 @@ def _walked(path: Path, size: int, target_bytes: int) -> list[int]:
 
 
 def _is_batch(file: BinaryIO, position: int, size: int) -> bool:
-    """Whether a whole batch of any format with the right CRC is at `position`."""
+    """Whether a whole batch with the right CRC is at `position` that a search behind damage would see."""
     file.seek(position)
-    front = file.read(_FRONT_SIZE)
-    if len(front) < _FRONT_SIZE:
-        return False
-    length = int.from_bytes(front[8:OVERHEAD], "big", signed=True)
-    if not 0 < length <= size - position - OVERHEAD:
-        return False
-    raw = front + file.read(OVERHEAD + length - _FRONT_SIZE)
+    window = SegmentWindow(file, position, size, _READ_BYTES)
     try:
-        if front[16] == 2:
-            decode_batch(raw, position)
-        else:
-            decode_message(raw, position)
+        batch_at(window, position)
     except DecodeError:
         return False
-    return True
+    return looks_like_batch(window, position)

@@ -44,12 +44,10 @@ class Unpacked:
         self._end_of_sources = 0
 
     def clear(self) -> None:
-        """Forget all batches, and the memory of unusually large ones."""
+        """Forget all batches."""
         self.filled = 0
         self._starts.clear()
         self._sources.clear()
-        if len(self.buffer) > _KEEP_CHUNKS * self._chunk_bytes:
-            self.buffer = np.empty(BUFFER_SLACK, np.uint8)
 
     def append(self, window: Bytes, position: int) -> None:
         """Add the whole batch at `position` of `window`. Raises DecodeError if it cannot be unpacked."""
@@ -80,10 +78,14 @@ class Unpacked:
         return self._sources[index] if index < len(self._sources) else self._end_of_sources
 
     def _make_room(self, size: int) -> None:
+        """Have room for so much more, in a buffer that is not much larger than that."""
         needed = self.filled + size + BUFFER_SLACK
-        if needed <= len(self.buffer):
+        kept = _KEEP_CHUNKS * self._chunk_bytes
+        # One large batch after the other goes into the same memory, which a small one gives up.
+        if needed <= len(self.buffer) and (needed > kept or self.filled or len(self.buffer) <= kept):
             return
-        larger = np.empty(max(needed, 2 * len(self.buffer), self._chunk_bytes + BUFFER_SLACK), np.uint8)
+        usual = min(max(needed, 2 * len(self.buffer), self._chunk_bytes + BUFFER_SLACK), kept)
+        larger = np.empty(max(needed, usual), np.uint8)
         larger[: self.filled] = self.buffer[: self.filled]
         self.buffer = larger
 
@@ -115,7 +117,7 @@ class Listed:
             (
                 record.offset,
                 record.timestamp_ms,
-                batch.producer_id if batch.transactional else -1,
+                max(batch.producer_id, -1) if batch.transactional else -1,
                 batch.leader_epoch,
                 key_position,
                 -1 if record.key is None else len(record.key),
@@ -130,7 +132,7 @@ class Listed:
         Log offset, timestamp, producer id, leader epoch, then position and size (-1: null) of key and value.
         """
         self._text += bytes(BUFFER_SLACK)
-        return np.frombuffer(bytes(self._text), np.uint8).copy(), np.array(self._table, np.int64)
+        return np.frombuffer(self._text, np.uint8), np.array(self._table, np.int64)
 
     def mark_control(self, rows: Rows) -> tuple[tuple[int, Undecodable], ...]:
         """Make markers of the rows of control records; return those that are of another kind, with their row.
@@ -152,6 +154,6 @@ class Listed:
 
     def clear(self) -> None:
         """Forget all records."""
-        self._text.clear()
+        self._text = bytearray()  # the arrays keep the other one
         self._table.clear()
         self._control.clear()

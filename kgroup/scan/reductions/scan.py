@@ -36,7 +36,7 @@ from kgroup.scan.kernels.rows import (
 )
 from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schema_of
 from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
-from kgroup.scan.reading.split import split
+from kgroup.scan.reading.split import split, split_among_others
 from kgroup.scan.reductions.newest import (
     FirstMarker,
     Newest,
@@ -58,6 +58,7 @@ __all__ = [
     "newest_time",
     "scan",
     "split",
+    "split_among_others",
 ]
 
 

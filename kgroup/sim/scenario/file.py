@@ -7,7 +7,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from kgroup.errors import InputError, SourceError, nearest_or_all
+from kgroup.errors import InputError, nearest_or_all
+from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
 from kgroup.sim.scenario.actions import parse_fault
 from kgroup.sim.scenario.check import check_scenario
 from kgroup.sim.scenario.keys import (
@@ -33,7 +34,6 @@ from kgroup.sim.scenario.scenario import (
 )
 
 _SUFFIX: Final = ".toml"
-_FILE_BYTES_MAX: Final = 1 << 20
 _TABLES: Final = ("topics", "members", "faults", "chaos", "network", "zookeeper", "brokers")
 
 
@@ -56,13 +56,7 @@ def load_scenario(name_or_path: str) -> Scenario:
     if not path.exists() and path.suffix != _SUFFIX and path.name == name_or_path:
         hint = nearest_or_all(name_or_path, shipped_names())
         raise InputError(f"there is no scenario '{name_or_path}', nor a file of that name: {hint}")
-    try:
-        with path.open("rb") as file:
-            content = file.read(_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
-    if len(content) > _FILE_BYTES_MAX:
-        raise InputError(f"{path}: more than {_FILE_BYTES_MAX} bytes, so no scenario")
+    content = read_input_file(path, kind="scenario", bytes_max=SETTINGS_BYTES_MAX)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -80,7 +74,7 @@ def read_scenario(text: str, name: str, where: str) -> Scenario:
     """The scenario that the TOML `text` describes. Raises InputError whose message begins with `where`."""
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of thousands of digits
         raise InputError(f"{where}: no TOML: {error}") from None
     try:
         scenario = _scenario(tables, name)

@@ -1,11 +1,14 @@
 """The position a member reads on from, whatever the order in which answers come."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgroup.errors import InputError
 from kgroup.group.member.identity import MemberState
-from kgroup.group.member.positions import PositionState
+from kgroup.group.member.positions import PositionState, Subscriptions
 from kgroup.group.member.step import (
     Answered,
     Commit,
@@ -156,3 +159,24 @@ def test_a_commit_goes_out_only_in_a_generation() -> None:
     step = world.do(Commit(commit_id=1, offsets=((("orders", 0), 5),)))
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(1, ErrorCode.UNKNOWN_MEMBER_ID)]
     assert not world.waiting(OffsetCommit)
+
+
+def test_no_pattern_takes_time_that_grows_faster_than_the_name() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.subscribe_pattern("(a+)+b|(a|a)*c|(.*)*d")
+    subscriptions.match_topics(["a" * 249, "a" * 200 + "c", "x"])
+    assert subscriptions.topics == {"a" * 200 + "c"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a(", "missing )"),
+        ("(?!__).*", "invalid perl operator"),
+        (r"(a)\1", "invalid escape"),
+        ("\udcff", "no UTF-8"),
+    ],
+)
+def test_a_pattern_that_is_not_re2s_is_refused(pattern: str, why: str) -> None:
+    with pytest.raises(InputError, match=re.escape(why)):
+        Subscriptions().subscribe_pattern(pattern)

@@ -79,6 +79,13 @@ def test_a_log_that_two_groups_read_has_one_sample() -> None:
     ]
 
 
+def test_no_label_holds_what_a_terminal_obeys_and_none_looks_like_another() -> None:
+    lines = lag_metrics([metric_row("a\x1b\\\u202e", "t", 0, 1), metric_row("b\\x1b", "t", 0, 1)], SUMMARY)
+    # The format has one escape of its own for each backslash.
+    assert r'kafka_consumergroup_group_sum_lag{group="a\\x1b\\\\\\u202e"} 1' in lines
+    assert r'kafka_consumergroup_group_sum_lag{group="b\\x1b"} 1' in lines
+
+
 def test_names_are_escaped_as_the_format_says() -> None:
     lines = lag_metrics([metric_row('a"b\\c\nd', "t", 0, 1)], SUMMARY)
     assert 'kafka_consumergroup_group_sum_lag{group="a\\"b\\\\c\\nd"} 1' in lines

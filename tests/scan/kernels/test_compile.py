@@ -15,7 +15,7 @@ COMPILE_A_KERNEL = (
     "from kgroup.scan.kernels.crc import crc32c\n"
     "print(crc32c(np.zeros(40, np.uint8), 0, 32), cache_folder())\n"
 )
-VARIABLES = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME")
+VARIABLES = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "XDG_RUNTIME_DIR")
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,35 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
     shared.mkdir(parents=True)
     shared.chmod(0o777)
     assert cache_folder().parent.parent == tmp_path / "temporary"
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "writable", "of another"])
+def test_a_folder_in_temporary_that_another_may_have_made_is_not_used(kind, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    taken = tmp_path / "temporary" / f"kgroup-{os.getuid()}"
+    match kind:
+        case "link":
+            (tmp_path / "elsewhere").mkdir()
+            taken.symlink_to(tmp_path / "elsewhere")
+        case "file":
+            taken.touch()
+        case "writable":
+            taken.mkdir()
+            taken.chmod(0o770)
+        case _:
+            taken.mkdir(mode=0o700)
+            monkeypatch.setattr(os, "getuid", lambda: taken.stat().st_uid + 1)
+            assert cache_folder() is None
+            return
+    assert cache_folder().parent.parent == tmp_path / "run"
+
+
+def test_others_may_not_look_into_the_folder(tmp_path):
+    (tmp_path / "home/.cache/kgroup").mkdir(mode=0o755, parents=True)
+    folder = cache_folder()
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o700]
 
 
 def test_with_no_place_at_all_there_is_no_folder(monkeypatch, tmp_path):
