@@ -35,7 +35,9 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", default="0", help="any text")
     parser.add_argument("--seconds", type=float, metavar="S", help="begin none after S seconds")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many at a time")
-    parser.add_argument("--at-least", type=float, default=0.9, metavar="PART", help="of all written ones, killed")
+    parser.add_argument(
+        "--at-least", type=float, default=0.9, metavar="PART", help="of all written ones, killed"
+    )
     parser.add_argument("--list", action="store_true", help="print them, and play none")
     return parser.parse_args(arguments)
 
@@ -90,7 +92,9 @@ def main(arguments: list[str]) -> int:
             played[one.mutant.package] += 1
             killed[one.mutant.package] += one.fate is not Fate.SURVIVED
             by = f" by {one.by}" if one.by else f": {one.mutant.wrong}"
-            print(f"{one.fate:8} {one.mutant.package}/{one.mutant.name} ({one.seconds:.1f} s){by}", flush=True)
+            print(
+                f"{one.fate:8} {one.mutant.package}/{one.mutant.name} ({one.seconds:.1f} s){by}", flush=True
+            )
     except (MutantError, PlayError) as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2

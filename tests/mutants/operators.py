@@ -113,9 +113,7 @@ def slips(package: str) -> list[Mutant]:
     """Every slip at every place of the package, sorted by file and line."""
     folder, tests = PACKAGES[package]
     return [
-        mutant
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for mutant in _of_file(package, path, tests)
+        mutant for path in sorted((ROOT / folder).rglob("*.py")) for mutant in _of_file(package, path, tests)
     ]
 
 

@@ -1,12 +1,12 @@
 """The mutants written by hand: `written/PACKAGE.toml`, a table of which is one mutant.
 
-    [heartbeat_keeps_no_session]
-    file = "classic/rules.py"       # below the package's folder
-    find = '''text that occurs once'''
-    replace = '''what stands there instead'''
-    wrong = "a sentence on the behaviour"
-    tests = ["tests/…"]             # if not the package's own
-    equivalent = "why it cannot be seen"
+[heartbeat_keeps_no_session]
+file = "classic/rules.py"       # below the package's folder
+find = '''text that occurs once'''
+replace = '''what stands there instead'''
+wrong = "a sentence on the behaviour"
+tests = ["tests/…"]             # if not the package's own
+equivalent = "why it cannot be seen"
 """
 
 import tomllib
