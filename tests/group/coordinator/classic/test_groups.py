@@ -100,7 +100,7 @@ def test_a_group_without_members_is_empty_whatever_else_its_record_says() -> Non
     record = recorded(leader=None)
     assert isinstance(record.entry, OffsetsEntry) and isinstance(record.entry.value, GroupMetadataValue)
     value = replace(record.entry.value, protocol="range", leader="gone-1")
-    world = loaded(record._replace(entry=record.entry._replace(value=value)))
+    world = loaded(replace(record, entry=record.entry._replace(value=value)))
     assert world.coordinator.describe(GROUP).group_state == "Empty"
 
 
