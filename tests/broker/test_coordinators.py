@@ -222,15 +222,15 @@ def test_a_transaction_that_ends_while_its_coordinator_loads_ends_there_too(
 
 def test_one_deadline_of_a_node_does_not_make_it_forget_the_next(world: BrokerWorld) -> None:
     node = coordinator(world)
-    first = stable_member(world, node)
+    stable_member(world, node)
     waiting = world.send(join(), node)
     assert waiting not in world.settle()
-    # At 10,000 the first member's session and the round end, then those of the second, and nobody asks anything.
-    answers = world.advance(10_000)
-    assert answers[waiting].generation_id == 2
-    assert world.ask(heartbeat(first, 1), node).error_code in (E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION)
+    # At 10,000 the first member's session and with it the round end; nobody asks anything from here on.
+    assert world.advance(10_000)[waiting].generation_id == 2
+    written = offsets_partition(world).log.end_offset
+    # The second member neither syncs nor heartbeats: with it the group is empty, and that is logged.
     world.advance(30_000)
-    assert world.ask(heartbeat(answers[waiting].member_id, 2), node).error_code == E.UNKNOWN_MEMBER_ID
+    assert offsets_partition(world).log.end_offset == written + 1
 
 
 def test_what_a_deadline_decides_is_written_and_answered_at_once(world: BrokerWorld) -> None:

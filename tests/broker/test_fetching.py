@@ -121,6 +121,8 @@ def test_a_fetch_is_answered_once_and_leaves_no_deadline(world: BrokerWorld) -> 
     assert waits.next_deadline_ms() is None
     append(world, 0)
     assert world.advance(10_000) == {}
+    waits.wake_all()  # as when leaders change
+    assert world.settle() == {}
 
 
 def test_a_fetch_that_an_append_did_not_satisfy_waits_for_its_deadline(world: BrokerWorld) -> None:
