@@ -53,7 +53,7 @@ def stable_member(world: BrokerWorld, node: int) -> str:
     return member
 
 
-# ---- moves -------------------------------------------------------------------------------------------
+# ---- moves --------------------------------------------------------------------------------------------
 
 
 def test_what_was_decided_before_a_move_is_written_then_answered(world: BrokerWorld) -> None:
@@ -104,7 +104,7 @@ def test_dead_nodes_are_not_elected(world: BrokerWorld) -> None:
     assert partition.leader == -1
 
 
-# ---- loading -------------------------------------------------------------------------------------------
+# ---- loading ------------------------------------------------------------------------------------------
 
 
 def test_members_of_a_loaded_group_are_thrown_out_though_nobody_asks_anything(world: BrokerWorld) -> None:
@@ -130,7 +130,7 @@ def test_every_record_of_a_batch_is_loaded(world: BrokerWorld) -> None:
 
 
 def test_a_log_whose_tail_was_cleaned_goes_on_where_it_ended(world: BrokerWorld) -> None:
-    """Records of a log that lost its last ones keep their offsets: what comes after is newer than all of them."""
+    """What is left keeps its offsets, and what comes after is newer than all that was there."""
     node = coordinator(world)
     world.ask(commit(1), node)
     world.ask(commit(2), node)
@@ -217,7 +217,7 @@ def test_a_transaction_that_ends_while_its_coordinator_loads_ends_there_too(
     assert committed(world, successor, stable=True) == (E.NONE, 9999)
 
 
-# ---- deadlines --------------------------------------------------------------------------------------------
+# ---- deadlines ----------------------------------------------------------------------------------------
 
 
 def test_one_deadline_of_a_node_does_not_make_it_forget_the_next(world: BrokerWorld) -> None:
@@ -253,7 +253,7 @@ def test_an_open_transaction_wakes_the_node_at_its_deadline() -> None:
     assert world.cluster.next_deadline_ms() != world.now_ms
 
 
-# ---- a log that cannot be written -----------------------------------------------------------------------------
+# ---- a log that cannot be written ---------------------------------------------------------------------
 
 
 class FailingLog(MemoryLog):

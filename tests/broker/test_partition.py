@@ -45,7 +45,7 @@ def restarted(partition: Partition) -> Partition:
     return new(partition.log)
 
 
-# ---- what clients may write -------------------------------------------------------------------------
+# ---- what clients may write ---------------------------------------------------------------------------
 
 
 def test_a_batch_may_be_as_large_as_the_limit() -> None:
@@ -130,7 +130,7 @@ def test_an_epoch_ends_where_the_next_begins(epoch: int, end: tuple[int, int]) -
     assert with_three_epochs().end_of_epoch(epoch) == end
 
 
-# ---- a restart ------------------------------------------------------------------------------------------
+# ---- a restart ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("epoch", "end"), ENDS[:-1])
@@ -178,7 +178,7 @@ def test_after_a_restart_a_marker_still_fences() -> None:
         assert each.produce(batch(sequence=1), LARGE) == (E.INVALID_PRODUCER_EPOCH, -1)
 
 
-# ---- who hears of it --------------------------------------------------------------------------------------
+# ---- who hears of it ----------------------------------------------------------------------------------
 
 
 def test_everything_that_is_appended_is_told() -> None:

@@ -48,7 +48,7 @@ OUT_OF_ORDER = SequenceCheck(E.OUT_OF_ORDER_SEQUENCE_NUMBER)
 FENCED = SequenceCheck(E.INVALID_PRODUCER_EPOCH)
 
 
-# ---- sequences --------------------------------------------------------------------------------------
+# ---- sequences ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_unknown_producer_may_begin_anywhere_and_others_have_nothing_to_do_wi
     assert after(header(0, 3)).check(header(-1, producer=-1)) == OK
 
 
-# ---- epochs -----------------------------------------------------------------------------------------
+# ---- epochs -------------------------------------------------------------------------------------------
 
 
 def test_an_older_epoch_is_fenced_and_a_newer_one_begins_at_0() -> None:
@@ -139,7 +139,7 @@ def test_a_marker_of_the_same_epoch_changes_no_sequence() -> None:
     assert producers.check(header(0, 3)) == SequenceCheck(duplicate_offset=10)
 
 
-# ---- transactions -----------------------------------------------------------------------------------
+# ---- transactions -------------------------------------------------------------------------------------
 
 
 def test_the_last_stable_offset_is_the_first_of_the_oldest_open_transaction() -> None:

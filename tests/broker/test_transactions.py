@@ -179,7 +179,7 @@ def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(wo
     assert left.status is TransactionStatus.COMPLETE_COMMIT
 
 
-# ---- what is refused -------------------------------------------------------------------------------
+# ---- what is refused ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("known", "error"), [((5, -1), E.INVALID_REQUEST), ((-1, 5), E.INVALID_REQUEST)])
@@ -355,7 +355,7 @@ def test_markers_carry_the_epoch_that_comes_with_version_5() -> None:
     assert len(markers) == 2
 
 
-# ---- the machine alone ---------------------------------------------------------------------------------
+# ---- the machine alone --------------------------------------------------------------------------------
 
 MAX_TIMEOUT_MS = 900_000
 S = TransactionStatus
@@ -364,7 +364,7 @@ Happened = tuple[str, object]
 
 
 class Machine:
-    """Transactions with what they logged and marked, in order; `again` is the next process on the same log."""
+    """Transactions with what they logged and marked, in order; `again` is the next process on that log."""
 
     def __init__(self, logged: list[TransactionEntry] | None = None, next_id: int = 7) -> None:
         self.happened: list[Happened] = []

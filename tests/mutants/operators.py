@@ -90,11 +90,18 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _arguments(node: ast.AST) -> Iterator[Slip]:
-    if isinstance(node, ast.Call) and len(node.args) >= 2 and not isinstance(node.args[1], ast.Starred):
-        if ast.dump(node.args[0]) != ast.dump(node.args[1]) and not isinstance(node.args[0], ast.Starred):
-            changed = copy.deepcopy(node)
-            changed.args[0], changed.args[1] = changed.args[1], changed.args[0]
-            yield "arguments swapped", changed
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return
+    first, second, *_ = node.args
+    if (
+        isinstance(first, ast.Starred)
+        or isinstance(second, ast.Starred)
+        or ast.dump(first) == ast.dump(second)
+    ):
+        return
+    changed = copy.deepcopy(node)
+    changed.args[0], changed.args[1] = changed.args[1], changed.args[0]
+    yield "arguments swapped", changed
 
 
 OPERATORS: Final[tuple[Callable[[ast.AST], Iterator[Slip]], ...]] = (

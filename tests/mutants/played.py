@@ -1,7 +1,7 @@
-"""`python -m tests.mutants.played MODULE SOURCE ANSWER TEST…`: the tests, with MODULE made from the file SOURCE.
+"""`python -m tests.mutants.played MODULE SOURCE ANSWER TEST…`: tests, with MODULE made from the file SOURCE.
 
-Only this process sees the bug. Tests of the module itself go first, then those whose files name it. ANSWER gets the id
-of the first test that fails; it stays away if all pass.
+Only this process sees the bug. Tests of the module itself go first, then those whose files name it. The file
+ANSWER gets the id of the first test that fails; it stays away if all pass.
 """
 
 import sys

@@ -7,9 +7,9 @@ from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest
 from kafka.protocol.producer.transaction import TxnOffsetCommitRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.offsets_log import decode_records
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.values import OffsetCommitValue
-from kgroup.broker.offsets_log import decode_records
 from tests.broker.world import GROUP, BrokerWorld, coordinator
 
 E = ErrorCode

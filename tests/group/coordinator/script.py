@@ -271,7 +271,7 @@ class ScriptWorld:
 
 
 def stable(*joins: str, settings: GroupSettings | None = None) -> ScriptWorld:
-    """A Stable group of those who join, as `m1 session=6000` each: the first leads, and `m1` is given `m1s`."""
+    """A Stable group of who joins, as `m1 session=6000` each: the first leads, and `m1` is given `m1s`."""
     world = ScriptWorld(settings or GroupSettings(initial_rebalance_delay_ms=0))
     for join in joins:
         world.run(f"join {join}")

@@ -96,7 +96,7 @@ def tombstones(lines: list[str]) -> list[str]:
     return [line for line in lines if "tombstone" in line]
 
 
-# ---- one commit -----------------------------------------------------------------------------------------
+# ---- one commit ---------------------------------------------------------------------------------------
 
 
 def test_a_commit_is_read_back_as_it_was_made() -> None:
@@ -187,7 +187,7 @@ def test_metadata_may_be_as_long_as_the_limit_and_a_longer_one_stops_its_partiti
     assert [read(world, partition=index).committed_offset for index in range(4)] == [0, -1, 2, 3]
 
 
-# ---- transactions ------------------------------------------------------------------------------------------
+# ---- transactions -------------------------------------------------------------------------------------
 
 
 def in_transaction(producer_id: int, *topics: CommitTopic, epoch: int = 3) -> TxnOffsetCommit:
@@ -294,7 +294,7 @@ def test_a_marker_of_a_producer_without_offsets_here_changes_nothing() -> None:
     assert read(world, stable=True).committed_offset == 1
 
 
-# ---- deletion ---------------------------------------------------------------------------------------------------
+# ---- deletion -----------------------------------------------------------------------------------------
 
 
 def test_an_offset_deleted_during_a_transaction_does_not_come_back_with_its_marker() -> None:
@@ -394,7 +394,7 @@ def test_what_is_read_is_known_while_the_leader_assigns() -> None:
     assert tombstones(world.run("delete-offsets - orders")) == ["log orders-0 tombstone"]
 
 
-# ---- expiry (KIP-211) -----------------------------------------------------------------------------------------------
+# ---- expiry (KIP-211) ---------------------------------------------------------------------------------
 
 
 def expired(world: ScriptWorld, at_ms: int) -> list[str]:

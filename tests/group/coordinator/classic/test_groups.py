@@ -64,7 +64,7 @@ def loaded(*records: LoggedEntry, settings: GroupSettings | None = None) -> Scri
     return world
 
 
-# ---- loading -----------------------------------------------------------------------------------------
+# ---- loading ------------------------------------------------------------------------------------------
 
 
 def test_a_loaded_group_is_what_its_record_says() -> None:
@@ -111,7 +111,7 @@ def test_of_a_members_records_the_last_counts() -> None:
     )
     assert world.run("join b")[0].startswith("parked")
     assert world.run("join a id=a-1 topics=other rebalance=9000")[0].startswith("reply")
-    [shown] = [each for each in loaded(*world.log[:2]).coordinator.describe(GROUP).members]
+    [shown] = loaded(*world.log[:2]).coordinator.describe(GROUP).members
     assert shown.member_metadata == subscription("other")
 
 
@@ -161,7 +161,7 @@ def test_a_tombstone_deletes_a_group_and_nothing_else() -> None:
     assert coordinator.describe(GROUP).error_code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-# ---- moving away ----------------------------------------------------------------------------------------
+# ---- moving away --------------------------------------------------------------------------------------
 
 
 def test_a_parked_join_and_a_parked_sync_hear_of_the_move_with_their_ids() -> None:
@@ -180,7 +180,7 @@ def test_a_coordinator_says_nothing_of_a_move_twice() -> None:
     assert (len(first.replies), len(again.replies)) == (1, 0)
 
 
-# ---- reading ----------------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------------
 
 
 def test_groups_are_listed_by_states_and_types_in_lower_case() -> None:
@@ -218,7 +218,7 @@ def test_metadata_shows_in_stable_only() -> None:
     assert ({each.member_metadata for each in group.members}, group.protocol_data) == ({b""}, "")
 
 
-# ---- events -------------------------------------------------------------------------------------------------
+# ---- events -------------------------------------------------------------------------------------------
 
 
 def test_events_come_with_the_step_that_they_are_of() -> None:

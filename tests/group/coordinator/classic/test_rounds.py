@@ -30,7 +30,7 @@ def joined(lines: list[str], who: str) -> dict[str, str]:
     return {}
 
 
-# ---- how long a round lasts -------------------------------------------------------------------------
+# ---- how long a round lasts ---------------------------------------------------------------------------
 
 
 def test_a_round_lasts_for_the_longest_rebalance_timeout() -> None:
@@ -89,7 +89,7 @@ def test_a_round_of_which_only_static_members_are_left_goes_on_for_another_timeo
     }
 
 
-# ---- the initial delay -------------------------------------------------------------------------------
+# ---- the initial delay --------------------------------------------------------------------------------
 
 
 def test_a_newcomer_of_a_groups_first_life_does_not_extend_the_delay_of_its_second() -> None:
@@ -111,7 +111,7 @@ def test_the_initial_delay_is_cut_to_what_is_left_of_the_rebalance_timeout() -> 
     assert {line.split(":")[0] for line in ends if " JoinGroup NONE " in line} == {"at 7000"}
 
 
-# ---- leaders and votes -----------------------------------------------------------------------------------
+# ---- leaders and votes --------------------------------------------------------------------------------
 
 
 def test_the_member_that_has_been_in_the_longest_takes_over_the_lead() -> None:
@@ -142,7 +142,7 @@ def test_votes_are_those_of_the_last_join() -> None:
     assert world.run("join m3 protocols=range") == ["reply m3 JoinGroup INCONSISTENT_GROUP_PROTOCOL id=-"]
 
 
-# ---- syncing ----------------------------------------------------------------------------------------------
+# ---- syncing ------------------------------------------------------------------------------------------
 
 
 def test_whom_the_leader_leaves_out_gets_an_empty_assignment() -> None:
@@ -208,7 +208,7 @@ def test_the_deadline_of_one_generations_syncs_is_not_the_nexts() -> None:
     assert list(members(world)) == []
 
 
-# ---- what is logged -------------------------------------------------------------------------------------------
+# ---- what is logged -----------------------------------------------------------------------------------
 
 
 def test_a_record_says_since_when_the_group_is_in_its_state() -> None:

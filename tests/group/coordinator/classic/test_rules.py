@@ -78,7 +78,7 @@ def test_a_static_member_needs_no_id_first() -> None:
     assert members(world) == ["m1-1", "i-2"]
 
 
-# ---- static members that come back (KIP-345, KIP-814) ---------------------------------------------------
+# ---- static members that come back (KIP-345, KIP-814) -------------------------------------------------
 
 
 def test_a_static_follower_takes_its_seat_without_a_round_and_assigns_nothing() -> None:
@@ -94,7 +94,8 @@ def test_a_static_leader_is_told_its_members_and_that_it_need_not_assign() -> No
     world = stable("s instance=i session=60000", "m2 session=60000")
     answers = world.run("join again instance=i v9 session=60000")
     assert answers[-1] == (
-        "reply again JoinGroup NONE id=i-3 generation=1 protocol=range leader=i-3 members=[m2-2,i-3] skip-assignment"
+        "reply again JoinGroup NONE id=i-3 generation=1 protocol=range leader=i-3"
+        " members=[m2-2,i-3] skip-assignment"
     )
 
 
@@ -140,7 +141,7 @@ def test_a_static_member_that_comes_back_in_a_round_waits_like_others() -> None:
     assert "members=[m1-1,i-3]" in world.run("join again instance=i session=60000")[0]
 
 
-# ---- leaving ----------------------------------------------------------------------------------------------------
+# ---- leaving ------------------------------------------------------------------------------------------
 
 
 def left(
@@ -212,7 +213,7 @@ def test_the_instance_id_of_one_that_left_is_free_again() -> None:
     assert members(world) == ["m1-1", "i-3"]
 
 
-# ---- checks ---------------------------------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("generation", [0, 2, 9, -1])
@@ -296,7 +297,7 @@ def test_a_leader_that_lost_its_answer_hears_again_who_its_members_are() -> None
     ]
 
 
-# ---- answers --------------------------------------------------------------------------------------------------------
+# ---- answers ------------------------------------------------------------------------------------------
 
 
 def answers_to(world: ScriptWorld, body: RequestBody) -> list[ReplyBody]:
@@ -334,7 +335,7 @@ def test_the_answer_to_a_sync_names_the_generations_protocol() -> None:
     assert answers_to(world, last) == [expected]
 
 
-# ---- deadlines ------------------------------------------------------------------------------------------------------
+# ---- deadlines ----------------------------------------------------------------------------------------
 
 
 def test_whoever_is_gone_leaves_no_deadline() -> None:
@@ -354,7 +355,7 @@ def test_a_round_that_is_over_leaves_no_deadline() -> None:
     assert world.coordinator.next_deadline_ms() == 60_000
 
 
-# ---- a group that is too large -----------------------------------------------------------------------------------------
+# ---- a group that is too large ------------------------------------------------------------------------
 
 
 def test_the_last_seat_is_the_last() -> None:

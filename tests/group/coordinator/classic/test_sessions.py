@@ -31,7 +31,7 @@ def in_completing(*joins: str) -> ScriptWorld:
     return world
 
 
-# ---- signs of life --------------------------------------------------------------------------------
+# ---- signs of life ------------------------------------------------------------------------------------
 
 
 def test_a_silent_member_is_out_at_the_end_of_its_own_session() -> None:
@@ -99,7 +99,7 @@ def test_a_commit_while_others_join_begins_the_session_anew() -> None:
     ends_at(world, "m1-1", 9_000, 19_000)
 
 
-# ---- waiting ---------------------------------------------------------------------------------------
+# ---- waiting ------------------------------------------------------------------------------------------
 
 
 def test_a_member_that_waits_in_its_rejoin_needs_no_heartbeat() -> None:
@@ -138,7 +138,7 @@ def test_a_second_round_gives_no_five_minutes() -> None:
     ends_at(world, "m2-2", 0, SESSION_MS)
 
 
-# ---- answers begin a session ------------------------------------------------------------------------
+# ---- answers begin a session --------------------------------------------------------------------------
 
 
 def test_the_answer_to_a_parked_join_begins_the_session() -> None:
@@ -170,7 +170,7 @@ def test_the_syncing_leader_has_a_new_session_too() -> None:
     ends_at(world, "m1-1", 9_000, 19_000)
 
 
-# ---- what ends a session ---------------------------------------------------------------------------
+# ---- what ends a session ------------------------------------------------------------------------------
 
 
 def test_a_session_that_ends_while_the_leader_assigns_starts_a_round() -> None:
@@ -202,7 +202,7 @@ def test_of_several_sessions_that_end_while_nobody_looked_all_count() -> None:
     assert members(world) == ["m3-3"]
 
 
-# ---- timeouts that change ----------------------------------------------------------------------------
+# ---- timeouts that change -----------------------------------------------------------------------------
 
 
 def test_a_rejoin_brings_its_own_timeouts() -> None:
@@ -223,7 +223,7 @@ def test_a_rejoin_brings_its_own_session() -> None:
 
 
 def test_a_returned_static_member_has_a_session() -> None:
-    """The answer to its join comes under its old timeout, as in Kafka; from its first heartbeat on the new one counts."""
+    """Its first session is by the old timeout, as in Kafka; from its first heartbeat the new one counts."""
     world = stable("m1 instance=i1 session=10000")
     world.play("advance 9000", "join again instance=i1 session=20000")
     world.play("heartbeat again generation=1 instance=i1")

@@ -1,4 +1,4 @@
-"""Which subscriptions the coordinator can read: ConsumerProtocol.deserializeConsumerProtocolSubscription of Kafka 4.3.
+"""Which subscriptions the coordinator can read, as ConsumerProtocol of Kafka 4.3.
 
 Of every version it reads the topics and the user data that lead it.
 """
