@@ -6,10 +6,14 @@ Choose with `HYPOTHESIS_PROFILE=exhaustive pytest …`.
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("quick", derandomize=True, deadline=None)
 settings.register_profile("exhaustive", max_examples=5000, deadline=None)
+# For python -m tests.mutants: an example that fails is enough, it need not be the smallest.
+settings.register_profile(
+    "mutants", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate), print_blob=False
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 

@@ -70,10 +70,9 @@ class Producers:
         for batch in producer.batches:
             if batch.base_sequence == header.base_sequence and batch.last_sequence == last_sequence:
                 return SequenceCheck(duplicate_offset=batch.base_offset)
-        if (
-            producer.batches
-            and header.base_sequence != (producer.batches[-1].last_sequence + 1) % _SEQUENCE_RANGE
-        ):
+        # A producer that a marker alone has made known begins its epoch at 0.
+        expected = (producer.batches[-1].last_sequence + 1) % _SEQUENCE_RANGE if producer.batches else 0
+        if header.base_sequence != expected:
             return SequenceCheck(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         return SequenceCheck()
 

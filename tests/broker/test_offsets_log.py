@@ -46,6 +46,36 @@ def test_the_fast_way_to_bytes_equals_the_plain_one(
     assert encode_fast(entry) == encode_entry(entry)
 
 
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 129, 16_383, 16_384])
+@pytest.mark.parametrize("letter", ["m", "\u00fc"])
+def test_metadata_of_any_length_has_the_right_bytes(length: int, letter: str) -> None:
+    value = OffsetCommitValue(
+        offset=1, leader_epoch=2, metadata=letter * length, commit_timestamp=3, topic_id=UUID(int=4)
+    )
+    entry = OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group="g", topic="t", partition=0),
+        value=value,
+        value_version=4,
+    )
+    assert encode_fast(entry) == encode_entry(entry)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_older_versions_are_written_as_such(version: int) -> None:
+    expires = {"expire_timestamp": 77} if version == 1 else {}
+    value = OffsetCommitValue(
+        offset=1, leader_epoch=-1, metadata="m", commit_timestamp=3, topic_id=None, **expires
+    )
+    entry = OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group="g", topic="t", partition=0),
+        value=value,
+        value_version=version,
+    )
+    assert encode_fast(entry) == encode_entry(entry)
+
+
 def batches(segment: Path) -> list[Batch]:
     return [batch for batch in read_segment(segment) if isinstance(batch, Batch)]
 

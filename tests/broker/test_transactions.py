@@ -20,6 +20,7 @@ from kgroup.broker.transactions import Transactions
 from kgroup.log.format.batch_header import BatchHeader, read_header
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
 from kgroup.protocol.records.transaction_state import (
     TransactionEntry,
     TransactionStatus,
@@ -182,7 +183,7 @@ def test_a_decision_that_a_crash_interrupted_is_carried_out_on_the_next_start(wo
     assert left.status is TransactionStatus.COMPLETE_COMMIT
 
 
-# ---- what is refused -------------------------------------------------------------------------------
+# ---- what is refused ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("known", "error"), [((5, -1), E.INVALID_REQUEST), ((-1, 5), E.INVALID_REQUEST)])
@@ -356,6 +357,254 @@ def test_markers_carry_the_epoch_that_comes_with_version_5() -> None:
         transactions.end(TXN, producer, committed=True, bump_epoch=bump, now_ms=0)
         assert markers[-1].producer_epoch == begun.producer_epoch + bump
     assert len(markers) == 2
+
+
+# ---- the machine alone --------------------------------------------------------------------------------
+
+MAX_TIMEOUT_MS = 900_000
+S = TransactionStatus
+A, B, C = ("a", 0), ("a", 1), ("b", 0)
+Happened = tuple[str, object]
+
+
+class Machine:
+    """Transactions with what they logged and marked, in order; `again` is the next process on that log."""
+
+    def __init__(self, logged: list[TransactionEntry] | None = None, next_id: int = 7) -> None:
+        self.happened: list[Happened] = []
+        self.logged = list(logged or [])
+        self.next_id = next_id
+        self.transactions = Transactions(MAX_TIMEOUT_MS, self._new_id, self._log, self._mark)
+        for entry in self.logged:
+            self.transactions.restore(entry)
+
+    def _new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+    def _log(self, entry: TransactionEntry, now_ms: int) -> None:
+        assert entry.last_update_ms == now_ms
+        self.happened.append(("log", entry.status))
+        self.logged.append(entry)
+
+    def _mark(self, partition: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
+        self.happened.append(("commit" if marker.committed else "abort", partition))
+
+    def again(self) -> "Machine":
+        return Machine(self.logged, self.next_id)
+
+    def init(self, now_ms: int = 0, timeout_ms: int = 30_000, name: str = TXN) -> tuple[int, int]:
+        identity = self.transactions.init_producer_id(name, timeout_ms, (-1, -1), now_ms)
+        assert identity.error is E.NONE
+        return identity.producer_id, identity.producer_epoch
+
+    def add(self, producer: tuple[int, int], *partitions: tuple[str, int], now_ms: int = 0) -> ErrorCode:
+        return self.transactions.add_partitions(TXN, producer, list(partitions), now_ms)
+
+    def verify(self, producer: tuple[int, int], partition: tuple[str, int]) -> ErrorCode:
+        return self.transactions.verify(TXN, producer, partition, knows_abortable=False)
+
+    def end(
+        self, producer: tuple[int, int], committed: bool = True, now_ms: int = 0, bump: bool = False
+    ) -> ErrorCode:
+        return self.transactions.end(TXN, producer, committed=committed, bump_epoch=bump, now_ms=now_ms).error
+
+    def entry(self) -> TransactionEntry:
+        [entry] = self.transactions.all_entries()
+        return entry
+
+
+@pytest.mark.parametrize(("committed", "word"), [(True, "commit"), (False, "abort")])
+def test_a_decision_is_logged_then_marked_everywhere_then_logged_as_complete(
+    committed: bool, word: str
+) -> None:
+    machine = Machine()
+    producer = machine.init()
+    machine.add(producer, A, B)
+    machine.add(producer, C)
+    machine.happened.clear()
+    assert machine.end(producer, committed, now_ms=5) is E.NONE
+    prepared, complete = (
+        (S.PREPARE_COMMIT, S.COMPLETE_COMMIT) if committed else (S.PREPARE_ABORT, S.COMPLETE_ABORT)
+    )
+    assert machine.happened == [("log", prepared), (word, A), (word, B), (word, C), ("log", complete)]
+    assert machine.logged[-2].partitions == (A, B, C)
+    assert machine.logged[-1].partitions == ()
+    assert machine.entry() == machine.logged[-1]
+    assert machine.entry().last_update_ms == 5
+
+
+def test_what_the_log_says_is_what_there_is_after_a_restart() -> None:
+    machine = Machine()
+    producer = machine.init(timeout_ms=12_345)
+    assert machine.again().entry() == machine.entry()
+    machine.add(producer, A, now_ms=100)
+    machine.add(producer, A, B, now_ms=200)
+    again = machine.again()
+    assert again.entry() == machine.entry()
+    assert (again.entry().start_ms, again.entry().timeout_ms) == (100, 12_345)
+    assert again.transactions.next_deadline_ms() == 12_445
+    assert again.end(producer) is E.NONE
+    assert [each for each in again.happened if each[0] == "commit"] == [("commit", A), ("commit", B)]
+
+
+@pytest.mark.parametrize(("status", "word"), [(S.PREPARE_COMMIT, "commit"), (S.PREPARE_ABORT, "abort")])
+def test_every_decision_that_a_crash_interrupted_is_finished_once(status: S, word: str) -> None:
+    entries = [
+        TransactionEntry(
+            transactional_id=name,
+            producer_id=number,
+            producer_epoch=3,
+            timeout_ms=1000,
+            status=status,
+            partitions=(A, B),
+            last_update_ms=1,
+            start_ms=1,
+        )
+        for number, name in enumerate(("t", "u"))
+    ]
+    machine = Machine(entries)
+    machine.transactions.finish_decided(50)
+    complete = S.COMPLETE_COMMIT if word == "commit" else S.COMPLETE_ABORT
+    assert machine.happened == 2 * [(word, A), (word, B), ("log", complete)]
+    again = machine.again()
+    again.transactions.finish_decided(60)
+    assert again.happened == []
+
+
+def test_open_and_ended_transactions_are_left_alone_at_a_start() -> None:
+    machine = Machine()
+    machine.add(machine.init(), A)
+    again = machine.again()
+    again.transactions.finish_decided(50)
+    assert (again.happened, again.entry().status) == ([], S.ONGOING)
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "fits"), [(0, False), (1, True), (MAX_TIMEOUT_MS, True), (MAX_TIMEOUT_MS + 1, False)]
+)
+def test_a_timeout_is_positive_and_at_most_the_brokers(timeout_ms: int, fits: bool) -> None:
+    identity = Machine().transactions.init_producer_id(TXN, timeout_ms, (-1, -1), 0)
+    assert identity.error is (E.NONE if fits else E.INVALID_TRANSACTION_TIMEOUT)
+
+
+def test_a_new_producer_aborts_under_an_epoch_between_the_old_one_and_its_own() -> None:
+    machine = Machine()
+    old = machine.init()
+    machine.add(old, A)
+    machine.happened.clear()
+    new = machine.init(now_ms=9, timeout_ms=5000)
+    assert new == (old[0], old[1] + 2)
+    assert machine.happened == [
+        ("log", S.PREPARE_ABORT),
+        ("abort", A),
+        ("log", S.COMPLETE_ABORT),
+        ("log", S.EMPTY),
+    ]
+    assert machine.entry().timeout_ms == 5000
+    assert machine.end(new) is E.INVALID_TXN_STATE
+    assert machine.add(old, A) is E.PRODUCER_FENCED
+    assert machine.add(new, A) is E.NONE
+    # And it goes the same way if the process dies in between.
+    assert machine.again().end(old) is E.PRODUCER_FENCED
+
+
+def test_a_new_producer_after_a_finished_transaction_ends_it_no_second_time() -> None:
+    machine = Machine()
+    old = machine.init()
+    machine.add(old, A)
+    machine.end(old)
+    new = machine.init()
+    assert new == (old[0], old[1] + 1)
+    assert machine.entry().status is S.EMPTY
+    assert machine.end(new, True) is E.INVALID_TXN_STATE
+
+
+def test_partitions_add_up_and_the_first_ones_begin_the_time() -> None:
+    machine = Machine()
+    producer = machine.init(timeout_ms=1000)
+    assert machine.transactions.next_deadline_ms() is None
+    machine.add(producer, A, now_ms=100)
+    machine.add(producer, A, B, now_ms=600)
+    machine.add(producer, C, now_ms=700)
+    assert machine.entry().partitions == (A, B, C)
+    assert machine.transactions.next_deadline_ms() == 1100
+    assert [machine.verify(producer, each) for each in (A, B, C)] == [E.NONE] * 3
+    assert machine.verify(producer, ("b", 1)) is E.INVALID_TXN_STATE
+
+
+def test_partitions_that_are_in_already_are_not_logged_again() -> None:
+    machine = Machine()
+    producer = machine.init()
+    machine.add(producer, A, B)
+    machine.happened.clear()
+    assert machine.add(producer, B) is E.NONE
+    assert machine.happened == []
+
+
+def test_after_its_end_nothing_gets_into_a_transaction() -> None:
+    machine = Machine()
+    producer = machine.init()
+    machine.add(producer, A)
+    machine.end(producer)
+    assert machine.verify(producer, A) is E.INVALID_TXN_STATE
+    machine.add(producer, B)
+    assert (machine.verify(producer, A), machine.verify(producer, B)) == (E.INVALID_TXN_STATE, E.NONE)
+
+
+def test_epochs_that_were_never_given_out_are_refused() -> None:
+    machine = Machine()
+    producer_id, epoch = machine.init()
+    for other in (epoch - 1, epoch + 1):
+        assert machine.add((producer_id, other), A) is E.PRODUCER_FENCED
+        assert machine.verify((producer_id, other), A) is E.INVALID_PRODUCER_EPOCH
+        assert machine.end((producer_id, other)) is E.PRODUCER_FENCED
+
+
+def test_what_takes_too_long_is_aborted_at_its_deadline_and_its_producer_fenced() -> None:
+    machine = Machine()
+    producer = machine.init(timeout_ms=1000)
+    machine.add(producer, A, now_ms=100)
+    machine.happened.clear()
+    machine.transactions.expire(1099)
+    assert machine.happened == []
+    machine.transactions.expire(1100)
+    assert machine.happened == [("log", S.PREPARE_ABORT), ("abort", A), ("log", S.COMPLETE_ABORT)]
+    assert machine.transactions.next_deadline_ms() is None
+    assert machine.end(producer) is E.PRODUCER_FENCED
+    assert machine.entry().producer_epoch == producer[1] + 1
+
+
+def test_the_earliest_deadline_counts() -> None:
+    machine = Machine()
+    for name, timeout_ms in (("t", 3000), ("u", 2000), ("v", 4000)):
+        producer = machine.init(timeout_ms=timeout_ms, name=name)
+        machine.transactions.add_partitions(name, producer, [A], 0)
+    assert machine.transactions.next_deadline_ms() == 2000
+    machine.transactions.expire(2000)
+    assert machine.transactions.next_deadline_ms() == 3000
+
+
+def test_the_last_epoch_of_an_id_is_for_fencing() -> None:
+    """Short.MAX_VALUE - 1 is the last that a producer has (TransactionMetadata.isEpochExhausted)."""
+    machine = Machine()
+    producer_id, _ = machine.init()
+    machine.transactions.restore(replace(machine.entry(), producer_epoch=32_766))
+    producer = (producer_id, 32_766)
+    assert machine.add(producer, A) is E.NONE
+    identity = machine.transactions.end(TXN, producer, committed=True, bump_epoch=True, now_ms=3)
+    assert (identity.error, identity.producer_epoch) == (E.NONE, 0)
+    assert identity.producer_id != producer_id
+    assert machine.again().entry() == machine.entry()
+
+
+def test_an_epoch_before_the_last_goes_up_as_always() -> None:
+    machine = Machine()
+    producer_id, _ = machine.init()
+    machine.transactions.restore(replace(machine.entry(), producer_epoch=32_765))
+    machine.add((producer_id, 32_765), A)
+    identity = machine.transactions.end(TXN, (producer_id, 32_765), committed=True, bump_epoch=True, now_ms=3)
+    assert (identity.producer_id, identity.producer_epoch) == (producer_id, 32_766)
 
 
 def test_topics_that_do_not_exist_are_refused_by_themselves(world: BrokerWorld) -> None:

@@ -96,9 +96,10 @@ class MemoryLog:
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""
-        first = bisect_left(self._last_offsets, offset)
-        for number in range(first, len(self._batches)):
+        number = bisect_left(self._last_offsets, offset)
+        while number < len(self._batches):  # those too that are appended meanwhile
             yield self._batches[number]
+            number += 1
 
     def first_at_or_after(self, timestamp_ms: int) -> TimedOffset | None:
         """The first batch with a record at or after `timestamp_ms`."""

@@ -62,6 +62,10 @@ class ScriptWorld:
 
     # ---- commands -----------------------------------------------------------------------------
 
+    def play(self, *lines: str) -> list[str]:
+        """Run some commands; all that came of them."""
+        return [answer for line in lines for answer in self.run(line)]
+
     def run(self, line: str) -> list[str]:
         command, *words = line.split()
         options = dict(word.split("=", 1) for word in words if "=" in word)
@@ -264,6 +268,21 @@ class ScriptWorld:
             for topic in self.coordinator.fetch_offsets(GROUP, None, stable)
             for part in topic.partitions
         ]
+
+
+def stable(*joins: str, settings: GroupSettings | None = None) -> ScriptWorld:
+    """A Stable group of who joins, as `m1 session=6000` each: the first leads, and `m1` is given `m1s`."""
+    world = ScriptWorld(settings or GroupSettings(initial_rebalance_delay_ms=0))
+    for join in joins:
+        world.run(f"join {join}")
+    world.run("advance 0")
+    names = [join.split()[0] for join in joins]
+    shares = ",".join(f"{name}:{name}s" for name in names)
+    for join, name in zip(joins, names, strict=True):
+        instance = "".join(word for word in join.split() if word.startswith("instance="))
+        world.run(f"sync {name} generation=1 assign={shares} {instance}")
+    assert world.coordinator.describe(GROUP).group_state == "Stable"
+    return world
 
 
 def logged(record: OffsetsRecord, offset: int) -> LoggedEntry:

@@ -74,6 +74,8 @@ def test_the_cluster_id_is_known_where_kafka_wrote_it() -> None:
         ("", "0 lines"),
         ("0\n", "1 lines"),
         ("7\n0\n", ":1: version '7'"),
+        ("2\n0\n", ":1: version '2'"),
+        ("0\n1\norders 0 5\norders 1 5\n", ":2: the count says 1, 2 entries follow"),
         ("0\n2\norders 0 5\n", ":2: the count says 2, 1 entries follow"),
         ("0\n1\norders zero 5\n", ":3: 'orders zero 5'"),
         ("0\n2\norders 0 5\norders 1\n", ":4: 'orders 1'"),

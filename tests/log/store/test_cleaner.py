@@ -151,3 +151,74 @@ def test_a_deletion_goes_a_day_after_it_was_made(tmp_path: Path) -> None:
     for _ in clean(log, NOW_MS + DELETE_RETENTION_MS):
         pass
     assert b"gone" not in keys()
+
+
+def left(log: MemoryLog) -> list[tuple[int, bool]]:
+    """Of each batch its offset, and whether it is a marker."""
+    return [(batch.base_offset, batch.control) for batch in map(decode_batch, log.batches(0))]
+
+
+def test_an_aborted_write_does_not_outlive_the_one_before_it() -> None:
+    log = MemoryLog()
+    write(log, PLAIN, "other", 0)
+    write(log, PLAIN, "key", 1)
+    write(log, 7, "key", 2)
+    end(log, 7, False)
+    clean_memory(log, NOW_MS)
+    assert left(log) == [(0, False), (1, False), (3, True)]
+    assert state(log) == ({"other": "0", "key": "1"}, {})
+
+
+def test_a_committed_write_outlives_the_one_before_it() -> None:
+    log = MemoryLog()
+    write(log, PLAIN, "key", 1)
+    write(log, 7, "key", 2)
+    end(log, 7, True)
+    clean_memory(log, NOW_MS)
+    assert left(log) == [(1, False), (2, True)]
+
+
+def test_a_marker_without_records_goes_a_day_after_it_was_made() -> None:
+    """A reader that has seen the records before they were cleaned still has to hear how it ended."""
+    log = MemoryLog()
+    write(log, 7, "key", 1)
+    end(log, 7, True)
+    write(log, PLAIN, "key", 2)
+    clean_memory(log, NOW_MS + DELETE_RETENTION_MS - 1)
+    assert left(log) == [(1, True), (2, False)]
+    clean_memory(log, NOW_MS + DELETE_RETENTION_MS)
+    assert left(log) == [(2, False)]
+
+
+def test_a_marker_stays_as_long_as_a_record_of_its_transaction() -> None:
+    log = MemoryLog()
+    write(log, 7, "key", 1)
+    end(log, 7, True)
+    write(log, PLAIN, "other", 2)
+    clean_memory(log, NOW_MS + 5 * DELETE_RETENTION_MS)
+    assert left(log) == [(0, False), (1, True), (2, False)]
+
+
+def test_a_cleaned_batch_keeps_all_but_its_records() -> None:
+    log = MemoryLog()
+    records = [
+        LogRecord(offset=number, timestamp_ms=NOW_MS, key=key, value=b"v")
+        for number, key in enumerate([b"a", b"b", b"c"])
+    ]
+    log.append(
+        encode_batch(records, transactional=True, producer_id=7, producer_epoch=3, base_sequence=5),
+        leader_epoch=4,
+    )
+    end(log, 7, True)
+    write(log, PLAIN, "a", 1)
+    write(log, PLAIN, "c", 1)
+    clean_memory(log, NOW_MS)
+    batch = decode_batch(next(log.batches(0)))
+    assert [record.offset for record in batch.records()] == [1]
+    assert (batch.base_offset, batch.last_offset, batch.leader_epoch) == (0, 2, 4)
+    assert (batch.transactional, batch.producer_id, batch.producer_epoch, batch.base_sequence) == (
+        True,
+        7,
+        3,
+        5,
+    )

@@ -1,0 +1,153 @@
+"""What changes with the version of a request: each boundary from both sides."""
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest
+from kafka.protocol.producer.transaction import TxnOffsetCommitRequest
+
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.offsets_log import decode_records
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.values import OffsetCommitValue
+from tests.broker.world import GROUP, BrokerWorld, coordinator
+
+E = ErrorCode
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic("orders", 2, 1, {}, world.now_ms)
+    return world
+
+
+def commit(version: int, *partitions: int, retention_ms: int = 5000) -> OffsetCommitRequest:
+    each = OffsetCommitRequest.OffsetCommitRequestTopic
+    of_partition = each.OffsetCommitRequestPartition
+    topic = each(
+        version=version,
+        name="orders",
+        partitions=[
+            of_partition(version=version, partition_index=index, committed_offset=5, committed_metadata="")
+            for index in partitions
+        ],
+    )
+    return OffsetCommitRequest(
+        version=version,
+        group_id=GROUP,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        retention_time_ms=retention_ms,
+        topics=[topic],
+    )
+
+
+def logged_commits(world: BrokerWorld) -> list[OffsetCommitValue]:
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    values = [
+        getattr(record.entry, "value", None)
+        for raw in partition.batches()
+        for record in decode_records(raw, partition.index)
+    ]
+    return [value for value in values if isinstance(value, OffsetCommitValue)]
+
+
+@pytest.mark.parametrize(("version", "kept"), [(2, True), (3, True), (4, True), (5, False)])
+def test_commits_have_a_retention_of_their_own_up_to_version_4(
+    world: BrokerWorld, version: int, kept: bool
+) -> None:
+    world.ask(commit(version, 0), coordinator(world))
+    [value] = logged_commits(world)
+    assert value.expire_timestamp == (world.now_ms + 5000 if kept else -1)
+
+
+def test_partitions_that_do_not_exist_are_refused_by_themselves(world: BrokerWorld) -> None:
+    [topic] = world.ask(commit(7, 0, 1, 2, -1), coordinator(world)).topics
+    assert {part.partition_index: part.error_code for part in topic.partitions} == {
+        0: E.NONE,
+        1: E.NONE,
+        2: E.UNKNOWN_TOPIC_OR_PARTITION,
+        -1: E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert len(logged_commits(world)) == 2
+
+
+def join(version: int, *, rebalance_timeout_ms: int = 20_000, member_id: str = "") -> JoinGroupRequest:
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(version=version, name="range", metadata=b"")
+    return JoinGroupRequest(
+        version=version,
+        group_id=GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        member_id=member_id,
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocols=[protocol],
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(0, E.NONE), (3, E.NONE), (4, E.MEMBER_ID_REQUIRED), (9, E.MEMBER_ID_REQUIRED)]
+)
+def test_a_client_is_sent_back_with_its_id_from_version_4_on(
+    world: BrokerWorld, version: int, error: ErrorCode
+) -> None:
+    answer = world.ask(join(version), coordinator(world))
+    assert answer.error_code == error
+    assert answer.member_id.startswith("tester-")
+
+
+@pytest.mark.parametrize(("version", "timeout_ms"), [(0, 10_000), (1, 20_000)])
+def test_version_0_joins_within_its_session_timeout(
+    world: BrokerWorld, version: int, timeout_ms: int
+) -> None:
+    node = coordinator(world)
+    assert world.ask(join(version), node).generation_id == 1
+    # Nobody syncs: the time for that is the rebalance timeout.
+    deadlines = []
+    hosted = world.cluster.coordinators.hosted[world.cluster.offsets_partition(GROUP)]
+    timers = hosted.coordinator._timers._deadlines
+    deadlines = [at_ms - world.now_ms for key, at_ms in timers.items() if key.kind == "sync"]
+    assert deadlines == [timeout_ms]
+
+
+def txn_commit(version: int) -> TxnOffsetCommitRequest:
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    partition = topic.TxnOffsetCommitRequestPartition(
+        version=version, partition_index=0, committed_offset=1, committed_metadata=""
+    )
+    more: dict[str, Any] = {"generation_id": -1, "member_id": ""} if version >= 3 else {}
+    return TxnOffsetCommitRequest(
+        version=version,
+        transactional_id="copier",
+        group_id=GROUP,
+        producer_id=1,
+        producer_epoch=0,
+        topics=[topic(version=version, name="orders", partitions=[partition])],
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        (0, E.COORDINATOR_NOT_AVAILABLE),
+        (1, E.COORDINATOR_NOT_AVAILABLE),
+        (2, E.COORDINATOR_LOAD_IN_PROGRESS),
+        (3, E.COORDINATOR_LOAD_IN_PROGRESS),
+    ],
+)
+def test_old_producers_do_not_know_of_a_coordinator_that_loads(
+    world: BrokerWorld, version: int, error: ErrorCode
+) -> None:
+    """KAFKA-7296."""
+    node = coordinator(world)
+    world.ask(commit(7, 0), node)
+    successor = 3 - node
+    world.cluster.move_coordinator(world.cluster.offsets_partition(GROUP), successor, world.now_ms)
+    token = world.send(txn_commit(version), successor)
+    [answer] = world.nodes[successor].take_answers()
+    assert answer.token == token
+    decoded = world._decoded(token, answer.frame)
+    assert decoded.topics[0].partitions[0].error_code == error

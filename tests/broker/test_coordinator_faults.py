@@ -1,0 +1,88 @@
+"""Coordinators whose log cannot be read for a while, or that meet a fault of kgroup's own."""
+
+import errno
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer.group import HeartbeatRequest, OffsetFetchRequest
+
+from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.hosted_coordinator import HostedCoordinator
+from kgroup.protocol.error_codes import ErrorCode
+from tests.broker.world import GROUP, BrokerWorld, commit, coordinator, join
+
+E = ErrorCode
+
+
+def committed(world: BrokerWorld, node: int) -> tuple[ErrorCode, int | None]:
+    topic = OffsetFetchRequest.OffsetFetchRequestTopic(version=5, name="orders", partition_indexes=[0])
+    answer = world.ask(OffsetFetchRequest(version=5, group_id=GROUP, topics=[topic]), node)
+    offsets = [part.committed_offset for each in answer.topics for part in each.partitions]
+    return E(answer.error_code), offsets[0] if offsets else None
+
+
+def test_a_log_that_cannot_be_read_now_is_read_a_second_later_and_nothing_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
+    node = coordinator(world)
+    world.ask(commit(7), node)
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    healthy = partition.log.batches
+
+    descriptors_left = False
+
+    def opened_when_read(offset: int) -> Iterator[bytes]:
+        if not descriptors_left:
+            raise OSError(errno.EMFILE, "Too many open files")
+        yield from healthy(offset)
+
+    monkeypatch.setattr(partition.log, "batches", opened_when_read)
+    world.cluster.move_coordinator(partition.index, 3 - node, world.now_ms)
+    assert committed(world, 3 - node) == (E.COORDINATOR_LOAD_IN_PROGRESS, None)
+    assert world.warnings == [f"{OFFSETS_TOPIC}-{partition.index}: [Errno 24] Too many open files"]
+    descriptors_left = True
+    assert world.cluster.next_deadline_ms() == world.now_ms + 1000  # not at once: no busy loop
+    world.advance(1000)
+    assert committed(world, 3 - node) == (E.NONE, 7)
+
+
+def test_a_fault_refuses_its_request_sends_the_others_back_and_loses_no_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = BrokerWorld(properties={"group.initial.rebalance.delay.ms": "3000"})
+    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
+    node = coordinator(world)
+    world.ask(commit(7), node)
+    world.cluster.coordinators.survive_faults = True
+    waiting = world.send(join(), node)
+    world.settle()
+    healthy = HostedCoordinator.handle
+
+    def stumble(hosted: HostedCoordinator, request: Any, now_ms: int) -> None:
+        healthy(hosted, request, now_ms)
+        raise KeyError("members")
+
+    monkeypatch.setattr(HostedCoordinator, "handle", stumble)
+    culprit = world.send(HeartbeatRequest(version=3, group_id=GROUP, generation_id=1, member_id="m"), node)
+    answers = world.settle()
+    assert answers[culprit].error_code == E.UNKNOWN_SERVER_ERROR
+    assert answers[waiting].error_code == E.COORDINATOR_NOT_AVAILABLE
+    monkeypatch.undo()
+    world.advance(1000)
+    assert committed(world, node) == (E.NONE, 7)
+    assert len(world.warnings) == 1
+
+
+def test_without_being_told_to_survive_them_faults_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = BrokerWorld()
+    node = coordinator(world)
+
+    def stumble(hosted: HostedCoordinator, request: Any, now_ms: int) -> None:
+        raise KeyError("members")
+
+    monkeypatch.setattr(HostedCoordinator, "handle", stumble)
+    with pytest.raises(KeyError):
+        world.send(join(), node)

@@ -1,0 +1,172 @@
+"""Fetches that wait: for enough bytes of what they may read, in all of their partitions, and not twice."""
+
+import pytest
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
+
+from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.entries import TransactionMarker
+from tests.broker.world import BrokerWorld
+
+E = ErrorCode
+TOPIC = "orders"
+
+
+@pytest.fixture
+def world() -> BrokerWorld:
+    world = BrokerWorld()
+    world.cluster.create_topic(TOPIC, 3, 1, {}, world.now_ms)
+    return world
+
+
+def batch(*, transactional: bool = False) -> bytes:
+    return encode_batch(
+        [LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v")],
+        producer_id=7 if transactional else -1,
+        producer_epoch=0 if transactional else -1,
+        transactional=transactional,
+    )
+
+
+SIZE = len(batch())
+
+
+def append(world: BrokerWorld, partition: int, *, transactional: bool = False) -> None:
+    world.cluster.topics[TOPIC].partitions[partition].append(batch(transactional=transactional))
+
+
+def end_transaction(world: BrokerWorld, partition: int, *, committed: bool) -> None:
+    marker = TransactionMarker(producer_id=7, producer_epoch=0, committed=committed, coordinator_epoch=0)
+    world.cluster.topics[TOPIC].partitions[partition].append_marker(marker, world.now_ms)
+
+
+def fetch(
+    *offsets: int, min_bytes: int = 1, committed: bool = False, max_wait_ms: int = 5000
+) -> FetchRequest:
+    """A fetch of the first partitions from these offsets on."""
+    topic = FetchRequest.FetchTopic
+    partitions = [
+        topic.FetchPartition(
+            version=11,
+            partition=index,
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            partition_max_bytes=1 << 20,
+        )
+        for index, offset in enumerate(offsets)
+    ]
+    return FetchRequest(
+        version=11,
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=1 << 20,
+        isolation_level=int(committed),
+        topics=[topic(version=11, topic=TOPIC, partitions=partitions)],
+        rack_id="",
+    )
+
+
+def sizes(answer: object) -> list[int]:
+    return [len(part.records) for part in answer.responses[0].partitions]  # type: ignore[attr-defined]
+
+
+def test_an_append_to_any_of_its_partitions_wakes_a_fetch(world: BrokerWorld) -> None:
+    for partition in range(3):
+        ends = [each.log.end_offset for each in world.cluster.topics[TOPIC].partitions]
+        waiting = world.send(fetch(*ends))
+        assert waiting not in world.settle()
+        append(world, partition)
+        assert sizes(world.settle()[waiting]) == [SIZE if n == partition else 0 for n in range(3)]
+
+
+def test_bytes_of_all_partitions_add_up(world: BrokerWorld) -> None:
+    waiting = world.send(fetch(0, 0, 0, min_bytes=3 * SIZE))
+    append(world, 2)
+    append(world, 0)
+    assert waiting not in world.settle()
+    append(world, 1)
+    assert sizes(world.settle()[waiting]) == [SIZE] * 3
+
+
+def test_enough_there_is_no_waiting(world: BrokerWorld) -> None:
+    append(world, 0)
+    append(world, 1)
+    assert sizes(world.ask(fetch(0, 0, min_bytes=2 * SIZE))) == [SIZE, SIZE]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_readers_of_committed_records_wait_for_the_end_of_the_transaction(
+    world: BrokerWorld, committed: bool
+) -> None:
+    everything, stable = world.send(fetch(0)), world.send(fetch(0, committed=True))
+    assert world.settle() == {}
+    append(world, 0, transactional=True)
+    answers = world.settle()
+    assert set(answers) == {everything}
+    assert answers[everything].responses[0].partitions[0].aborted_transactions is None
+    end_transaction(world, 0, committed=committed)
+    [part] = world.settle()[stable].responses[0].partitions
+    assert [each.first_offset for each in part.aborted_transactions] == ([] if committed else [0])
+    assert (part.last_stable_offset, part.high_watermark) == (2, 2)
+
+
+def test_a_fetch_is_answered_once_and_leaves_no_deadline(world: BrokerWorld) -> None:
+    waiting = world.send(fetch(0, 0))
+    world.settle()
+    append(world, 0)
+    append(world, 1)
+    assert set(world.settle()) == {waiting}
+    waits = world.nodes[1].waits
+    assert waits.next_deadline_ms() is None
+    append(world, 0)
+    assert world.advance(10_000) == {}
+    waits.wake_all()  # as when leaders change
+    assert world.settle() == {}
+
+
+def test_a_fetch_that_an_append_did_not_satisfy_waits_for_its_deadline(world: BrokerWorld) -> None:
+    waiting = world.send(fetch(0, min_bytes=10 * SIZE, max_wait_ms=5000))
+    append(world, 0)
+    assert world.settle() == {}
+    waits = world.nodes[1].waits
+    # The append has been looked at: nothing is due before the deadline.
+    assert waits.next_deadline_ms() == world.now_ms + 5000
+    assert waiting not in world.advance(4999)
+    assert sizes(world.advance(1)[waiting]) == [SIZE]
+
+
+def test_one_partition_out_of_range_answers_the_whole_fetch_at_once(world: BrokerWorld) -> None:
+    answer = world.ask(fetch(0, 99, 0))
+    assert [part.error_code for part in answer.responses[0].partitions] == [
+        E.NONE,
+        E.OFFSET_OUT_OF_RANGE,
+        E.NONE,
+    ]
+
+
+def test_the_end_of_a_log_is_in_range_and_so_is_its_start(world: BrokerWorld) -> None:
+    append(world, 0)
+    append(world, 0)
+    world.cluster.topics[TOPIC].partitions[0].log.delete_before(1)
+    for offset, error in ((0, E.OFFSET_OUT_OF_RANGE), (1, E.NONE), (2, E.NONE), (3, E.OFFSET_OUT_OF_RANGE)):
+        [part] = world.ask(fetch(offset, max_wait_ms=0)).responses[0].partitions
+        assert (part.error_code, part.log_start_offset) == (error, 1)
+
+
+@pytest.mark.parametrize(("isolation", "end"), [(0, 3), (1, 1)])
+def test_the_latest_offset_is_the_last_stable_one_for_readers_of_committed_records(
+    world: BrokerWorld, isolation: int, end: int
+) -> None:
+    append(world, 0)
+    append(world, 0, transactional=True)
+    append(world, 0)
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    partition = topic.ListOffsetsPartition(
+        version=5, partition_index=0, timestamp=-1, current_leader_epoch=-1
+    )
+    request = ListOffsetsRequest(
+        version=5, isolation_level=isolation, topics=[topic(version=5, name=TOPIC, partitions=[partition])]
+    )
+    [listed] = world.ask(request).topics[0].partitions
+    assert (listed.error_code, listed.offset) == (E.NONE, end)
