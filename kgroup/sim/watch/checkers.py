@@ -14,7 +14,7 @@
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kgroup.group.coordinator.events import GenerationFormed, GroupDeleted, GroupEvent, GroupStable
@@ -56,6 +56,7 @@ class Checkers:
 
     def __init__(self, measures: Measures, now_ms: Callable[[], int]) -> None:
         self.violations: list[Violation] = []
+        self._seen: set[tuple[str, str]] = set()
         self._measures = measures
         self._now_ms = now_ms
         self._started_ms = now_ms()
@@ -66,7 +67,8 @@ class Checkers:
 
     def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
-        if len(self.violations) < _VIOLATIONS_MAX:
+        if len(self.violations) < _VIOLATIONS_MAX and (checker, violation) not in self._seen:
+            self._seen.add((checker, violation))
             self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=violation))
 
     # ---- owners and generations -------------------------------------------------------------------
@@ -97,6 +99,20 @@ class Checkers:
                 self._generations.pop(event.group_id, None)
             case _:
                 pass
+
+    def begin_again(self, group: str, generation: int) -> None:
+        """The log has lost what came after this generation."""
+        if group in self._generations:
+            self._generations[group] = min(self._generations[group], generation)
+            self._owners.pop(group, None)
+
+    def lost_commits(
+        self, committed: Mapping[GroupPartition, int], is_lost: Callable[[str], bool]
+    ) -> None:
+        """The log has lost commits that were acknowledged, and has these."""
+        for group_partition in self._commits:
+            if is_lost(group_partition[0]):
+                self._commits[group_partition] = [(0, committed.get(group_partition, _NONE))]
 
     def _stored(self, group: str, generation: int) -> None:
         before = self._generations.get(group, -1)
@@ -156,6 +172,10 @@ class Checkers:
         """The last acknowledged offset of a partition; -1: none."""
         commits = self._commits.get(group_partition)
         return commits[0][1] if commits else _NONE
+
+    def may_be_committed(self, group_partition: GroupPartition) -> list[int]:
+        """The offsets that a coordinator may have: the last acknowledged one, and those asked for since."""
+        return [offset for _, offset in self._commits.get(group_partition, [(0, _NONE)])]
 
     def acknowledged_partitions(self) -> list[GroupPartition]:
         """The partitions of groups that were ever committed to, in a fixed order."""

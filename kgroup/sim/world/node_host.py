@@ -10,8 +10,9 @@ from kgroup.broker.direct import DirectAnswer
 from kgroup.broker.dispatch import handle
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
-from kgroup.protocol.requests.client import MemberResponse, Metadata
+from kgroup.protocol.requests.client import MemberResponse, Metadata, OffsetFetch, OffsetFetchResponse
 from kgroup.sim.scenario.scenario import node_name
+from kgroup.sim.world.coordinator_watch import CoordinatorWatch
 from kgroup.sim.world.exchange import Connection, Exchange, read_answer, write
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.process import Process
@@ -29,6 +30,7 @@ class SharedByNodes(Protocol):
     cluster: Cluster
     metadata: dict[Metadata, MemberResponse]
     """Answers that are true until leaders or topics change."""
+    watch: CoordinatorWatch
     answered: list[tuple["NodeHost", Connection]]
     """Connections whose next request may be handled, since the last one was answered."""
 
@@ -113,7 +115,14 @@ class NodeHost(Process):
         for answer in self.node.take_answers():
             connection = self._connections.get(answer.token)
             if connection is not None and connection.busy is not None and answer.frame is not None:
-                self.answer(connection, connection.busy, answer.frame)
+                exchange = connection.busy
+                if isinstance(exchange.body, OffsetFetch):
+                    fetched = read_answer(exchange, answer.frame)
+                    assert isinstance(fetched, OffsetFetchResponse)
+                    self._host.watch.fetched(exchange.body, fetched, connection.call.client_id)
+                    self.answer(connection, exchange, fetched)
+                else:
+                    self.answer(connection, exchange, answer.frame)
 
     def send_answers(self) -> None:
         """Send what has been answered, once the disk has what it rests on."""

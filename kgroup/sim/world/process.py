@@ -19,6 +19,8 @@ class Process:
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
         self._clock_ms = 0
+        self.jumped_ms = 0
+        """When its clock jumped last, by the world's."""
 
     # ---- its clock --------------------------------------------------------------------------------
 
@@ -35,6 +37,7 @@ class Process:
     def skew(self, by_ms: int) -> None:
         """Its clock jumps."""
         self._skew_ms += by_ms
+        self.jumped_ms = self.schedule.now_ms
 
     # ---- standing still ---------------------------------------------------------------------------
 

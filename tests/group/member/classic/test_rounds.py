@@ -246,6 +246,22 @@ def test_a_commit_before_a_join_is_waited_for_no_longer_than_max_poll_interval()
     assert world.waiting(JoinGroup)
 
 
+@pytest.mark.parametrize(("assignor", "goes_on"), [("range", False), ("cooperative-sticky", True)])
+def test_what_the_commit_before_a_join_will_not_have_is_not_handed_out(assignor: str, goes_on: bool) -> None:
+    """KAFKA-14196: partitions that will be revoked stand still; what a cooperative member keeps goes on."""
+    world = stable(
+        enable_auto_commit=True, partition_assignment_strategy=(assignor,), max_poll_records=1
+    )
+    world.answer_usually()
+    world.do(Poll())
+    world.member_is_told_to_rejoin()
+    world.do(Poll())
+    assert world.waiting(OffsetCommit) and not world.waiting(JoinGroup)
+    handed_out = list(world.records)
+    world.do(Poll())
+    assert (len(world.records) > len(handed_out)) is goes_on
+
+
 def test_leaving_without_a_coordinator_tells_nobody() -> None:
     world = stable()
     world.advance(3000)
