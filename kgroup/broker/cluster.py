@@ -354,6 +354,9 @@ class Cluster:
         )
         self.coordinators.submit(hosted, end, now_ms)
         self.coordinators.flush_one(hosted)
+        if self.coordinators.hosted.get(partition.index) is not hosted:
+            # Its append failed, and another one begins again from the log, which does not have the marker.
+            raise SourceError(f"{partition.topic}-{partition.index}: no marker could be written")
 
 
 @lru_cache(maxsize=1 << 14)

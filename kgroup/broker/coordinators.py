@@ -10,7 +10,7 @@ from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Reply, Request
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
+from kgroup.protocol.requests.coordinator import EndTransaction, ReplyBody, RequestBody
 
 NEVER_MS: Final = 1 << 63
 ReplyTo = Callable[[ReplyBody], None]
@@ -91,7 +91,8 @@ class Coordinators:
         self._reply_to[request_id] = self.on_request(hosted, request, now_ms, reply_to)
         hosted.handle(request, now_ms)
         self._busy[hosted.partition.index] = hosted
-        if self._watch_deadline(hosted) <= now_ms:
+        # A marker comes at the time of the transaction's coordinator, which may be on another node.
+        if self._watch_deadline(hosted) <= now_ms and not isinstance(body, EndTransaction):
             hosted.expire(now_ms)  # an initial delay of 0 is over at once
             self._watch_deadline(hosted)
         return request_id

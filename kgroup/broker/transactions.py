@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kgroup.errors import SourceError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import TransactionMarker
 from kgroup.protocol.records.transaction_state import TransactionEntry, TransactionStatus
@@ -11,10 +12,13 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
+MARKERS_AGAIN_MS: Final = 100
+"""Until markers that a log could not take are tried again (Kafka: request.timeout.ms of the markers' channel)."""
 _LAST_EPOCH: Final = 2**15 - 2  # the one after it is kept for fencing
 
 E = ErrorCode
 T = TransactionStatus
+_DECIDED: Final = (T.PREPARE_COMMIT, T.PREPARE_ABORT)
 
 
 class ProducerIdentity(NamedTuple):
@@ -56,7 +60,8 @@ class Transactions:
     """All transactional ids of a cluster.
 
     `log` writes a transaction's state, `mark` a marker to one partition, and both have written when they
-    return. A decision is logged before its first marker, so a crash between them is finished on restart.
+    return. A marker that could not be written (SourceError) is tried again later. A decision is logged before its
+    first marker, so a crash between them is finished on restart.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class Transactions:
         self._log = log
         self._mark = mark
         self._transactions: dict[str, Transaction] = {}
+        self._markers_again_ms: int | None = None
 
     def restore(self, entry: TransactionEntry) -> None:
         """Take over a logged state; the last one of each id counts."""
@@ -86,9 +92,9 @@ class Transactions:
         )
 
     def finish_decided(self, now_ms: int) -> None:
-        """Write the markers of every transaction that was decided when the last process died."""
-        for transaction in self._transactions.values():
-            if transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT):
+        """Write the markers of every transaction that was decided and has not all of them."""
+        for transaction in list(self._transactions.values()):
+            if transaction.status in _DECIDED:
                 self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
 
     # ---- requests -----------------------------------------------------------------------------
@@ -123,6 +129,8 @@ class Transactions:
             return ProducerIdentity(E.PRODUCER_FENCED)
         if transaction.status is T.ONGOING:
             self._fence(transaction, now_ms)
+        if transaction.status in _DECIDED:  # markers are missing: the producer asks again
+            return ProducerIdentity(E.CONCURRENT_TRANSACTIONS)
         transaction.timeout_ms = timeout_ms
         self._next_epoch(transaction)
         transaction.status = T.EMPTY
@@ -200,7 +208,7 @@ class Transactions:
         if bump_epoch:
             transaction.producer_epoch += 1  # that of the markers, too
         self._decide(transaction, committed=committed, now_ms=now_ms)
-        if transaction.producer_epoch > _LAST_EPOCH:
+        if transaction.producer_epoch > _LAST_EPOCH and transaction.status not in _DECIDED:
             self._next_epoch(transaction)
             self._save(transaction, now_ms)
         return _identity(transaction)
@@ -208,10 +216,11 @@ class Transactions:
     # ---- time ---------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        """When the next open transaction has taken too long."""
+        """When the next open transaction has taken too long, or markers are to be tried again."""
         if not self._transactions:
             return None
-        deadlines = [
+        deadlines = [] if self._markers_again_ms is None else [self._markers_again_ms]
+        deadlines += [
             transaction.start_ms + transaction.timeout_ms
             for transaction in self._transactions.values()
             if transaction.status is T.ONGOING
@@ -219,7 +228,10 @@ class Transactions:
         return min(deadlines, default=None)
 
     def expire(self, now_ms: int) -> None:
-        """Abort what has taken too long and fence its producer."""
+        """Abort what has taken too long and fence its producer; write markers that are missing."""
+        if self._markers_again_ms is not None and now_ms >= self._markers_again_ms:
+            self._markers_again_ms = None
+            self.finish_decided(now_ms)
         for transaction in list(self._transactions.values()):
             late = now_ms - transaction.start_ms >= transaction.timeout_ms
             if transaction.status is T.ONGOING and late:
@@ -247,8 +259,15 @@ class Transactions:
             committed=committed,
             coordinator_epoch=0,
         )
-        for partition in transaction.partitions:
-            self._mark(partition, marker, now_ms)
+        for partition in list(transaction.partitions):
+            try:
+                self._mark(partition, marker, now_ms)
+            except SourceError:
+                self._markers_again_ms = now_ms + MARKERS_AGAIN_MS
+            else:
+                del transaction.partitions[partition]
+        if transaction.partitions:
+            return
         transaction.status = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
         transaction.partitions = {}
         self._save(transaction, now_ms)
@@ -270,7 +289,7 @@ def _check(transaction: Transaction | None, producer: tuple[int, int]) -> ErrorC
         return E.INVALID_PRODUCER_ID_MAPPING
     if transaction.producer_epoch != producer[1]:
         return E.PRODUCER_FENCED
-    if transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT):
+    if transaction.status in _DECIDED:
         return E.CONCURRENT_TRANSACTIONS
     return E.NONE
 

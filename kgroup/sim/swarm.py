@@ -83,6 +83,7 @@ def draw_scenario(seed: int) -> Scenario:
     if any(member.instance_id for member in members):
         start_ms = _DURATION_MS + _NEWCOMER_AFTER_MS
         members += (replace(members[0], name="newcomer", instance_id=None, start_ms=start_ms),)
+    producers = chance.choice((0, 1, 2))
     return Scenario(
         name=f"swarm-{seed}",
         duration_ms=_DURATION_MS,
@@ -92,11 +93,25 @@ def draw_scenario(seed: int) -> Scenario:
         chaos=Chaos(
             mean_interval_ms=chance.choice((3_000, 8_000, 20_000)),
             mean_duration_ms=chance.choice((2_000, 10_000, 20_000)),
-            kinds=_KINDS,
+            kinds=tuple(kind for kind in _KINDS if kind is not FaultKind.LOSE_WRITES or not producers),
         ),
+        strangers=chance.choice((0, 2, 3, 4)),
+        producers=producers,
         network=NetworkSettings(latency_max_ms=chance.choice((2, 20, 200))),
-        properties={
-            "offsets.topic.num.partitions": "3",
-            "group.initial.rebalance.delay.ms": chance.choice(("0", "1000", "3000")),
-        },
+        properties=_properties(chance),
     )
+
+
+def _properties(chance: Random) -> dict[str, str]:
+    """What the brokers obey: at times a short retention, and no room for everybody."""
+    properties = {
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": chance.choice(("0", "1000", "3000")),
+    }
+    if chance.random() < 0.4:
+        properties["offsets.retention.minutes"] = "1"
+        properties["offsets.retention.check.interval.ms"] = chance.choice(("1000", "5000"))
+    if chance.random() < 0.1:
+        properties["group.max.size"] = chance.choice(("2", "3", "4"))
+    return properties

@@ -47,6 +47,7 @@ class Ownership:
         self._polled_ms = now_ms()
         self._failed_ms = -(1 << 60)
         self._left = False
+        self._must_leave = False
 
     # ---- partitions -------------------------------------------------------------------------------
 
@@ -171,10 +172,17 @@ class Ownership:
             self._say(KEEPS_ALIVE, f"commits nothing for {now_ms - begin_ms} ms")
             self._unsent_ms = now_ms
 
-    def closed(self, member_id: str, state: MemberState) -> None:
-        """It has come to its end in order; `member_id` and `state` are those before it closed."""
+    def closes(self, member_id: str, state: MemberState) -> None:
+        """The user closes it. Without a coordinator it can tell nobody."""
         is_in = state is MemberState.STABLE and bool(member_id) and self._settings.group_instance_id is None
-        if is_in and not self._left and self._now_ms() - self._searched_ms > _SLACK_MS:
+        silent_ms = self._now_ms() - self._beat_ms
+        knows = silent_ms < self._settings.heartbeat_interval_ms + _SLACK_MS
+        self._must_leave = is_in and knows and self._searched_ms < self._beat_ms
+        self._left = False
+
+    def closed(self) -> None:
+        """It has come to its end in order."""
+        if self._must_leave and not self._left and self._searched_ms < self._beat_ms:
             self._say(KEEPS_ALIVE, "closes and does not leave")
 
     def _say(self, checker: str, what: str) -> None:

@@ -10,6 +10,7 @@ from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.coordinator import EXPIRY
 from kgroup.group.coordinator.events import (
     GenerationFormed,
+    GroupDeleted,
     GroupEvent,
     MemberAdded,
     MemberRemoved,
@@ -52,6 +53,7 @@ class Sessions(CoordinatorChecker):
         super().__init__(scene)
         self._sessions: dict[tuple[str, str], _Session] = {}
         self._given_out: dict[tuple[str, str], int] = {}
+        self._seats: dict[int, int] = {}  # by request: the session timeout of the member before
 
     def loaded(self, now_ms: int) -> None:
         """Everybody has a session more."""
@@ -59,6 +61,16 @@ class Sessions(CoordinatorChecker):
             for member in group.members.values():
                 end_ms = now_ms + member.session_timeout_ms
                 self._sessions[group.group_id, member.member_id] = _Session(end_ms, end_ms)
+
+    def asked(self, ticket: Ticket) -> None:
+        """A static member takes its seat with the session of whom it replaces."""
+        body = ticket.body
+        group = self.scene.group(body.group_id) if isinstance(body, JoinGroup) else None
+        if group is None or not isinstance(body, JoinGroup) or body.group_instance_id is None:
+            return
+        seat = group.members.get(group.static_members.get(body.group_instance_id, ""))
+        if seat is not None and not body.member_id:
+            self._seats[ticket.request_id] = seat.session_timeout_ms
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """Some answers prove that the coordinator knows that the member lives."""
@@ -84,6 +96,12 @@ class Sessions(CoordinatorChecker):
             self._given_out[key] = ticket.asked_ms + body.session_timeout_ms
         elif reply.error_code is E.NONE:
             self._given_out.pop(key, None)
+            if ticket.request_id in self._seats:
+                before_ms = self._seats.pop(ticket.request_id)
+                timeouts_ms = (before_ms, body.session_timeout_ms)
+                ends_ms = (now_ms + min(timeouts_ms), now_ms + max(timeouts_ms))
+                self._sessions[key] = _Session(*ends_ms)
+                return
             is_sure = reply.generation_id > ticket.generation or ticket.state is S.PREPARING_REBALANCE
             self._sign(body.group_id, reply.member_id, now_ms, is_sure=is_sure)
 
@@ -109,6 +127,13 @@ class Sessions(CoordinatorChecker):
                 self._sessions[event.group_id, event.member_id] = _Session(end_ms, end_ms)
             case MemberRemoved():
                 self._removed(event, now_ms)
+            case GenerationFormed():
+                # Static members that have not joined have a new session, too, as in Kafka.
+                group = self.scene.group(event.group_id)
+                for member in group.members.values() if group is not None else ():
+                    session = self._sessions.get((event.group_id, member.member_id))
+                    if session is not None:
+                        session.latest_ms = max(session.latest_ms, now_ms + member.session_timeout_ms)
             case _:
                 pass
 
@@ -195,6 +220,8 @@ class Deadlines(CoordinatorChecker):
                 most_ms = now_ms + member.session_timeout_ms
                 if member.is_new:
                     most_ms = now_ms + self.scene.settings.new_member_join_timeout_ms
+                elif member.group_instance_id is not None:
+                    most_ms += 2 * member.session_timeout_ms  # it may have the session of whom it replaced
                 self._need(group, SESSION, member.member_id, most_ms)
         for member_id in group.pending_joins:
             self._need(group, SESSION, member_id, now_ms + self.scene.settings.max_session_timeout_ms)
@@ -217,13 +244,17 @@ class Deadlines(CoordinatorChecker):
 
 @dataclass(slots=True)
 class _Round:
-    """A rebalance under way. `most_ms`: the longest rebalance timeout of any member so far."""
+    """Half a rebalance. `most_ms`: the longest rebalance timeout of any member at its beginning.
+
+    `due_ms`: when it is over at the latest, with those who came since; `is_formed`: the half of the SyncGroups.
+    """
 
     began_ms: int
     of_first: bool
     most_ms: int
     timeouts_ms: dict[str, int] = field(default_factory=dict)
     is_formed: bool = False
+    due_ms: int = 0
 
 
 class RoundsEnd(CoordinatorChecker):
@@ -259,6 +290,10 @@ class RoundsEnd(CoordinatorChecker):
                 )
             case GenerationFormed():
                 self._formed(event, group, now_ms)
+            case GroupDeleted():
+                self._generations.pop(event.group_id, None)
+                self._rounds.pop(event.group_id, None)
+                self._peopled.discard(event.group_id)
             case MemberRemoved() if event.why.startswith(("did not rejoin", "did not sync")):
                 self._removed(event, now_ms)
             case _:
@@ -306,13 +341,14 @@ class RoundsEnd(CoordinatorChecker):
             if began is None or group.state in (S.EMPTY, S.STABLE):
                 continue
             longest_ms = max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
-            began.most_ms = max(began.most_ms, longest_ms, self.scene.settings.initial_rebalance_delay_ms)
+            longest_ms = max(began.most_ms, longest_ms, self.scene.settings.initial_rebalance_delay_ms)
+            began.due_ms = max(began.due_ms, began.began_ms + longest_ms)
             if group.state is S.PREPARING_REBALANCE and not group.joins_parked:
-                began.began_ms = now_ms  # static members alone: their sessions decide
-            late_ms = now_ms - began.began_ms - began.most_ms
+                began.due_ms = now_ms + longest_ms  # static members alone: their sessions decide
+            late_ms = now_ms - began.due_ms
             if is_awake and late_ms > SLACK_MS:
                 self._report(group.group_id, f"{group.state} takes {late_ms} ms too long")
-                began.began_ms = now_ms
+                began.due_ms = now_ms
 
     def _report(self, group_id: str, why: str) -> None:
         self.scene.report(ROUNDS_END, f"{group_id}: {why}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.events import GroupDeleted, GroupEvent
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.keys import GroupMetadataKey
 from kgroup.protocol.records.values import GroupMetadataValue
@@ -37,6 +38,7 @@ class SharesFit(CoordinatorChecker):
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
         self._generations: dict[str, dict[int, _Generation]] = {}
+        self._due: dict[int, bytes | None] = {}  # by request: the share in the log when it came
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A member is in a generation, or has its share of it."""
@@ -45,7 +47,7 @@ class SharesFit(CoordinatorChecker):
                 if reply.generation_id > ticket.generation or ticket.state is GroupState.PREPARING_REBALANCE:
                     self._joined(body, reply)
             case SyncGroup() as body, SyncGroupResponse(error_code=ErrorCode.NONE):
-                self._synced(body, reply)
+                self._synced(ticket, body, reply)
             case _:
                 pass
 
@@ -65,10 +67,22 @@ class SharesFit(CoordinatorChecker):
         if reply.member_id == reply.leader:
             generation.listed = {member.member_id: member.metadata for member in reply.members}
 
+    def heard(self, event: GroupEvent, now_ms: int) -> None:
+        """A group that is deleted counts from 1 again."""
+        if isinstance(event, GroupDeleted):
+            self._generations.pop(event.group_id, None)
+
     def asked(self, ticket: Ticket) -> None:
         """The leader's SyncGroup says who gets what."""
         body = ticket.body
-        if not isinstance(body, SyncGroup) or ticket.state is not GroupState.COMPLETING_REBALANCE:
+        if not isinstance(body, SyncGroup):
+            return
+        if ticket.state is GroupState.STABLE:
+            logged = self.scene.model.groups.get(body.group_id)
+            if logged is not None and logged.generation == body.generation_id:
+                shares = {member.member_id: member.assignment for member in logged.members}
+                self._due[ticket.request_id] = shares.get(body.member_id)
+        if ticket.state is not GroupState.COMPLETING_REBALANCE:
             return
         generation = self._generations.get(body.group_id, {}).get(body.generation_id)
         if generation is None or body.generation_id != ticket.generation or not ticket.was_leader:
@@ -93,7 +107,12 @@ class SharesFit(CoordinatorChecker):
             if member.assignment != generation.assigned.get(member.member_id, b""):
                 self._report(written.key.group, f"{member.member_id} is to have what the leader did not say")
 
-    def _synced(self, body: SyncGroup, reply: SyncGroupResponse) -> None:
+    def _synced(self, ticket: Ticket, body: SyncGroup, reply: SyncGroupResponse) -> None:
+        due = self._due.pop(ticket.request_id, None)
+        if due is not None:
+            if due != reply.assignment:
+                self._report(body.group_id, f"{body.member_id} gets another share than the log had")
+            return
         group = self.scene.model.groups.get(body.group_id)
         if group is None or group.generation != body.generation_id:
             self._report(body.group_id, f"a share of generation {body.generation_id}, which is not in the log")
@@ -103,7 +122,6 @@ class SharesFit(CoordinatorChecker):
                 if member.assignment != reply.assignment:
                     self._report(body.group_id, f"{body.member_id} gets another share than the log has")
                 return
-        self._report(body.group_id, f"{body.member_id} gets a share, and is not in the log")
 
     def _report(self, group_id: str, why: str) -> None:
         self.scene.report(SHARES_FIT, f"{group_id}: {why}")

@@ -16,7 +16,7 @@ from kgroup.sim.watch.result import TRANSACTIONS_END
 T = TransactionStatus
 _CLOCKS_APART_MS: Final = 50_000
 """A transaction's time is taken by the clocks of the nodes, which may jump."""
-_TO_FINISH_MS: Final = 5_000
+_TO_FINISH_MS: Final = 90_000
 """The time that markers may take: a failed append is tried again."""
 
 
@@ -62,15 +62,21 @@ class TransactionsEnd:
             return
         entry = known.entry
         name = entry.transactional_id
-        if batch.producer_epoch != entry.producer_epoch or batch.producer_id != entry.producer_id:
+        # What was let in before the decision may be written after it, for the marker comes later still.
+        is_decided = entry.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT)
+        is_newest = batch.producer_epoch == entry.producer_epoch and batch.producer_id == entry.producer_id
+        if not is_newest and (batch.control or not is_decided):
             self._say(f"{name}: epoch {batch.producer_epoch} writes, and {entry.producer_epoch} is the newest")
-        elif not batch.control and entry.status is not T.ONGOING:
+        elif not batch.control and entry.status is not T.ONGOING and not is_decided:
             self._say(f"{name}: offsets are written in {entry.status.name}")
         elif batch.control and entry.status is not (T.PREPARE_COMMIT if _commits(batch) else T.PREPARE_ABORT):
             self._say(f"{name}: a marker that {'commits' if _commits(batch) else 'aborts'} in {entry.status.name}")
 
     def ended(self, producer_id: int, committed: bool, models: Mapping[int, LogModel]) -> None:
-        """A producer was told that its transaction, which had offsets, has ended so."""
+        """A producer was told that its transaction, which had offsets, has ended so; it may not be all over."""
+        known = self._known.get(self._of_producer.get(producer_id, ""))
+        if known is not None and known.entry.status is (T.PREPARE_COMMIT if committed else T.PREPARE_ABORT):
+            return
         for model in models.values():
             if producer_id in model.pending:
                 self._say(f"producer {producer_id}: its transaction has ended, and offsets are pending")

@@ -96,7 +96,7 @@ class ClusterHost:
         self._flush_is_due = False
         touched: dict[NodeHost, None] = {}
         for _ in range(_ROUNDS_MAX):
-            for node in self._to_flush:
+            for node in list(self._to_flush):
                 if node not in touched and node.may_tick:
                     node.tick()
             touched |= self._to_flush

@@ -106,7 +106,7 @@ class CoordinatorWatch:
         self._cluster = cluster
         cluster.coordinators.on_request = self._requested
         cluster.coordinators.on_loaded = self._loaded
-        topics = cluster.topics
+        topics, before = cluster.topics, self.models
         if OFFSETS_TOPIC in topics:
             self.models = {
                 partition.index: LogModel(partition.batches()) for partition in topics[OFFSETS_TOPIC].partitions
@@ -115,13 +115,24 @@ class CoordinatorWatch:
             batches = [raw for each in topics[TRANSACTIONS_TOPIC].partitions for raw in each.batches()]
             self.transactions.restart(batches, self._world_ms())
         for index, model in self.models.items():
+            is_in = partial(self._is_in, index)
             if has_lost:
-                self.registers.begin_again(model, partial(self._is_in, index))
-                for group, value in model.groups.items():
-                    self._checkers.begin_again(group, value.generation)
-                self._checkers.lost_commits({place: kept.value.offset for place, kept in model.committed.items()}, partial(self._is_in, index))
-            else:
-                self.registers.read_all(model, partial(self._is_in, index), "the log")
+                self._lose(model, is_in)
+                continue
+            # Markers that were written last thing before the end, and those that the start writes.
+            pending = before.get(index, LogModel()).pending.values()
+            for place in sorted({place for offsets in pending for place in offsets}):
+                if place in model.committed and not model.is_pending(place):
+                    self.registers.set_by_log(place, model.committed[place].value.offset)
+            self.registers.read_all(model, is_in, "the log")
+
+    def _lose(self, model: LogModel, is_in: Callable[[str], bool]) -> None:
+        self.registers.begin_again(model, is_in)
+        for group in sorted(filter(is_in, self._readers)):
+            logged = model.groups.get(group)
+            self._checkers.begin_again(group, -1 if logged is None else logged.generation)
+        committed = {place: kept.value.offset for place, kept in model.committed.items()}
+        self._checkers.lost_commits(committed, is_in)
 
     def _is_in(self, index: int, group: str) -> bool:
         return self._cluster.offsets_partition(group) == index

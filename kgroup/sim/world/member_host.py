@@ -109,7 +109,6 @@ class MemberHost(Process):
         settings = self._settings()
         self.machine = ClassicMember(settings, self._bootstrap, self._random.random)
         self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
-        self._was: tuple[str, MemberState] = ("", MemberState.UNJOINED)
         self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
             self._trace.started()
@@ -136,6 +135,15 @@ class MemberHost(Process):
             request_timeout_ms=spec.request_timeout_ms,
         )
 
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """The user changes its mind."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, partial(self._subscribe, topics)))
+
+    def _subscribe(self, topics: tuple[str, ...]) -> None:
+        if self._doing is not Doing.CLOSING:
+            self._handle(Subscribe(topics=topics))
+
     def kill(self) -> None:
         """The process is gone without a word; the machine that it ran on resets its connections."""
         if self.is_running:
@@ -158,7 +166,7 @@ class MemberHost(Process):
         if self._doing is _POLLING:
             self._doing = Doing.CLOSING
             assert self.machine is not None
-            self._was = (self.machine.member_id, self.machine.state)
+            self.ownership.closes(self.machine.member_id, self.machine.state)
             self._handle(Close())
 
     def pause(self, until_ms: int) -> None:
@@ -274,7 +282,7 @@ class MemberHost(Process):
             self._checkers.member_failed(self.name, step.error)
             self._end(str(step.error))
         elif step.closed:
-            self.ownership.closed(*self._was)
+            self.ownership.closed()
             self._end("closed")
         else:
             self._arm_timer()

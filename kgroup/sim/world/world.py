@@ -25,9 +25,12 @@ from kgroup.sim.world.faults import Faults
 from kgroup.sim.world.housekeeping import Housekeeping
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.network import Network
+from kgroup.sim.world.producers import TransactionalProducer
 from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
+_GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
 """The interval between checks whether everything has settled."""
 
@@ -102,6 +105,20 @@ class World:
             )
             for number, spec in enumerate(scenario.members)
         }
+        self.strangers = [
+            Stranger(
+                f"stranger-{number}",
+                self.groups[0] if number % _GUESTS_EACH == 0 else GROUP,
+                scenario,
+                around,
+                self.cluster,
+            )
+            for number in range(1, scenario.strangers + 1)
+        ]
+        self.producers = [
+            TransactionalProducer(f"producer-{number}", scenario, around, self.cluster)
+            for number in range(1, scenario.producers + 1)
+        ]
         self.faults = Faults(scenario, around, self.cluster, self.members)
 
     def _random(self, subject: str) -> Random:
@@ -136,6 +153,8 @@ class World:
             for topic in self.scenario.topics
         }
         Housekeeping(self.cluster, self.checkers, readers, self.schedule).start()
+        for client in (*self.strangers, *self.producers):
+            client.start()
         healed_ms = start_ms + self.scenario.duration_ms
         self._look()
         self._run(healed_ms)
