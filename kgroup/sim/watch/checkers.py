@@ -35,6 +35,8 @@ from kgroup.sim.watch.tallies import GroupPartition, Measures
 
 _NONE: Final = -1
 _VIOLATIONS_MAX: Final = 100  # of one run: one broken promise tends to break others
+_LATE_MS: Final = 60_000
+"""After a loss of writes: how long members may still act on what is lost."""
 _GENERATIONS_KEPT: Final = 8  # per group, for members that are late
 _LEFT_OPEN: Final = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT}
@@ -64,6 +66,7 @@ class Checkers:
         self._generations: dict[str, int] = {}
         self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
+        self._lost_ms: dict[str, int] = {}
 
     def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
@@ -77,6 +80,8 @@ class Checkers:
         self, group: str, generation: int, member: str, partitions: Iterable[TopicPartition]
     ) -> None:
         """A member has taken its share of a generation."""
+        if self._now_ms() - self._lost_ms.get(group, -_LATE_MS) < _LATE_MS:
+            return  # generations that were lost are given out again
         generations = self._owners.setdefault(group, {})
         owners = generations.setdefault(generation, {})
         for partition in partitions:
@@ -102,6 +107,7 @@ class Checkers:
 
     def begin_again(self, group: str, generation: int) -> None:
         """The log has lost what came after this generation."""
+        self._lost_ms[group] = self._now_ms()
         if group in self._generations:
             self._generations[group] = min(self._generations[group], generation)
             self._owners.pop(group, None)
@@ -195,6 +201,8 @@ class Checkers:
 
     def member_failed(self, member: str, error: MemberError) -> None:
         """A member cannot go on."""
+        if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return  # Kafka's consumer does not go on either: a disk has lost the whole group
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 

@@ -47,7 +47,9 @@ class Ownership:
         self._polled_ms = now_ms()
         self._failed_ms = -(1 << 60)
         self._left = False
-        self._must_leave = False
+        self._must_leave = self._closes = False
+        self._open: set[int] = set()  # heartbeats, and searches for the coordinator
+        self._over_ms = now_ms()
 
     # ---- partitions -------------------------------------------------------------------------------
 
@@ -89,8 +91,10 @@ class Ownership:
         match send.body:
             case Heartbeat():
                 self._beat_ms = now_ms
+                self._open.add(send.request_id)
             case FindCoordinator():
                 self._searched_ms = now_ms
+                self._open.add(send.request_id)
             case OffsetCommit() as body:
                 self._unsent_ms = self._handed_out_ms = None
                 self._check_commit(body)
@@ -100,6 +104,12 @@ class Ownership:
                 self._left = True
             case _:
                 pass
+
+    def over(self, request_id: int) -> None:
+        """A request has its answer, or will get none."""
+        if request_id in self._open:
+            self._open.remove(request_id)
+            self._over_ms = self._now_ms()
 
     def _check_commit(self, body: OffsetCommit) -> None:
         for topic in body.topics:
@@ -151,12 +161,12 @@ class Ownership:
         elif self._stable_ms is None:
             self._stable_ms = now_ms
         since_ms = max(restless_ms, self._searched_ms)
-        if self._stable_ms is not None:
-            silent_ms = now_ms - max(self._beat_ms, self._stable_ms, since_ms)
-            if silent_ms > self._settings.request_timeout_ms + self._settings.heartbeat_interval_ms + _SLACK_MS:
+        if self._stable_ms is not None and not self._open and not self._closes:
+            silent_ms = now_ms - max(self._beat_ms, self._stable_ms, self._over_ms, since_ms)
+            if silent_ms > self._settings.heartbeat_interval_ms + _SLACK_MS:
                 self._say(KEEPS_ALIVE, f"sends no heartbeat for {silent_ms} ms")
                 self._beat_ms = now_ms
-        if state in (MemberState.STABLE, MemberState.COMPLETING_REBALANCE):
+        if state in (MemberState.STABLE, MemberState.COMPLETING_REBALANCE) and not self._closes:
             late_ms = now_ms - max(self._polled_ms, restless_ms) - self._settings.max_poll_interval_ms
             if late_ms > _SLACK_MS:
                 self._say(KEEPS_ALIVE, f"is in its group {late_ms} ms after max.poll.interval.ms")
@@ -178,7 +188,7 @@ class Ownership:
         silent_ms = self._now_ms() - self._beat_ms
         knows = silent_ms < self._settings.heartbeat_interval_ms + _SLACK_MS
         self._must_leave = is_in and knows and self._searched_ms < self._beat_ms
-        self._left = False
+        self._left, self._closes = False, True
 
     def closed(self) -> None:
         """It has come to its end in order."""

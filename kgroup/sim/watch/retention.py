@@ -7,15 +7,20 @@ from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
 from kgroup.protocol.requests.coordinator import DeleteGroups, OffsetDelete, PartitionsDeleted
 from kgroup.protocol.subscription import decode_subscription
-from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker
+from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene
 from kgroup.sim.watch.log_model import Kept, Written
 from kgroup.sim.watch.result import RETENTION
+from kgroup.sim.watch.tallies import GroupPartition
 
 S = GroupState
 
 
 class Retention(CoordinatorChecker):
     """Offsets are deleted on request, or when their group was empty for offsets.retention.minutes."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._due_since_ms: dict[GroupPartition, int] = {}
 
     def written(self, written: Written, now_ms: int) -> None:
         """A tombstone has a reason."""
@@ -89,15 +94,17 @@ class Retention(CoordinatorChecker):
     def look(self, now_ms: int, is_awake: bool) -> None:
         """Nothing stays when its time is long over."""
         patience_ms = self.scene.settings.offsets_retention_check_interval_ms + SLACK_MS
-        if not is_awake or now_ms - self.scene.loaded_ms < patience_ms:
+        before_ms, self._due_since_ms = self._due_since_ms, {}
+        if not is_awake:
             return
-        for (group_id, (topic, index)), kept in self.scene.model.committed.items():
+        for place, kept in self.scene.model.committed.items():
+            group_id, (topic, index) = place
             group = self.scene.group(group_id)
-            if group is None or group.state is not S.EMPTY:
+            if group is None or group.state is not S.EMPTY or self.scene.model.is_pending(place):
                 continue
-            key = OffsetCommitKey(group=group_id, topic=topic, partition=index)
-            due_ms = self._due_ms(key, kept.value)
-            is_late = due_ms is not None and now_ms > due_ms + patience_ms
-            if is_late and not self.scene.model.is_pending((group_id, (topic, index))):
+            due_ms = self._due_ms(OffsetCommitKey(group=group_id, topic=topic, partition=index), kept.value)
+            if due_ms is None or now_ms < due_ms:
+                continue
+            since_ms = self._due_since_ms[place] = before_ms.get(place, now_ms)
+            if now_ms - since_ms > patience_ms:
                 self.scene.report(RETENTION, f"{group_id}: {topic}-{index} stays after its time")
-                return

@@ -16,7 +16,7 @@ from kgroup.sim.watch.result import TRANSACTIONS_END
 T = TransactionStatus
 _CLOCKS_APART_MS: Final = 50_000
 """A transaction's time is taken by the clocks of the nodes, which may jump."""
-_TO_FINISH_MS: Final = 90_000
+_TO_FINISH_MS: Final = 25_000
 """The time that markers may take: a failed append is tried again."""
 
 

@@ -27,6 +27,7 @@ from kgroup.sim.world.surroundings import Surroundings
 PORT: Final = 9092
 NODE_SESSION_MS: Final = 9_000
 """The time the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
+_STEP_WITHIN_MS: Final = 500
 _ROUNDS_MAX: Final = 64
 
 
@@ -54,6 +55,7 @@ class ClusterHost:
         self.new_since_ms: dict[TopicPartition, int] = {}
         """The times at which partitions came that were not there from the start."""
         self._flush_is_due = False
+        self._moves: dict[str, NodeHost] = {}
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
         self._leaders: dict[str, int] = {}
@@ -101,6 +103,8 @@ class ClusterHost:
                     node.tick()
             touched |= self._to_flush
             self._to_flush = {}
+            if self._moves:
+                self._move_busy()
             self.cluster.coordinators.flush()
             touched |= self._to_flush  # whose partitions were appended to
             self._to_flush = {}
@@ -233,9 +237,22 @@ class ClusterHost:
         return hear
 
     def move_coordinator(self, group: str, node: NodeHost) -> None:
-        """Another node leads the offsets partition of a group."""
+        """Another node leads the offsets partition of a group: soon, in the middle of a step if there is one."""
+        self._moves[group] = node
+        until_ms = self.schedule.now_ms + _STEP_WITHIN_MS
+        self.schedule.at(until_ms, partial(self._move, group, node))
+
+    def _move_busy(self) -> None:
+        """Move those that have decided on something that is not in the log yet."""
+        for group, node in list(self._moves.items()):
+            hosted = self.cluster.coordinators.hosted.get(self.cluster.offsets_partition(group))
+            if hosted is not None and not hosted.is_idle:
+                self._move(group, node)
+
+    def _move(self, group: str, node: NodeHost) -> None:
+        if self._moves.pop(group, None) is not node or not self.cluster.nodes[node.node.node_id].alive:
+            return
         partition = self.cluster.offsets_partition(group)
-        self.flush()
         self.cluster.move_coordinator(partition, node.node.node_id, node.now_ms())
         self._leaders_changed()
 

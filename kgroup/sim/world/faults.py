@@ -17,6 +17,7 @@ from kgroup.sim.world.surroundings import Surroundings
 Undo = Callable[[], None]
 K = FaultKind
 _ASK_AGAIN_MS: Final = 1_000
+_DISK_FAILS_MS: Final = 4_000
 _DEAD_FOR_GOOD: Final = 0.3
 """The part of killed members that do not come back."""
 
@@ -290,7 +291,7 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
             case K.NARROW:
                 target = random.choice(members)
             case K.FAIL_DISK:
-                amount = random.choice((10, 50, 100))
+                amount, duration_ms = random.choice((10, 50, 100)), min(duration_ms, _DISK_FAILS_MS)
             case K.CUT_POWER:
                 amount = random.choice((-3, -2, -1, 1, 2, 5))
             case K.LOSE_WRITES:

@@ -347,7 +347,7 @@ class MemberHost(Process):
         """A second has passed: the checkers look at the process."""
         if self.machine is None:
             return
-        if self.is_still:
+        if self.is_still or self.is_clock_ahead:
             self._restless_ms = self.schedule.now_ms
             return
         restless_ms = max(self._restless_ms, self.jumped_ms)
@@ -357,6 +357,7 @@ class MemberHost(Process):
 
     def _answered(self, request_id: int, body: MemberResponse) -> None:
         self._measures.answer(body)
+        self.ownership.over(request_id)
         self._handle(Answered(request_id=request_id, body=body))
         if self._doing is not _POLLING or self.machine is None:
             return
@@ -367,6 +368,7 @@ class MemberHost(Process):
     def _failed(self, request_ids: Iterable[int], why: str) -> None:
         for request_id in request_ids:
             if self.machine is not None:
+                self.ownership.over(request_id)
                 self._handle(Failed(request_id=request_id, why=why))
         if self.is_running and self._doing is _POLLING:
             self._poll()

@@ -30,6 +30,11 @@ class Process:
         self._clock_ms = max(self._clock_ms, now_ms)
         return self._clock_ms
 
+    @property
+    def is_clock_ahead(self) -> bool:
+        """It was set back, and stands until the time has caught up."""
+        return self._clock_ms > self.schedule.now_ms + self._skew_ms
+
     def world_ms(self, clock_ms: int) -> int:
         """When its clock will show this."""
         return clock_ms - self._skew_ms

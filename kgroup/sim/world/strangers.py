@@ -125,6 +125,9 @@ class Stranger:
             case _Phase.WAITING:
                 if now_ms - self._since_ms > _PATIENCE_MS:
                     self._begin_life()
+                elif chance.random() < 0.05:  # a new process of a static member, or a repeated request
+                    self._member_id = "" if self._instance_id is not None else self._member_id
+                    self._join()
             case _Phase.JOINED:
                 if now_ms >= self._since_ms:
                     self._sync()
