@@ -75,8 +75,9 @@ class Ownership:
             self._say(RESUMES, f"reads {where} and does not have it")
             return
         if held.next is None:
-            if first < held.least:
-                self._say(RESUMES, f"begins {where} at {first}, and {held.least} was acknowledged")
+            least = min(held.least, *self._checkers.may_be_committed((self._group, partition)))
+            if first < least:
+                self._say(RESUMES, f"begins {where} at {first}, and {least} was acknowledged")
         elif first != held.next:
             self._say(RESUMES, f"goes on in {where} at {first}, and was at {held.next}")
         held.next = last + 1
@@ -100,8 +101,10 @@ class Ownership:
                 self._check_commit(body)
             case JoinGroup() as body:
                 self._check_join(body)
-            case LeaveGroup():
+            case LeaveGroup() as body:
                 self._left = True
+                if any(not each.member_id and each.group_instance_id is None for each in body.members):
+                    self._say(KEEPS_ALIVE, "leaves without saying who")
             case _:
                 pass
 

@@ -347,6 +347,12 @@ class RoundsEnd(CoordinatorChecker):
             began = self._rounds.get(group.group_id)
             if began is None or group.state in (S.EMPTY, S.STABLE):
                 continue
+            if group.state is S.PREPARING_REBALANCE and not began.of_first:
+                parked = [member.awaits_join for member in group.members.values()]
+                # Who finds no room is out without a word to the round, in Kafka, too.
+                has_room = len(parked) < self.scene.settings.max_size
+                if parked and all(parked) and has_room and not group.pending_joins:
+                    self._report(group.group_id, "all have joined, and there is no generation")
             longest_ms = max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
             longest_ms = max(began.most_ms, longest_ms, self.scene.settings.initial_rebalance_delay_ms)
             began.due_ms = max(began.due_ms, began.began_ms + longest_ms)

@@ -64,6 +64,12 @@ class SharesFit(CoordinatorChecker):
         if reply.protocol_name not in [name for name, _ in body.protocols]:
             self._report(body.group_id, f"{reply.member_id} does not know {reply.protocol_name}")
         generation.members[reply.member_id] = body.protocols
+        group = self.scene.group(body.group_id)
+        member = group.members.get(reply.member_id) if group is not None else None
+        if member is not None:
+            held = (member.session_timeout_ms, member.rebalance_timeout_ms)
+            if held != (body.session_timeout_ms, body.rebalance_timeout_ms):
+                self._report(body.group_id, f"{reply.member_id} asked for other timeouts than it has")
         if reply.member_id == reply.leader:
             generation.listed = {member.member_id: member.metadata for member in reply.members}
 

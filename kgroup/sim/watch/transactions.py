@@ -33,23 +33,38 @@ class TransactionsEnd:
         self._report = report
         self._known: dict[str, _Known] = {}
         self._of_producer: dict[int, str] = {}
+        self._ending: set[int] = set()
 
     def restart(self, batches: Iterable[bytes], now_ms: int) -> None:
         """Nodes begin again from these batches of the transactions' log."""
         self._known = {}
         for raw in batches:
-            self.logged(raw, now_ms)
+            self.logged(raw, now_ms, is_new=False)
 
-    def logged(self, raw: bytes, now_ms: int) -> None:
-        """Batches of `__transaction_state`."""
+    def logged(self, raw: bytes, now_ms: int, *, is_new: bool = True) -> None:
+        """Batches of `__transaction_state`; not new: they are read once more."""
         for record in decode_batch(raw).records():
             entry = decode_transaction(record.key or b"", record.value)
             if entry is not None:
                 known = self._known.get(entry.transactional_id)
                 is_same = known is not None and known.entry.status is entry.status
+                if known is not None and is_new:
+                    self._changed(known.entry, entry)
                 since_ms = known.since_ms if known is not None and is_same else now_ms
                 self._known[entry.transactional_id] = _Known(entry, since_ms)
                 self._of_producer[entry.producer_id] = entry.transactional_id
+
+    def ends(self, producer_id: int) -> None:
+        """A producer asks for the end of its transaction."""
+        self._ending.add(producer_id)
+
+    def _changed(self, before: TransactionEntry, entry: TransactionEntry) -> None:
+        if before.status is T.ONGOING and entry.status is T.PREPARE_ABORT:
+            is_fenced = entry.producer_epoch > before.producer_epoch
+            if not is_fenced and entry.producer_id not in self._ending:
+                self._say(f"{entry.transactional_id}: aborted for its producer, which is not fenced")
+        if entry.status not in (T.ONGOING, T.PREPARE_COMMIT, T.PREPARE_ABORT):
+            self._ending.discard(entry.producer_id)
 
     def written(self, raw: bytes) -> None:
         """Batches of the offsets topic: a transaction's come only while it is open, its marker at its end."""

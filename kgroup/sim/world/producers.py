@@ -172,6 +172,7 @@ class TransactionalProducer:
         """EndTxn, again and again until it is answered."""
         assert self._producer is not None
         self._ending = committed
+        self._host.watch.transactions.ends(self._producer[0])
         identity = self._host.cluster.transactions.end(
             self._name, self._producer, committed=committed, bump_epoch=False, now_ms=node.now_ms()
         )

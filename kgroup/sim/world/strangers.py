@@ -151,6 +151,8 @@ class Stranger:
             self._begin_life()
         elif luck < 0.08:
             self._changes += 1
+            self._session_ms = self._chance.choice((6_000, 8_000, 10_000))
+            self._rebalance_ms = self._chance.choice((5_000, 10_000, 20_000))
             if self._instance_id is not None:
                 self._member_id, self._generation = "", -1
             self._join()
