@@ -8,7 +8,7 @@ from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import CallbackKind, CommitOutcome, Send
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import FindCoordinator
-from kgroup.protocol.requests.coordinator import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit
+from kgroup.protocol.requests.coordinator import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, SyncGroup
 from kgroup.protocol.subscription import decode_subscription, partitions_of
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.checkers import Checkers
@@ -64,8 +64,12 @@ class Ownership:
             since_ms = self._unsent_ms
             if since_ms is not None and self._now_ms() - since_ms < self._settings.max_poll_interval_ms / 2:
                 self._say(GIVES_UP, "gives up what it has not committed")
+        if kind is CallbackKind.LOST:
+            self._must_leave = False  # its group has put it out already
         for partition in partitions:
             self._held.pop(partition, None)
+        if not self._held:
+            self._unsent_ms = self._handed_out_ms = None
 
     def handed_out(self, partition: TopicPartition, first: int, last: int) -> None:
         """The user gets records."""
@@ -100,7 +104,10 @@ class Ownership:
                 self._unsent_ms = self._handed_out_ms = None
                 self._check_commit(body)
             case JoinGroup() as body:
+                self._beat_ms = now_ms
                 self._check_join(body)
+            case SyncGroup():
+                self._beat_ms = now_ms
             case LeaveGroup() as body:
                 self._left = True
                 if any(not each.member_id and each.group_instance_id is None for each in body.members):

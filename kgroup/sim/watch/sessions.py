@@ -267,14 +267,19 @@ class RoundsEnd(CoordinatorChecker):
         self._rounds: dict[str, _Round] = {}
         self._generations: dict[str, int] = {}
         self._peopled: set[str] = set()
+        self._pending: dict[str, frozenset[str]] = {}  # ids given out before the last request of the round
+
+    def asked(self, ticket: Ticket) -> None:
+        """Ids that are given out once the generation is formed do not count."""
+        if ticket.state is S.PREPARING_REBALANCE:
+            self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
 
     def loaded(self, now_ms: int) -> None:
         """Groups begin where the log leaves them."""
         for group in self.scene.groups():
             if group.members:
                 self._peopled.add(group.group_id)
-            if group.state in (S.EMPTY, S.STABLE):
-                self._generations[group.group_id] = group.generation_id
+            self._generations[group.group_id] = group.generation_id
 
     def heard(self, event: GroupEvent, now_ms: int) -> None:
         """Rounds begin, form a generation, and end."""
@@ -326,7 +331,8 @@ class RoundsEnd(CoordinatorChecker):
         if group.state is S.COMPLETING_REBALANCE and group.generation_id == event.generation_id:
             if began.of_first and not began.may_end and waited_ms < delay_ms:
                 self._report(event.group_id, f"the first rebalance took {waited_ms} ms and not {delay_ms}")
-            if not began.of_first and group.pending_joins and waited_ms < began.most_ms:
+            pending = self._pending.get(event.group_id, frozenset()) & group.pending_joins.keys()
+            if not began.of_first and pending and waited_ms < began.most_ms:
                 self._report(event.group_id, "a generation without those who were given an id")
         timeouts_ms = {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
         formed = _Round(now_ms, False, max(timeouts_ms.values(), default=0), timeouts_ms, is_formed=True)

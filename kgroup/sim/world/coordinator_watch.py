@@ -119,8 +119,11 @@ class CoordinatorWatch:
             if has_lost:
                 self._lose(model, is_in)
                 continue
-            # Markers that were written last thing before the end, and those that the start writes.
-            pending = before.get(index, LogModel()).pending.values()
+            # What was written last thing before the end: tombstones, markers, and the markers of the start.
+            old = before.get(index, LogModel())
+            for place in sorted(old.committed.keys() - model.committed.keys()):
+                self.registers.set_by_log(place, -1)
+            pending = old.pending.values()
             for place in sorted({place for offsets in pending for place in offsets}):
                 if place in model.committed and not model.is_pending(place):
                     self.registers.set_by_log(place, model.committed[place].value.offset)

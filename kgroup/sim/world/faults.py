@@ -188,6 +188,8 @@ class Faults:
         process.skew(by_ms)
         if isinstance(process, NodeHost):
             self._cluster.schedule_flush(process)  # what is due by its clock now is done now
+        elif isinstance(process, MemberHost):
+            process.clock_jumped()
 
     def _fail_disk(self, part: float) -> Undo:
         self._cluster.disk.failing += part

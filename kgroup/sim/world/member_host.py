@@ -343,6 +343,11 @@ class MemberHost(Process):
         elif not is_due:
             self._arm_timer()
 
+    def clock_jumped(self) -> None:
+        """What is due by its clock now is done now."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, self._on_timer))
+
     def look(self) -> None:
         """A second has passed: the checkers look at the process."""
         if self.machine is None:
