@@ -18,6 +18,7 @@ from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import Fetch, FindCoordinator, Metadata
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
+    HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
     JoinGroupResponseMember,
