@@ -13,7 +13,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 MARKERS_AGAIN_MS: Final = 100
-"""Until markers that a log could not take are tried again (Kafka: request.timeout.ms of the markers' channel)."""
+"""Until markers that a log could not take are tried again."""
 _LAST_EPOCH: Final = 2**15 - 2  # the one after it is kept for fencing
 
 E = ErrorCode
@@ -60,8 +60,8 @@ class Transactions:
     """All transactional ids of a cluster.
 
     `log` writes a transaction's state, `mark` a marker to one partition, and both have written when they
-    return. A marker that could not be written (SourceError) is tried again later. A decision is logged before its
-    first marker, so a crash between them is finished on restart.
+    return. A marker that could not be written (SourceError) is tried again later, as Kafka's marker channel
+    does. A decision is logged before its first marker, so a crash between them is finished on restart.
     """
 
     def __init__(

@@ -354,9 +354,7 @@ def test_markers_that_a_full_disk_does_not_take_are_written_when_there_is_room(
     if is_loading:
         world.cluster.move_coordinator(partition.index, 1, world.now_ms)
     assert end(world, producer, committed).error_code == E.NONE
-    answer = world.ask(
-        InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=30_000)
-    )
+    answer = world.ask(InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=30_000))
     assert answer.error_code == E.CONCURRENT_TRANSACTIONS
     assert add_group(world, producer) == E.CONCURRENT_TRANSACTIONS
     full.is_full = False

@@ -84,7 +84,7 @@ class Fetcher:
     @property
     def has_records(self) -> bool:
         """Whether a poll would hand out records."""
-        for position in self._subscriptions.positions.values():  # noqa: SIM110  # asked at every answer
+        for position in self._subscriptions.positions.values():  # asked at every answer
             if position.buffered and not position.is_given_up:
                 return True
         return False

@@ -157,8 +157,8 @@ SCENARIO_KEYS: Final[Mapping[str, Key]] = {
         field="strangers",
         read=whole(0, 100),
         form="N",
-        explained="Clients that die, stall, come back changed and send what is stale; each third is a guest of"
-        " the first member's group (0).",
+        explained="Clients that die, stall, come back changed and send what is stale; each third is a guest"
+        " of the first member's group (0).",
     ),
     "producers": Key(
         field="producers",

@@ -44,16 +44,16 @@ class FaultKind(StrEnum):
     NARROW = "narrow"
     """A member subscribes to the first of its topics alone, for the duration."""
     FAIL_DISK = "fail-disk"
-    """`amount` percent of the coordinators' appends fail, for the duration (EIO, ENOSPC, EMFILE). No target."""
+    """`amount` percent of the coordinators' appends fail, for the duration. No target."""
     CUT_POWER = "cut-power"
     """All nodes die in the middle of the next append and start again from their logs. No target.
 
     `amount`: that many appends from now; negative: only those to the log of transactions count.
     """
     LOSE_WRITES = "lose-writes"
-    """All nodes die, and the last `amount` batches of the group `target` were never written: the disk lied."""
+    """All nodes die, and the last `amount` batches of the group `target` were never written."""
     MOVE = "move"
-    """Another node takes over the offsets partition of the group `target`."""
+    """Another node takes over the offsets partition of the group `target`; with an `amount`, in a step."""
 
 
 class CommitMode(StrEnum):

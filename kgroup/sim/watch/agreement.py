@@ -99,14 +99,12 @@ class LogAgrees(CoordinatorChecker):
             for topic in coordinator.fetch_offsets(group_id, None, require_stable=False)
             for each in topic.partitions
         }
-        logged = {
-            place: model.committed[place].value.offset for place in places if place in model.committed
-        }
+        logged = {place: model.committed[place].value.offset for place in places if place in model.committed}
         if held != logged:
             different = sorted(place for place in held | logged if held.get(place) != logged.get(place))
             place = different[0]
             self._report(
-                f"{group_id}: {place[1][0]}-{place[1][1]} is {held.get(place)}, in the log {logged.get(place)}"
+                f"{group_id}: {place[1][0]}-{place[1][1]} is {held.get(place)}, logged {logged.get(place)}"
             )
         for place in dict.fromkeys(places):
             topic, index = place[1]

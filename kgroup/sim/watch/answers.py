@@ -86,10 +86,10 @@ def _commit(group: ClassicGroup | None, body: OffsetCommit | TxnOffsetCommit) ->
     if group is None:
         if body.generation_id < 0:
             return E.NONE
-        old = in_transaction or not body.knows_group_not_found
+        old = isinstance(body, TxnOffsetCommit) or not body.knows_group_not_found
         return E.ILLEGAL_GENERATION if old else E.GROUP_ID_NOT_FOUND
     if body.generation_id < 0 and not body.member_id and body.group_instance_id is None:
-        # From outside of the group: of an admin client, or of a producer that does not say whose offsets they are.
+        # From outside of the group: of an admin client, or of a producer that does not say for whom.
         return E.NONE if in_transaction or group.state is S.EMPTY else E.UNKNOWN_MEMBER_ID
     if group.state is S.EMPTY:
         return E.NONE if body.generation_id < 0 else E.UNKNOWN_MEMBER_ID
@@ -168,12 +168,6 @@ class AnswersFit(CoordinatorChecker):
                 self._report(ticket, f"the answer is for {reply.member_id}")
         elif reply.error_code is E.MEMBER_ID_REQUIRED and (body.member_id or not body.needs_known_id):
             self._report(ticket, "sent back for a member id")
-        elif reply.error_code is E.UNKNOWN_MEMBER_ID and unchanged is not None:
-            if not any(
-                isinstance(each.body, LeaveGroup) and each.asked_ms >= ticket.asked_ms
-                for each in self.scene.tickets.values()
-            ):
-                self._report(ticket, "a member is not known")
 
     def _left(self, ticket: Ticket, body: LeaveGroup, reply: LeaveGroupResponse) -> None:
         results = [each.error_code for each in reply.members] or [reply.error_code]

@@ -34,7 +34,7 @@ from kgroup.sim.watch.result import (
 from kgroup.sim.watch.tallies import GroupPartition, Measures
 
 _NONE: Final = -1
-_VIOLATIONS_MAX: Final = 100  # of one run: one broken promise tends to break others
+_VIOLATIONS_MAX: Final = 20  # of one checker: one broken promise tends to break others
 _LATE_MS: Final = 60_000
 """After a loss of writes: how long members may still act on what is lost."""
 _GENERATIONS_KEPT: Final = 8  # per group, for members that are late
@@ -70,7 +70,8 @@ class Checkers:
 
     def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
-        if len(self.violations) < _VIOLATIONS_MAX and (checker, violation) not in self._seen:
+        so_far = sum(each.checker == checker for each in self.violations)
+        if so_far < _VIOLATIONS_MAX and (checker, violation) not in self._seen:
             self._seen.add((checker, violation))
             self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=violation))
 
@@ -102,6 +103,8 @@ class Checkers:
                 self._stored(event.group_id, event.generation_id)
             case GroupDeleted():
                 self._generations.pop(event.group_id, None)
+                self._owners.pop(event.group_id, None)
+                self._lost_ms[event.group_id] = self._now_ms()
             case _:
                 pass
 
@@ -112,9 +115,7 @@ class Checkers:
             self._generations[group] = min(self._generations[group], generation)
             self._owners.pop(group, None)
 
-    def lost_commits(
-        self, committed: Mapping[GroupPartition, int], is_lost: Callable[[str], bool]
-    ) -> None:
+    def lost_commits(self, committed: Mapping[GroupPartition, int], is_lost: Callable[[str], bool]) -> None:
         """The log has lost commits that were acknowledged, and has these."""
         for group_partition in self._commits:
             if is_lost(group_partition[0]):
@@ -202,7 +203,7 @@ class Checkers:
     def member_failed(self, member: str, error: MemberError) -> None:
         """A member cannot go on."""
         if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return  # Kafka's consumer does not go on either: a disk has lost the whole group
+            return  # Kafka's consumer does not go on either: its group was lost, or deleted when empty
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 

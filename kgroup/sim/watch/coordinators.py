@@ -1,4 +1,4 @@
-"""The side of a coordinator that its checkers see: requests, answers, events, its log, and its state at times.
+"""The side of a coordinator that its checkers see: requests, answers, events, its log, and its state.
 
 A checker belongs to one coordinator on one node, from its loading to its end. Times are the node's own clock.
 """
@@ -41,7 +41,7 @@ class Ticket:
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """Everything that the checkers of one coordinator share. `report` takes the checker's name and a sentence.
+    """Everything that checkers of one coordinator share. `report` takes a checker's name and a sentence.
 
     `loaded_ms`: since when it serves.
     """

@@ -86,8 +86,9 @@ class OffsetRegisters:
         if not register.read(offset, self._now):
             group, (topic, index) = place
             self._report(
-                LINEARIZABLE, f"{group}: {topic}-{index}: {reader} reads {offset}, and no order of"
-                f" commits after {' or '.join(map(str, before))} leaves that"
+                LINEARIZABLE,
+                f"{group}: {topic}-{index}: {reader} reads {offset}, and no order of"
+                f" commits after {' or '.join(map(str, before))} leaves that",
             )
 
     def read_all(self, model: LogModel, groups: Callable[[str], bool], reader: str) -> None:

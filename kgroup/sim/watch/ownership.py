@@ -21,7 +21,7 @@ _COOPERATIVE = "cooperative-sticky"
 
 @dataclass(slots=True)
 class _Held:
-    """A partition since it was assigned. `least`: below this nobody may begin; `next`: None: nothing read yet."""
+    """A partition since it was assigned. Nobody may begin below `least`; `next` None: nothing is read yet."""
 
     least: int
     next: int | None = None
@@ -131,9 +131,7 @@ class Ownership:
                 if held.next is not None and each.committed_offset > held.next:
                     self._say(RESUMES, f"commits {each.committed_offset} of {where}, and is at {held.next}")
                 if each.committed_offset < held.committed:
-                    self._say(
-                        RESUMES, f"commits {each.committed_offset} of {where} after {held.committed}"
-                    )
+                    self._say(RESUMES, f"commits {each.committed_offset} of {where} after {held.committed}")
                 held.committed = each.committed_offset
 
     def _check_join(self, body: JoinGroup) -> None:
@@ -207,4 +205,3 @@ class Ownership:
 
     def _say(self, checker: str, what: str) -> None:
         self._checkers.broken(checker, f"{self._group}: {self._name} {what}")
-

@@ -98,7 +98,9 @@ class Register:
                 continue
             # An unanswered write that can no longer take effect does not come after what began later.
             rest = tuple(
-                each for each in left[:number] + left[number + 1 :] if each.must or each.ended > operation.called
+                each
+                for each in left[:number] + left[number + 1 :]
+                if each.must or each.ended > operation.called
             )
             if not operation.is_read:
                 self._search(rest, operation.value, values, tried)

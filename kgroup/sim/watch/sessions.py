@@ -1,4 +1,4 @@
-"""Sessions, deadlines and the time that rebalances take: judged by what the coordinator was asked and answered."""
+"""Sessions, deadlines and the time that rebalances take, judged by what the coordinator heard and said."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -246,7 +246,7 @@ class Deadlines(CoordinatorChecker):
 class _Round:
     """Half a rebalance. `most_ms`: the longest rebalance timeout of any member at its beginning.
 
-    `due_ms`: when it is over at the latest, with those who came since; `is_formed`: the half of the SyncGroups.
+    `due_ms`: when it is over at the latest, with those who came since. `is_formed`: the half of SyncGroups.
     `may_end`: whoever was missing is gone.
     """
 

@@ -121,7 +121,9 @@ class SharesFit(CoordinatorChecker):
             return
         group = self.scene.model.groups.get(body.group_id)
         if group is None or group.generation != body.generation_id:
-            self._report(body.group_id, f"a share of generation {body.generation_id}, which is not in the log")
+            self._report(
+                body.group_id, f"a share of generation {body.generation_id}, which is not in the log"
+            )
             return
         for member in group.members:
             if member.member_id == body.member_id:

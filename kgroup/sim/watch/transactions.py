@@ -81,14 +81,18 @@ class TransactionsEnd:
         is_decided = entry.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT)
         is_newest = batch.producer_epoch == entry.producer_epoch and batch.producer_id == entry.producer_id
         if not is_newest and (batch.control or not is_decided):
-            self._say(f"{name}: epoch {batch.producer_epoch} writes, and {entry.producer_epoch} is the newest")
+            self._say(
+                f"{name}: epoch {batch.producer_epoch} writes, and {entry.producer_epoch} is the newest"
+            )
         elif not batch.control and entry.status is not T.ONGOING and not is_decided:
             self._say(f"{name}: offsets are written in {entry.status.name}")
         elif batch.control and entry.status is not (T.PREPARE_COMMIT if _commits(batch) else T.PREPARE_ABORT):
-            self._say(f"{name}: a marker that {'commits' if _commits(batch) else 'aborts'} in {entry.status.name}")
+            self._say(
+                f"{name}: a marker that {'commits' if _commits(batch) else 'aborts'} in {entry.status.name}"
+            )
 
     def ended(self, producer_id: int, committed: bool, models: Mapping[int, LogModel]) -> None:
-        """A producer was told that its transaction, which had offsets, has ended so; it may not be all over."""
+        """A producer was told that its transaction, which had offsets, has ended so."""
         known = self._known.get(self._of_producer.get(producer_id, ""))
         if known is not None and known.entry.status is (T.PREPARE_COMMIT if committed else T.PREPARE_ABORT):
             return

@@ -236,9 +236,16 @@ class ClusterHost:
         self.schedule.at(self.schedule.now_ms + NODE_SESSION_MS, fence)
         return hear
 
-    def move_coordinator(self, group: str, node: NodeHost) -> None:
-        """Another node leads the offsets partition of a group: soon, in the middle of a step if there is one."""
+    def move_coordinator(self, group: str, node: NodeHost, *, in_step: bool = False) -> None:
+        """Another node leads the offsets partition of a group.
+
+        `in_step`: soon, when it has decided on something that is not in its log yet.
+        """
         self._moves[group] = node
+        if not in_step:
+            self.flush()
+            self._move(group, node)
+            return
         until_ms = self.schedule.now_ms + _STEP_WITHIN_MS
         self.schedule.at(until_ms, partial(self._move, group, node))
 

@@ -8,7 +8,6 @@ from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Cluster
 from kgroup.broker.coordinators import ReplyTo
 from kgroup.broker.hosted_coordinator import HostedCoordinator
 from kgroup.broker.partition import Partition
-from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.offsets import FetchTopic
 from kgroup.group.coordinator.step import Request
@@ -100,7 +99,7 @@ class CoordinatorWatch:
         self.attach(cluster, has_lost=False)
 
     def attach(self, cluster: Cluster, *, has_lost: bool) -> None:
-        """Watch this cluster: a new one, or after a loss of power; `has_lost`: logs have lost what they had."""
+        """Watch this cluster: a new one, or after a loss of power; `has_lost`: a log has lost something."""
         for watched in list(self._watched.values()):
             self._end(watched, is_gone=True)
         self._cluster = cluster
@@ -109,7 +108,8 @@ class CoordinatorWatch:
         topics, before = cluster.topics, self.models
         if OFFSETS_TOPIC in topics:
             self.models = {
-                partition.index: LogModel(partition.batches()) for partition in topics[OFFSETS_TOPIC].partitions
+                partition.index: LogModel(partition.batches())
+                for partition in topics[OFFSETS_TOPIC].partitions
             }
         if TRANSACTIONS_TOPIC in topics:
             batches = [raw for each in topics[TRANSACTIONS_TOPIC].partitions for raw in each.batches()]
@@ -174,7 +174,7 @@ class CoordinatorWatch:
             if is_same and not is_gone:
                 self._checkers.broken(
                     NOBODY_FORGOTTEN,
-                    f"{type(ticket.body).__name__} of {ticket.client_id}: its coordinator ended, and no answer",
+                    f"{type(ticket.body).__name__} of {ticket.client_id}: its coordinator ended, no answer",
                 )
         for writes in watched.writes.values():
             self.registers.unanswered(scene.hosted, writes)
@@ -243,9 +243,10 @@ class CoordinatorWatch:
         """A member that asks again has given its earlier request up."""
         for request_id, ticket in list(scene.tickets.items()):
             other = ticket.body
-            if type(other) is type(body) and isinstance(other, JoinGroup | SyncGroup):
-                if (other.group_id, other.member_id) == (body.group_id, body.member_id):
-                    del scene.tickets[request_id]
+            if not isinstance(other, type(body)):
+                continue
+            if (other.group_id, other.member_id) == (body.group_id, body.member_id):
+                del scene.tickets[request_id]
 
     def _answered(
         self, watched: _Watched, ticket: Ticket, number: int, reply_to: ReplyTo, reply: ReplyBody
@@ -293,6 +294,8 @@ class CoordinatorWatch:
         if partition.topic != OFFSETS_TOPIC:
             return
         raw = _last_batch(partition)
+        if not raw:
+            return
         self.transactions.written(raw)
         model = self.models.setdefault(partition.index, LogModel())
         watched = self._watched.get(partition.index)
@@ -332,4 +335,5 @@ class CoordinatorWatch:
 
 
 def _last_batch(partition: Partition) -> bytes:
-    return next(iter(partition.log.batches(partition.log.end_offset - 1)))
+    """The batch that was appended just now; nothing if the log does not have it."""
+    return next(iter(partition.log.batches(partition.log.end_offset - 1)), b"")

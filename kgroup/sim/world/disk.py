@@ -14,7 +14,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 _CAUSES: Final = ("Input/output error", "No space left on device", "Too many open files")
 
 
-class PowerLost(BaseException):  # noqa: N818  # no error of the code: nothing may catch it but the world
+class PowerLost(BaseException):  # no error of the code: nothing may catch it but the world
     """Every process is gone, wherever it was."""
 
 

@@ -129,7 +129,7 @@ class Faults:
                 self._cluster.lose_power(lost_batches=amount, partition=partition)
                 return None
             case K.MOVE:
-                self._move(fault.target)
+                self._move(fault.target, in_step=fault.amount is not None)
                 return None
         assert_never(fault.kind)
 
@@ -232,7 +232,7 @@ class Faults:
         if self._tell is not None:
             self._tell(TopicGrown(at_ms=now_ms, topic=topic, partitions=partitions))
 
-    def _move(self, group: str) -> None:
+    def _move(self, group: str, *, in_step: bool) -> None:
         leader = self._cluster.coordinator_of(group)
         if leader is None:
             return
@@ -240,7 +240,8 @@ class Faults:
         others = [node_id for node_id in ids if node_id != leader.node.node_id]
         if others:
             later = [node_id for node_id in others if node_id > leader.node.node_id]
-            self._cluster.move_coordinator(group, self._cluster.nodes[(later or others)[0]])
+            node = self._cluster.nodes[(later or others)[0]]
+            self._cluster.move_coordinator(group, node, in_step=in_step)
 
 
 def _nothing() -> None:
@@ -263,7 +264,8 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
         if at_ms >= scenario.duration_ms:
             return faults
         kind = random.choice(chaos.kinds)
-        duration_ms: int | None = max(1_000, int(random.expovariate(1 / chaos.mean_duration_ms)))
+        lasts_ms = max(1_000, int(random.expovariate(1 / chaos.mean_duration_ms)))
+        duration_ms: int | None = lasts_ms
         target, amount, other = "", None, None
         match kind:
             case K.KILL | K.RESTART | K.PAUSE | K.START:
@@ -293,13 +295,13 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
             case K.NARROW:
                 target = random.choice(members)
             case K.FAIL_DISK:
-                amount, duration_ms = random.choice((10, 50, 100)), min(duration_ms, _DISK_FAILS_MS)
+                amount, duration_ms = random.choice((10, 50, 100)), min(lasts_ms, _DISK_FAILS_MS)
             case K.CUT_POWER:
                 amount = random.choice((-3, -2, -1, 1, 2, 5))
             case K.LOSE_WRITES:
                 target, amount = random.choice(groups), random.randint(1, 8)
             case K.MOVE:
-                target = random.choice(groups)
+                target, amount = random.choice(groups), random.choice((None, 1, 1))
             case _:
                 assert_never(kind)
         if kind in (K.GROW, K.MOVE, K.START, K.LEAVE, K.CUT_POWER, K.LOSE_WRITES):

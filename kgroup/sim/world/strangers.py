@@ -1,7 +1,8 @@
-"""Clients that are no good consumers: they die, stall, come back changed, speak old versions and send what is stale.
+"""Clients that are no good consumers: they die, stall, come back changed and send what is stale.
 
-They stand next to the nodes: what they send is there at once, and it is lost where no coordinator answers. They
-read no records. A stranger of a readers' group commits only what its members have committed.
+Some speak old versions. They stand next to the nodes: what they send is there at once, and it is lost where
+no coordinator answers. They read no records. A guest of a readers' group commits what its members have
+committed.
 """
 
 from collections.abc import Callable
@@ -276,9 +277,12 @@ class Stranger:
         assert isinstance(reply, HeartbeatResponse)
         if reply.error_code in _THROWN_OUT:
             self._begin_life()
-        elif reply.error_code is E.REBALANCE_IN_PROGRESS and self._phase is _Phase.STABLE:
-            if self._chance.random() < 0.75:
-                self._phase = _Phase.OUT
+        elif (
+            reply.error_code is E.REBALANCE_IN_PROGRESS
+            and self._phase is _Phase.STABLE
+            and self._chance.random() < 0.75
+        ):
+            self._phase = _Phase.OUT
 
     # ---- offsets ----------------------------------------------------------------------------------
 

@@ -153,8 +153,10 @@ class World:
             for topic in self.scenario.topics
         }
         Housekeeping(self.cluster, self.checkers, readers, self.schedule).start()
-        for client in (*self.strangers, *self.producers):
-            client.start()
+        for stranger in self.strangers:
+            stranger.start()
+        for producer in self.producers:
+            producer.start()
         healed_ms = start_ms + self.scenario.duration_ms
         self._look()
         self._run(healed_ms)

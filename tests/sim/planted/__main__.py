@@ -1,6 +1,7 @@
-"""`python -m tests.sim.planted [--seeds 500] [--first 0] [--only NAME] [FILE.toml ...]`: the seed that finds each bug.
+"""The seed that finds each planted bug.
 
-An exception out of the code counts as found. Status 1 if fewer than two thirds of them are.
+`python -m tests.sim.planted [--seeds 500] [--first 0] [--only NAME] [FILE.toml ...]`. An exception out of the
+code counts as found. Status 1 if fewer than two thirds of them are.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Bugs as data, and the import hook that plants one: a text in the place of another while the module is loaded."""
+"""Bugs as data, and the import hook that plants one while its module is loaded."""
 
 import sys
 import tomllib
@@ -29,7 +29,7 @@ class Bug:
         return self.file.removesuffix(".py").replace("/", ".")
 
     def planted(self, source: str) -> str:
-        """The module's text with the bug. Raises ValueError if its place is not there, or not the only one."""
+        """The module's text with the bug. Raises ValueError if its place is not there once."""
         if source.count(self.find) != 1:
             raise ValueError(f"{self.name}: its text stands {source.count(self.find)} times in {self.file}")
         return source.replace(self.find, self.replace)

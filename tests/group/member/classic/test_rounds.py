@@ -250,9 +250,7 @@ def test_a_commit_before_a_join_is_waited_for_no_longer_than_max_poll_interval()
 @pytest.mark.parametrize(("assignor", "goes_on"), [("range", False), ("cooperative-sticky", True)])
 def test_what_the_commit_before_a_join_will_not_have_is_not_handed_out(assignor: str, goes_on: bool) -> None:
     """KAFKA-14196: partitions that will be revoked stand still; what a cooperative member keeps goes on."""
-    world = stable(
-        enable_auto_commit=True, partition_assignment_strategy=(assignor,), max_poll_records=1
-    )
+    world = stable(enable_auto_commit=True, partition_assignment_strategy=(assignor,), max_poll_records=1)
     world.answer_usually()
     world.do(Poll())
     world.member_is_told_to_rejoin()
