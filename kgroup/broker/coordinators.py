@@ -10,11 +10,12 @@ from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Reply, Request
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
+from kgroup.protocol.requests.coordinator import EndTransaction, ReplyBody, RequestBody
 
 NEVER_MS: Final = 1 << 63
 ReplyTo = Callable[[ReplyBody], None]
 _LOAD_AGAIN_MS: Final = 1_000
+OnRequest = Callable[[HostedCoordinator, Request, int, ReplyTo], ReplyTo]
 _LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other requests are not kept waiting
 
 
@@ -38,8 +39,8 @@ class Coordinators:
         """By the number of the partition."""
         self.on_event: Callable[[HostedCoordinator, GroupEvent], None] = lambda hosted, event: None
         self.on_loaded: Callable[[HostedCoordinator], None] = lambda hosted: None
-        self.on_request: Callable[[RequestBody, ReplyTo], ReplyTo] = lambda body, reply_to: reply_to
-        """Sees every request, and gives back whom its answer goes to."""
+        self.on_request: OnRequest = lambda hosted, request, now_ms, reply_to: reply_to
+        """Sees every request before it is decided on, and gives back whom its answer goes to."""
         self._reply_to: dict[int, ReplyTo] = {}
         self._next_request_id = 0
         self._busy: dict[int, HostedCoordinator] = {}  # by partition: something to flush
@@ -93,12 +94,13 @@ class Coordinators:
         """Hand a request to a coordinator; `reply_to` is called by the flush that brings the answer."""
         self._next_request_id += 1
         request_id = self._next_request_id
-        self._reply_to[request_id] = self.on_request(body, reply_to)
         request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
+        self._reply_to[request_id] = self.on_request(hosted, request, now_ms, reply_to)
         try:
             hosted.handle(request, now_ms)
             self._busy[hosted.partition.index] = hosted
-            if self._watch_deadline(hosted) <= now_ms:
+            # A marker comes at the time of the transaction's coordinator, which may be on another node.
+            if self._watch_deadline(hosted) <= now_ms and not isinstance(body, EndTransaction):
                 hosted.expire(now_ms)  # an initial delay of 0 is over at once
                 self._watch_deadline(hosted)
         except Exception as error:

@@ -141,6 +141,9 @@ class Transactions:
             return ProducerIdentity(E.CONCURRENT_TRANSACTIONS)
         if transaction.status is T.ONGOING:
             self._fence(transaction, now_ms)
+            transaction = self._transactions[transactional_id]
+            if _is_decided(transaction):  # markers are missing: the producer asks again
+                return ProducerIdentity(E.CONCURRENT_TRANSACTIONS)
         transaction.timeout_ms = timeout_ms
         self._next_epoch(transaction)
         transaction.status = T.EMPTY
@@ -218,7 +221,7 @@ class Transactions:
         if bump_epoch:
             transaction.producer_epoch += 1  # that of the markers, too
         self._decide(transaction, committed=committed, now_ms=now_ms)
-        if transaction.producer_epoch > _LAST_EPOCH:
+        if transaction.producer_epoch > _LAST_EPOCH and not _is_decided(transaction):
             self._next_epoch(transaction)
             self._save(transaction, now_ms)
         return _identity(transaction)
@@ -271,7 +274,10 @@ class Transactions:
     def _decide(self, transaction: Transaction, *, committed: bool, now_ms: int) -> None:
         transaction.status = T.PREPARE_COMMIT if committed else T.PREPARE_ABORT
         self._save(transaction, now_ms)
-        self._finish(transaction, now_ms)
+        try:
+            self._finish(transaction, now_ms)
+        except SourceError:  # decided it is: the markers are tried again later, as by Kafka's marker channel
+            self._retry_ms[transaction.transactional_id] = now_ms + _RETRY_MS
 
     def _finish(self, transaction: Transaction, now_ms: int) -> None:
         self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
@@ -283,8 +289,16 @@ class Transactions:
             committed=committed,
             coordinator_epoch=0,
         )
-        for partition in transaction.partitions:
-            self._mark(partition, marker, now_ms)
+        failure: SourceError | None = None
+        for partition in list(transaction.partitions):
+            try:
+                self._mark(partition, marker, now_ms)
+            except SourceError as error:
+                failure = failure or error
+            else:
+                del transaction.partitions[partition]
+        if failure is not None:
+            raise failure
         transaction.status = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
         transaction.partitions = {}
         self._save(transaction, now_ms)

@@ -16,7 +16,10 @@ from kgroup.sim.scenario.scenario import (
 from kgroup.sim.watch.result import Run
 from kgroup.sim.world.world import run
 
-_DURATION_MS: Final = 120_000
+_DURATION_MS: Final = 75_000
+_RETENTION_DURATION_MS: Final = 110_000
+"""In a world where offsets expire, which takes a minute at least."""
+_RETENTION: Final = "offsets.retention.minutes"
 _CODEC_EVERY: Final = 10
 """One seed in this number sends every request through the wire's codec; the others save the time."""
 
@@ -45,7 +48,7 @@ def run_seed(seed: int) -> Run:
 def draw_scenario(seed: int) -> Scenario:
     """Two to five members on three nodes, four to twelve partitions, and a fault every few seconds.
 
-    Timeouts are short, so that three virtual minutes hold many rebalances. What has to settle within the
+    Timeouts are short, so that two virtual minutes hold many rebalances. What has to settle within the
     scenario's time: sessions of 10 s and rebalances of 20 s end, metadata is 20 s old at most, and TCP tries
     again up to a minute after a cut.
     """
@@ -80,23 +83,40 @@ def draw_scenario(seed: int) -> Scenario:
         )
         for number in range(1, chance.randint(2, 5) + 1)
     )
+    properties = _properties(chance)
+    duration_ms = _RETENTION_DURATION_MS if _RETENTION in properties else _DURATION_MS
     if any(member.instance_id for member in members):
-        start_ms = _DURATION_MS + _NEWCOMER_AFTER_MS
+        start_ms = duration_ms + _NEWCOMER_AFTER_MS
         members += (replace(members[0], name="newcomer", instance_id=None, start_ms=start_ms),)
+    producers = chance.choice((0, 1, 2))
     return Scenario(
         name=f"swarm-{seed}",
-        duration_ms=_DURATION_MS,
+        duration_ms=duration_ms,
         settle_ms=180_000,
         topics=topics,
         members=members,
         chaos=Chaos(
             mean_interval_ms=chance.choice((3_000, 8_000, 20_000)),
             mean_duration_ms=chance.choice((2_000, 10_000, 20_000)),
-            kinds=_KINDS,
+            kinds=tuple(kind for kind in _KINDS if kind is not FaultKind.LOSE_WRITES or not producers),
         ),
+        strangers=chance.choice((0, 2, 3, 4)),
+        producers=producers,
         network=NetworkSettings(latency_max_ms=chance.choice((2, 20, 200))),
-        properties={
-            "offsets.topic.num.partitions": "3",
-            "group.initial.rebalance.delay.ms": chance.choice(("0", "1000", "3000")),
-        },
+        properties=properties,
     )
+
+
+def _properties(chance: Random) -> dict[str, str]:
+    """What the brokers obey: at times a short retention, and no room for everybody."""
+    properties = {
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": chance.choice(("0", "1000", "3000")),
+    }
+    if chance.random() < 0.35:
+        properties[_RETENTION] = "1"
+        properties["offsets.retention.check.interval.ms"] = chance.choice(("1000", "5000"))
+    if chance.random() < 0.1:
+        properties["group.max.size"] = chance.choice(("2", "3", "4"))
+    return properties

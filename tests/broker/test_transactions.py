@@ -1,6 +1,6 @@
 """Transactions at the wire: who may write when, and what a restart finishes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from kafka.protocol.producer.transaction import (
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.broker.transactions import Transactions
+from kgroup.errors import SourceError
 from kgroup.log.format.batch_header import BatchHeader, read_header
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
@@ -339,6 +340,45 @@ def test_an_abort_of_nothing_is_an_abort(world: BrokerWorld) -> None:
     producer = init(world)
     renewed = end(world, producer, False, version=5)
     assert end(world, (producer[0], renewed.producer_epoch), False, version=4).error_code == E.NONE
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("is_loading", [False, True])
+def test_markers_that_a_full_disk_does_not_take_are_written_when_there_is_room(
+    world: BrokerWorld, committed: bool, is_loading: bool
+) -> None:
+    """Kafka's marker channel tries again until it succeeds; the producer hears CONCURRENT_TRANSACTIONS."""
+    producer = init(world)
+    add_group(world, producer)
+    commit(world, producer, 5)
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    full = partition.log = FullLog(partition.batches())
+    if is_loading:
+        world.cluster.move_coordinator(partition.index, 1, world.now_ms)
+    assert end(world, producer, committed).error_code == E.NONE
+    answer = world.ask(InitProducerIdRequest(version=2, transactional_id=TXN, transaction_timeout_ms=30_000))
+    assert answer.error_code == E.CONCURRENT_TRANSACTIONS
+    assert add_group(world, producer) == E.CONCURRENT_TRANSACTIONS
+    full.is_full = False
+    world.advance(1_000)
+    assert offset(world) == (5 if committed else -1)
+    assert add_group(world, producer) == E.NONE
+
+
+class FullLog(MemoryLog):
+    """A disk without room, which holds what was there."""
+
+    def __init__(self, batches: Iterable[bytes]) -> None:
+        super().__init__()
+        self.is_full = False
+        for raw in batches:
+            self.append(raw, 0)
+        self.is_full = True
+
+    def append(self, batch: bytes, leader_epoch: int) -> BatchHeader:
+        if self.is_full:
+            raise SourceError("no space left on device")
+        return super().append(batch, leader_epoch)
 
 
 def test_markers_carry_the_epoch_that_comes_with_version_5() -> None:

@@ -115,7 +115,8 @@ class GroupCoordinator:
         self._timers: Timers[TimerKey] = Timers()
         self._turn = Turn()
         # Another kind is one more argument; the first answers for groups that do not exist.
-        self._kinds = GroupKinds(ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid))
+        self.classic = ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid)
+        self._kinds = GroupKinds(self.classic)
         self._commits = CommitRules(settings, self._turn, self._log, self._offsets)
 
     # ---- requests -----------------------------------------------------------------------------
@@ -223,6 +224,10 @@ class GroupCoordinator:
     def next_deadline_ms(self) -> int | None:
         """When `expire` is next due, or None."""
         return self._timers.next_deadline_ms()
+
+    def deadline_ms(self, key: TimerKey) -> int | None:
+        """The deadline of a group, of a member or of the expiry, if it has one."""
+        return self._timers.deadline_ms(key)
 
     def _on_deadline(self, key: TimerKey) -> None:
         if key == EXPIRY:

@@ -40,6 +40,10 @@ class Timers(Generic[K]):
         """Forget `key`; nothing happens if it has no deadline."""
         self._deadlines.pop(key, None)
 
+    def deadline_ms(self, key: K) -> int | None:
+        """The deadline of `key`, or None if it has none."""
+        return self._deadlines.get(key)
+
     def next_deadline_ms(self) -> int | None:
         """The earliest deadline, or None when there is none."""
         self._settle()

@@ -23,9 +23,12 @@ Offsets = tuple[tuple[TopicPartition, int], ...]
 
 @dataclass(slots=True)
 class _Waiting:
+    """`member`: the member id and the generation that it was made in; in another one it means nothing."""
+
     commit_id: int | None
     offsets: Offsets
     give_up_ms: int
+    member: tuple[str, int]
     request_id: int | None = None
 
 
@@ -58,11 +61,15 @@ class Committer:
     def add(self, commit_id: int | None, offsets: Offsets | None, now_ms: int) -> None:
         """Commit `offsets`, or every position."""
         to_commit = self._subscriptions.all_consumed() if offsets is None else offsets
-        commit = _Waiting(commit_id, to_commit, now_ms + self._outbox.settings.default_api_timeout_ms)
+        give_up_ms = now_ms + self._outbox.settings.default_api_timeout_ms
+        commit = _Waiting(commit_id, to_commit, give_up_ms, self._member())
         if not to_commit:
             self._end(commit, ErrorCode.NONE)
         else:
             self._waiting.append(commit)
+
+    def _member(self) -> tuple[str, int]:
+        return self._identity.member_id, self._identity.generation
 
     def restart_auto(self, now_ms: int) -> None:
         """The next auto-commit is a whole interval away."""
@@ -100,7 +107,12 @@ class Committer:
             if self._identity.state is not MemberState.STABLE:
                 self._end(self._waiting.pop(0), self._why_not_now())
                 return
-            generation, member_id = self._identity.generation, self._identity.member_id
+            if commit.member != self._member():
+                # Its partitions may be another member's by now. Kafka's consumer joins only in `poll`, and no
+                # commit waits from one poll to the next.
+                self._end(self._waiting.pop(0), ErrorCode.ILLEGAL_GENERATION)
+                return
+            member_id, generation = commit.member
         commit.request_id = self._outbox.send(
             OffsetCommit(
                 group_id=group,

@@ -50,6 +50,8 @@ class Position:
     log_start_offset: int | None = None
     buffered: list[FetchedRecord] = field(default_factory=list)
     fetched_to: int | None = None  # where the position goes when `buffered` is all handed out
+    is_given_up: bool = False
+    """It will be revoked once its commit is answered: no more is fetched or handed out (KAFKA-14196)."""
 
     def move_to(self, offset: int) -> None:
         """Go on at `offset`; what was fetched ahead is dropped."""
@@ -156,6 +158,11 @@ class Subscriptions:
     def replace_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """These are the partitions now; those that stay keep their positions."""
         self.positions = {each: self.positions.get(each) or Position() for each in sorted(set(partitions))}
+
+    def give_up_all(self) -> None:
+        """All partitions will be revoked: no position goes beyond what is committed now."""
+        for position in self.positions.values():
+            position.is_given_up = True
 
     def all_consumed(self) -> tuple[tuple[TopicPartition, int], ...]:
         """Every known position: what a commit of everything commits."""

@@ -39,6 +39,7 @@ class Unit(Enum):
     FACTOR = "FACTOR"
     PERCENT = "PERCENT%"
     PARTITIONS = "PARTITIONS"
+    BATCHES = "BATCHES"
 
 
 class Need(Enum):
@@ -168,6 +169,32 @@ FORMS: Final = {
         unit=Unit.PARTITIONS,
         explained="gives a topic partitions up to that number",
     ),
+    "narrow": Form(
+        kind=FaultKind.NARROW,
+        target=Target.MEMBER,
+        duration=Need.MUST,
+        explained="lets it subscribe to the first of its topics alone",
+    ),
+    "fail-disk": Form(
+        kind=FaultKind.FAIL_DISK,
+        target=Target.NONE,
+        duration=Need.MUST,
+        word="by",
+        unit=Unit.PERCENT,
+        explained="lets that part of the coordinators' appends fail",
+    ),
+    "cut-power": Form(
+        kind=FaultKind.CUT_POWER,
+        target=Target.NONE,
+        explained="ends all nodes in the middle of the next append; they start again from their logs",
+    ),
+    "lose-writes": Form(
+        kind=FaultKind.LOSE_WRITES,
+        target=Target.GROUP,
+        word="by",
+        unit=Unit.BATCHES,
+        explained="ends all nodes, and the last batches of its log were never written: the disk had lied",
+    ),
     "move": Form(
         kind=FaultKind.MOVE, target=Target.GROUP, explained="makes another node the group's coordinator"
     ),
@@ -256,6 +283,8 @@ def _amount(text: str, unit: Unit) -> int:
             return _number(text.removesuffix("x"), _AMOUNT_MAX, "times")
         case Unit.PARTITIONS:
             return _number(text, _AMOUNT_MAX, "partitions")
+        case Unit.BATCHES:
+            return _number(text, _AMOUNT_MAX, "batches")
 
 
 def _number(text: str, most: int, unit: str) -> int:

@@ -153,6 +153,19 @@ SCENARIO_KEYS: Final[Mapping[str, Key]] = {
     "nodes": Key(
         field="nodes", read=whole(1, 100), form="N", explained="Brokers, called node-1, node-2, ... (3)."
     ),
+    "strangers": Key(
+        field="strangers",
+        read=whole(0, 100),
+        form="N",
+        explained="Clients that die, stall, come back changed and send what is stale; each third is a guest"
+        " of the first member's group (0).",
+    ),
+    "producers": Key(
+        field="producers",
+        read=whole(0, 100),
+        form="N",
+        explained="Transactional producers that commit offsets of groups of their own (0).",
+    ),
 }
 TOPIC_KEYS: Final[Mapping[str, Key]] = {
     "partitions": Key(

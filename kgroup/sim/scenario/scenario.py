@@ -41,8 +41,19 @@ class FaultKind(StrEnum):
     """The clock of a node or member jumps by `amount` ms (negative: back); back again after the duration."""
     GROW = "grow"
     """A topic gets partitions, up to `amount`."""
+    NARROW = "narrow"
+    """A member subscribes to the first of its topics alone, for the duration."""
+    FAIL_DISK = "fail-disk"
+    """`amount` percent of the coordinators' appends fail, for the duration. No target."""
+    CUT_POWER = "cut-power"
+    """All nodes die in the middle of the next append and start again from their logs. No target.
+
+    `amount`: that many appends from now; negative: only those to the log of transactions count.
+    """
+    LOSE_WRITES = "lose-writes"
+    """All nodes die, and the last `amount` batches of the group `target` were never written."""
     MOVE = "move"
-    """Another node takes over the offsets partition of the group `target`."""
+    """Another node takes over the offsets partition of the group `target`; with an `amount`, in a step."""
 
 
 class CommitMode(StrEnum):
@@ -163,6 +174,10 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     chaos: Chaos | None = None
     network: NetworkSettings = field(default_factory=NetworkSettings)
+    strangers: int = 0
+    """Clients of a group of their own, and guests of the first member's, that behave badly."""
+    producers: int = 0
+    """Transactional producers that commit offsets, each of a group of its own."""
     zookeeper: ZookeeperSettings = field(default_factory=ZookeeperSettings)
     properties: Mapping[str, str] = field(default_factory=dict)
     epoch_ms: int = 1_767_225_600_000

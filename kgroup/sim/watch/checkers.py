@@ -14,7 +14,7 @@
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kgroup.group.coordinator.events import GenerationFormed, GroupDeleted, GroupEvent, GroupStable
@@ -34,7 +34,9 @@ from kgroup.sim.watch.result import (
 from kgroup.sim.watch.tallies import GroupPartition, Measures
 
 _NONE: Final = -1
-_VIOLATIONS_MAX: Final = 100  # of one run: one broken promise tends to break others
+_VIOLATIONS_MAX: Final = 20  # of one checker: one broken promise tends to break others
+_LATE_MS: Final = 60_000
+"""After a loss of writes: how long members may still act on what is lost."""
 _GENERATIONS_KEPT: Final = 8  # per group, for members that are late
 _LEFT_OPEN: Final = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT}
@@ -56,6 +58,7 @@ class Checkers:
 
     def __init__(self, measures: Measures, now_ms: Callable[[], int]) -> None:
         self.violations: list[Violation] = []
+        self._seen: set[tuple[str, str]] = set()
         self._measures = measures
         self._now_ms = now_ms
         self._started_ms = now_ms()
@@ -63,10 +66,13 @@ class Checkers:
         self._generations: dict[str, int] = {}
         self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
+        self._lost_ms: dict[str, int] = {}
 
     def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
-        if len(self.violations) < _VIOLATIONS_MAX:
+        so_far = sum(each.checker == checker for each in self.violations)
+        if so_far < _VIOLATIONS_MAX and (checker, violation) not in self._seen:
+            self._seen.add((checker, violation))
             self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=violation))
 
     # ---- owners and generations -------------------------------------------------------------------
@@ -75,6 +81,8 @@ class Checkers:
         self, group: str, generation: int, member: str, partitions: Iterable[TopicPartition]
     ) -> None:
         """A member has taken its share of a generation."""
+        if self._now_ms() - self._lost_ms.get(group, -_LATE_MS) < _LATE_MS:
+            return  # generations that were lost are given out again
         generations = self._owners.setdefault(group, {})
         owners = generations.setdefault(generation, {})
         for partition in partitions:
@@ -95,8 +103,23 @@ class Checkers:
                 self._stored(event.group_id, event.generation_id)
             case GroupDeleted():
                 self._generations.pop(event.group_id, None)
+                self._owners.pop(event.group_id, None)
+                self._lost_ms[event.group_id] = self._now_ms()
             case _:
                 pass
+
+    def begin_again(self, group: str, generation: int) -> None:
+        """The log has lost what came after this generation."""
+        self._lost_ms[group] = self._now_ms()
+        if group in self._generations:
+            self._generations[group] = min(self._generations[group], generation)
+            self._owners.pop(group, None)
+
+    def lost_commits(self, committed: Mapping[GroupPartition, int], is_lost: Callable[[str], bool]) -> None:
+        """The log has lost commits that were acknowledged, and has these."""
+        for group_partition in self._commits:
+            if is_lost(group_partition[0]):
+                self._commits[group_partition] = [(0, committed.get(group_partition, _NONE))]
 
     def _stored(self, group: str, generation: int) -> None:
         before = self._generations.get(group, -1)
@@ -157,6 +180,10 @@ class Checkers:
         commits = self._commits.get(group_partition)
         return commits[0][1] if commits else _NONE
 
+    def may_be_committed(self, group_partition: GroupPartition) -> list[int]:
+        """The offsets that a coordinator may have: the last acknowledged one, and those asked for since."""
+        return [offset for _, offset in self._commits.get(group_partition, [(0, _NONE)])]
+
     def acknowledged_partitions(self) -> list[GroupPartition]:
         """The partitions of groups that were ever committed to, in a fixed order."""
         return sorted(self._commits)
@@ -175,6 +202,8 @@ class Checkers:
 
     def member_failed(self, member: str, error: MemberError) -> None:
         """A member cannot go on."""
+        if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return  # Kafka's consumer does not go on either: its group was lost, or deleted when empty
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 

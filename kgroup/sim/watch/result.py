@@ -21,6 +21,20 @@ GENERATIONS_GROW: Final = "generations-grow"
 SETTLES: Final = "settles"
 NO_SKIP: Final = "no-skip"
 MEMBERS_GO_ON: Final = "members-go-on"
+SESSIONS_END: Final = "sessions-end"
+ALIVE_STAY: Final = "alive-stay"
+DEADLINES: Final = "deadlines"
+ROUNDS_END: Final = "rounds-end"
+ANSWERS_FIT: Final = "answers-fit"
+NOBODY_FORGOTTEN: Final = "nobody-forgotten"
+SHARES_FIT: Final = "shares-fit"
+LOG_AGREES: Final = "log-agrees"
+LINEARIZABLE: Final = "linearizable"
+RETENTION: Final = "retention"
+TRANSACTIONS_END: Final = "transactions-end"
+RESUMES: Final = "resumes"
+GIVES_UP: Final = "gives-up"
+KEEPS_ALIVE: Final = "keeps-alive"
 
 CHECKERS: Final = {
     ONE_OWNER: "no partition has two owners in one generation",
@@ -29,6 +43,20 @@ CHECKERS: Final = {
     SETTLES: "after the last fault every group becomes stable, and every partition has a reader",
     NO_SKIP: "no record is passed over: what is handed out or committed lies behind what was processed",
     MEMBERS_GO_ON: "no member fails, unless the scenario itself asks for what cannot be",
+    SESSIONS_END: "who is silent for a session is out, and so is an id that nobody came back with",
+    ALIVE_STAY: "nobody is put out who shows in time that it lives, or who may still rejoin",
+    DEADLINES: "every member, every id and every rebalance has a deadline that somebody watches",
+    ROUNDS_END: "no half of a rebalance takes longer than the rebalance timeout, none is cut short",
+    ANSWERS_FIT: "every request gets the answer that its group's state asks for; who is fenced stays so",
+    NOBODY_FORGOTTEN: "every request is answered, or held until its round goes on",
+    SHARES_FIT: "members of a generation hear the same of it, and get what its leader assigned",
+    LOG_AGREES: "what is acknowledged is in the log, and coordinators hold what their logs say",
+    LINEARIZABLE: "every offset that is read can be explained by some order of the commits",
+    RETENTION: "offsets go on request or when their time is over, and not before",
+    TRANSACTIONS_END: "every transaction ends, and its offsets count or not as it was decided",
+    RESUMES: "a new owner goes on where the last acknowledged commit was, record by record",
+    GIVES_UP: "members commit before they give partitions up, and own nothing that they have given up",
+    KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }
 
 

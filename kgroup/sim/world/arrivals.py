@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from kgroup.broker.cluster import Cluster
 from kgroup.broker.partition import NO_LEADER
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.sim.scenario.scenario import SimTopic
+from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.schedule import Schedule
 
 _VALUE: Final = b"a record of the world"
@@ -14,9 +14,9 @@ _VALUE: Final = b"a record of the world"
 class Producers:
     """All producers of one topic: each `linger_ms` they send what its rate has brought, in turn."""
 
-    def __init__(self, topic: SimTopic, cluster: Cluster, schedule: Schedule) -> None:
+    def __init__(self, topic: SimTopic, host: ClusterHost, schedule: Schedule) -> None:
         self._topic = topic
-        self._cluster = cluster
+        self._host = host
         self._schedule = schedule
         self._start_ms = schedule.now_ms
         self._made = 0
@@ -30,7 +30,7 @@ class Producers:
 
     def _send(self) -> None:
         now_ms = self._schedule.now_ms
-        partitions = self._cluster.topics[self._topic.name].partitions
+        partitions = self._host.cluster.topics[self._topic.name].partitions
         due = int((now_ms - self._start_ms) * self._topic.records_per_s / 1000)
         self._share(due - self._made, len(partitions))
         self._made = due

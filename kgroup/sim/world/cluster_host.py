@@ -18,7 +18,8 @@ from kgroup.protocol.requests.client import MemberResponse, Metadata
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import node_name
 from kgroup.sim.watch.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped
-from kgroup.sim.world.commit_watch import CommitWatch
+from kgroup.sim.world.coordinator_watch import CoordinatorWatch
+from kgroup.sim.world.disk import Disk, DiskLog
 from kgroup.sim.world.exchange import Connection
 from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.surroundings import Surroundings
@@ -26,6 +27,7 @@ from kgroup.sim.world.surroundings import Surroundings
 PORT: Final = 9092
 NODE_SESSION_MS: Final = 9_000
 """The time the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
+_STEP_WITHIN_MS: Final = 500
 _ROUNDS_MAX: Final = 64
 
 
@@ -39,6 +41,7 @@ class ClusterHost:
         settings: BrokerSettings,
         nodes: int,
         storage: Storage,
+        disk: Disk,
         groups: tuple[str, ...],
     ) -> None:
         self.schedule = schedule = around.schedule
@@ -52,26 +55,33 @@ class ClusterHost:
         self.new_since_ms: dict[TopicPartition, int] = {}
         """The times at which partitions came that were not there from the start."""
         self._flush_is_due = False
+        self._moves: dict[str, NodeHost] = {}
         self._to_flush: dict[NodeHost, None] = {}
         self._groups = groups
         self._leaders: dict[str, int] = {}
         random = around.random("ids")
-        specs = [NodeSpec(number, node_name(number), PORT) for number in range(1, nodes + 1)]
-        self.cluster = Cluster(
-            settings,
-            specs,
-            storage,
-            lambda: UUID(int=random.getrandbits(128), version=4),
-            schedule.now_ms,
-        )
-        self.cluster.on_append = self._appended
-        self.cluster.coordinators.on_event = self._on_group_event
-        self.commits = CommitWatch(self.cluster, around.checkers)
+        self.disk = disk
+        self._settings = settings
+        self._storage = storage
+        self._new_uuid = lambda: UUID(int=random.getrandbits(128), version=4)
+        self._node_ids = range(1, nodes + 1)
+        self.cluster = self._new_cluster()
         self.nodes = {
-            spec.node_id: NodeHost(self, BrokerNode(spec.node_id, self.cluster, FetchWaits()))
-            for spec in specs
+            node_id: NodeHost(self, BrokerNode(node_id, self.cluster, FetchWaits()))
+            for node_id in self._node_ids
         }
         self.by_name = {node.name: node for node in self.nodes.values()}
+        self.watch = CoordinatorWatch(
+            self.cluster, around.checkers, self.nodes.get, frozenset(groups), lambda: schedule.now_ms
+        )
+        self.cluster.on_append = self._appended
+
+    def _new_cluster(self) -> Cluster:
+        """Brokers that know what the storage has."""
+        specs = [NodeSpec(number, node_name(number), PORT) for number in self._node_ids]
+        cluster = Cluster(self._settings, specs, self._storage, self._new_uuid, self.schedule.now_ms)
+        cluster.coordinators.on_event = self._on_group_event
+        return cluster
 
     def schedule_flush(self, node: NodeHost | None = None) -> None:
         """Flush this node, or all, once everything of this moment has been taken in."""
@@ -88,11 +98,13 @@ class ClusterHost:
         self._flush_is_due = False
         touched: dict[NodeHost, None] = {}
         for _ in range(_ROUNDS_MAX):
-            for node in self._to_flush:
+            for node in list(self._to_flush):
                 if node not in touched and node.may_tick:
                     node.tick()
             touched |= self._to_flush
             self._to_flush = {}
+            if self._moves:
+                self._move_busy()
             self.cluster.coordinators.flush()
             touched |= self._to_flush  # whose partitions were appended to
             self._to_flush = {}
@@ -113,6 +125,7 @@ class ClusterHost:
                 node.arm_timer()
 
     def _appended(self, partition: Partition) -> None:
+        self.watch.appended(partition)
         leader = self.nodes.get(partition.leader)
         if leader is None:
             return
@@ -122,6 +135,7 @@ class ClusterHost:
 
     def _on_group_event(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         self._checkers.group_event(event)
+        self.watch.heard(hosted, event)
         self._measures.group_event(event)
         if self._tell is not None:
             at_ms = self.schedule.now_ms
@@ -158,6 +172,32 @@ class ClusterHost:
         if self.cluster.nodes[node.node.node_id].alive:
             self.cluster.kill(node.node.node_id, self.schedule.now_ms)
             self._leaders_changed()
+
+    def lose_power(self, *, lost_batches: int = 0, partition: int = 0) -> None:
+        """All nodes die at once, in the middle of what they do, and start again from their logs.
+
+        `lost_batches`: of one offsets partition, which the disk had promised and did not write.
+        """
+        for node in self.nodes.values():
+            if node.is_running:
+                self._stopped(node, "lost power")
+            else:
+                node.stop()
+        topic = self.cluster.topics[OFFSETS_TOPIC]
+        log = topic.partitions[partition % len(topic.partitions)].log
+        has_lost = bool(lost_batches) and isinstance(log, DiskLog) and log.lose_last(lost_batches) > 0
+        self.answered.clear()
+        self._to_flush.clear()
+        self._flush_is_due = False
+        self.cluster = self._new_cluster()
+        self.watch.attach(self.cluster, has_lost=has_lost)
+        self.cluster.on_append = self._appended
+        for node in self.nodes.values():
+            node.node = BrokerNode(node.node.node_id, self.cluster, FetchWaits())
+            node.is_running, node.is_fenced = True, False
+            if self._tell is not None:
+                self._tell(NodeStarted(at_ms=self.schedule.now_ms, node=node.name))
+        self._leaders_changed()
 
     def start(self, node: NodeHost) -> None:
         """A new process of a node that does not run."""
@@ -196,10 +236,30 @@ class ClusterHost:
         self.schedule.at(self.schedule.now_ms + NODE_SESSION_MS, fence)
         return hear
 
-    def move_coordinator(self, group: str, node: NodeHost) -> None:
-        """Another node leads the offsets partition of a group."""
+    def move_coordinator(self, group: str, node: NodeHost, *, in_step: bool = False) -> None:
+        """Another node leads the offsets partition of a group.
+
+        `in_step`: soon, when it has decided on something that is not in its log yet.
+        """
+        self._moves[group] = node
+        if not in_step:
+            self.flush()
+            self._move(group, node)
+            return
+        until_ms = self.schedule.now_ms + _STEP_WITHIN_MS
+        self.schedule.at(until_ms, partial(self._move, group, node))
+
+    def _move_busy(self) -> None:
+        """Move those that have decided on something that is not in the log yet."""
+        for group, node in list(self._moves.items()):
+            hosted = self.cluster.coordinators.hosted.get(self.cluster.offsets_partition(group))
+            if hosted is not None and not hosted.is_idle:
+                self._move(group, node)
+
+    def _move(self, group: str, node: NodeHost) -> None:
+        if self._moves.pop(group, None) is not node or not self.cluster.nodes[node.node.node_id].alive:
+            return
         partition = self.cluster.offsets_partition(group)
-        self.flush()
         self.cluster.move_coordinator(partition, node.node.node_id, node.now_ms())
         self._leaders_changed()
 

@@ -11,11 +11,15 @@ from kgroup.sim.watch.trace import FaultBegan, FaultEnded, TopicGrown
 from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.node_host import NodeHost
+from kgroup.sim.world.process import Process
 from kgroup.sim.world.surroundings import Surroundings
 
 Undo = Callable[[], None]
 K = FaultKind
 _ASK_AGAIN_MS: Final = 1_000
+_DISK_FAILS_MS: Final = 4_000
+_DEAD_FOR_GOOD: Final = 0.3
+"""The part of killed members that do not come back."""
 
 
 class Faults:
@@ -106,13 +110,26 @@ class Faults:
                 return self._slow_disk(self._cluster.by_name[fault.target], amount)
             case K.SKEW:
                 process = self._members.get(fault.target) or self._cluster.by_name[fault.target]
-                process.skew(amount)
-                return partial(process.skew, -amount) if fault.duration_ms is not None else None
+                self._skew(process, amount)
+                return partial(self._skew, process, -amount) if fault.duration_ms is not None else None
             case K.GROW:
                 self._grow(fault.target, amount)
                 return None
+            case K.NARROW:
+                member = self._members[fault.target]
+                member.subscribe(member.spec.topics[:1])
+                return partial(member.subscribe, member.spec.topics)
+            case K.FAIL_DISK:
+                return self._fail_disk(amount / 100)
+            case K.CUT_POWER:
+                self._cluster.disk.cut_power(abs(amount) or 1, in_transaction=amount < 0)
+                return None
+            case K.LOSE_WRITES:
+                partition = self._cluster.cluster.offsets_partition(fault.target)
+                self._cluster.lose_power(lost_batches=amount, partition=partition)
+                return None
             case K.MOVE:
-                self._move(fault.target)
+                self._move(fault.target, in_step=fault.amount is not None)
                 return None
         assert_never(fault.kind)
 
@@ -167,6 +184,21 @@ class Faults:
 
         return undo
 
+    def _skew(self, process: Process, by_ms: int) -> None:
+        process.skew(by_ms)
+        if isinstance(process, NodeHost):
+            self._cluster.schedule_flush(process)  # what is due by its clock now is done now
+        elif isinstance(process, MemberHost):
+            process.clock_jumped()
+
+    def _fail_disk(self, part: float) -> Undo:
+        self._cluster.disk.failing += part
+
+        def undo() -> None:
+            self._cluster.disk.failing -= part
+
+        return undo
+
     def _cut(self, target: str, other: str | None) -> Undo:
         self._network.cut(target, other)
         node = self._cluster.by_name.get(target)
@@ -200,7 +232,7 @@ class Faults:
         if self._tell is not None:
             self._tell(TopicGrown(at_ms=now_ms, topic=topic, partitions=partitions))
 
-    def _move(self, group: str) -> None:
+    def _move(self, group: str, *, in_step: bool) -> None:
         leader = self._cluster.coordinator_of(group)
         if leader is None:
             return
@@ -208,7 +240,8 @@ class Faults:
         others = [node_id for node_id in ids if node_id != leader.node.node_id]
         if others:
             later = [node_id for node_id in others if node_id > leader.node.node_id]
-            self._cluster.move_coordinator(group, self._cluster.nodes[(later or others)[0]])
+            node = self._cluster.nodes[(later or others)[0]]
+            self._cluster.move_coordinator(group, node, in_step=in_step)
 
 
 def _nothing() -> None:
@@ -222,6 +255,7 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
     """Faults of the kinds that chance may draw, each on a random process that it can strike."""
     members = [member.name for member in scenario.members]
     nodes = [node_name(number) for number in range(1, scenario.nodes + 1)]
+    groups = sorted({member.group for member in scenario.members})
     sizes = {topic.name: topic.partitions for topic in scenario.topics}
     faults: list[Fault] = []
     at_ms = 0.0
@@ -230,7 +264,8 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
         if at_ms >= scenario.duration_ms:
             return faults
         kind = random.choice(chaos.kinds)
-        duration_ms: int | None = max(1_000, int(random.expovariate(1 / chaos.mean_duration_ms)))
+        lasts_ms = max(1_000, int(random.expovariate(1 / chaos.mean_duration_ms)))
+        duration_ms: int | None = lasts_ms
         target, amount, other = "", None, None
         match kind:
             case K.KILL | K.RESTART | K.PAUSE | K.START:
@@ -257,11 +292,21 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
                 target = random.choice(sorted(sizes))
                 sizes[target] += random.randint(1, 3)
                 amount = sizes[target]
+            case K.NARROW:
+                target = random.choice(members)
+            case K.FAIL_DISK:
+                amount, duration_ms = random.choice((10, 50, 100)), min(lasts_ms, _DISK_FAILS_MS)
+            case K.CUT_POWER:
+                amount = random.choice((-3, -2, -1, 1, 2, 5))
+            case K.LOSE_WRITES:
+                target, amount = random.choice(groups), random.randint(1, 8)
             case K.MOVE:
-                target = random.choice(sorted({member.group for member in scenario.members}))
+                target, amount = random.choice(groups), random.choice((None, 1, 1))
             case _:
                 assert_never(kind)
-        if kind in (K.GROW, K.MOVE, K.START, K.LEAVE):
+        if kind in (K.GROW, K.MOVE, K.START, K.LEAVE, K.CUT_POWER, K.LOSE_WRITES):
+            duration_ms = None
+        if kind is K.KILL and target in members and random.random() < _DEAD_FOR_GOOD:
             duration_ms = None
         faults.append(
             Fault(

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster
+from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.log.store.cleaner import clean_memory
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.schedule import Schedule
 
 _EVERY_MS: Final = 600_000
@@ -18,10 +19,10 @@ class Housekeeping:
     """Looks after logs in memory; logs in files are left as they were written, for those who read them."""
 
     def __init__(
-        self, cluster: Cluster, checkers: Checkers, readers: Mapping[str, Sequence[str]], schedule: Schedule
+        self, host: ClusterHost, checkers: Checkers, readers: Mapping[str, Sequence[str]], schedule: Schedule
     ) -> None:
         """`readers` are the groups that read a topic, by its name."""
-        self._cluster = cluster
+        self._host = host
         self._checkers = checkers
         self._readers = readers
         self._schedule = schedule
@@ -32,7 +33,7 @@ class Housekeeping:
         self._schedule.at(self._schedule.now_ms + _EVERY_MS, self._keep_house)
 
     def _keep_house(self) -> None:
-        for name, topic in self._cluster.topics.items():
+        for name, topic in self._host.cluster.topics.items():
             for partition in topic.partitions:
                 if not isinstance(partition.log, MemoryLog):
                     continue

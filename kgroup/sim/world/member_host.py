@@ -30,6 +30,7 @@ from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
+from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
 from kgroup.sim.world.node_host import NodeHost
@@ -105,7 +106,10 @@ class MemberHost(Process):
         self.is_running = True
         self._doing, self._wants_close = Doing.POLLING, False
         self._timer_ms = None
-        self.machine = ClassicMember(self._settings(), self._bootstrap, self._random.random)
+        settings = self._settings()
+        self.machine = ClassicMember(settings, self._bootstrap, self._random.random)
+        self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
+        self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
             self._trace.started()
         self._measures.stop(self.name, self.schedule.now_ms)
@@ -131,6 +135,15 @@ class MemberHost(Process):
             request_timeout_ms=spec.request_timeout_ms,
         )
 
+    def subscribe(self, topics: tuple[str, ...]) -> None:
+        """The user changes its mind."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, partial(self._subscribe, topics)))
+
+    def _subscribe(self, topics: tuple[str, ...]) -> None:
+        if self._doing is not Doing.CLOSING:
+            self._handle(Subscribe(topics=topics))
+
     def kill(self) -> None:
         """The process is gone without a word; the machine that it ran on resets its connections."""
         if self.is_running:
@@ -152,6 +165,8 @@ class MemberHost(Process):
     def _close_if_idle(self) -> None:
         if self._doing is _POLLING:
             self._doing = Doing.CLOSING
+            assert self.machine is not None
+            self.ownership.closes(self.machine.member_id, self.machine.state)
             self._handle(Close())
 
     def pause(self, until_ms: int) -> None:
@@ -209,6 +224,7 @@ class MemberHost(Process):
             self._close_if_idle()
             return
         self._poll_until_ms = self.now_ms() + self.spec.poll_timeout_ms
+        self.ownership.polled()
         step = self._handle(Poll())
         if step.records:
             batch = tuple((partition, many[0].offset, many[-1].offset) for partition, many in step.records)
@@ -216,8 +232,9 @@ class MemberHost(Process):
 
     def _process(self, batch: Batch, records: int) -> None:
         self._doing = Doing.PROCESSING
-        for partition, first, _ in batch:
+        for partition, first, last in batch:
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
+            self.ownership.handed_out(partition, first, last)
         self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
 
     def slow_down(self, factor: float) -> None:
@@ -250,12 +267,14 @@ class MemberHost(Process):
         for callback in step.callbacks:
             self._callback(callback, machine)
         for outcome in step.commits:
+            self.ownership.ended(outcome)
             if self._trace is not None:
                 self._trace.commit_ended(outcome)
             if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
                 self._doing = Doing.POLLING
         for send in step.requests:
             self._measures.requests += 1
+            self.ownership.sent(send)
             self._connections.send(send)
         if self._trace is not None:
             self._trace.moved(machine)
@@ -263,6 +282,7 @@ class MemberHost(Process):
             self._checkers.member_failed(self.name, step.error)
             self._end(str(step.error))
         elif step.closed:
+            self.ownership.closed()
             self._end("closed")
         else:
             self._arm_timer()
@@ -270,6 +290,7 @@ class MemberHost(Process):
 
     def _callback(self, callback: Callback, machine: ClassicMember) -> None:
         now_ms, group = self.schedule.now_ms, self.spec.group
+        self.ownership.changed(callback.kind, callback.partitions)
         if callback.kind is CallbackKind.ASSIGNED:
             for partition in callback.partitions:
                 self._measures.hold((group, partition), self.name, now_ms)
@@ -322,10 +343,26 @@ class MemberHost(Process):
         elif not is_due:
             self._arm_timer()
 
+    def clock_jumped(self) -> None:
+        """What is due by its clock now is done now."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, self._on_timer))
+
+    def look(self) -> None:
+        """A second has passed: the checkers look at the process."""
+        if self.machine is None:
+            return
+        if self.is_still or self.is_clock_ahead:
+            self._restless_ms = self.schedule.now_ms
+            return
+        restless_ms = max(self._restless_ms, self.jumped_ms)
+        self.ownership.look(self.machine.state, self._doing is Doing.POLLING, restless_ms)
+
     # ---- what comes back --------------------------------------------------------------------------
 
     def _answered(self, request_id: int, body: MemberResponse) -> None:
         self._measures.answer(body)
+        self.ownership.over(request_id)
         self._handle(Answered(request_id=request_id, body=body))
         if self._doing is not _POLLING or self.machine is None:
             return
@@ -336,6 +373,7 @@ class MemberHost(Process):
     def _failed(self, request_ids: Iterable[int], why: str) -> None:
         for request_id in request_ids:
             if self.machine is not None:
+                self.ownership.over(request_id)
                 self._handle(Failed(request_id=request_id, why=why))
         if self.is_running and self._doing is _POLLING:
             self._poll()

@@ -1,6 +1,7 @@
 """A broker node as a process of the world: requests in, answers out, time, its disk."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
@@ -10,8 +11,10 @@ from kgroup.broker.direct import DirectAnswer
 from kgroup.broker.dispatch import handle
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
-from kgroup.protocol.requests.client import MemberResponse, Metadata
+from kgroup.errors import SourceError
+from kgroup.protocol.requests.client import MemberResponse, Metadata, OffsetFetch, OffsetFetchResponse
 from kgroup.sim.scenario.scenario import node_name
+from kgroup.sim.world.coordinator_watch import CoordinatorWatch
 from kgroup.sim.world.exchange import Connection, Exchange, read_answer, write
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.process import Process
@@ -29,6 +32,7 @@ class SharedByNodes(Protocol):
     cluster: Cluster
     metadata: dict[Metadata, MemberResponse]
     """Answers that are true until leaders or topics change."""
+    watch: CoordinatorWatch
     answered: list[tuple["NodeHost", Connection]]
     """Connections whose next request may be handled, since the last one was answered."""
 
@@ -113,7 +117,14 @@ class NodeHost(Process):
         for answer in self.node.take_answers():
             connection = self._connections.get(answer.token)
             if connection is not None and connection.busy is not None and answer.frame is not None:
-                self.answer(connection, connection.busy, answer.frame)
+                exchange = connection.busy
+                if isinstance(exchange.body, OffsetFetch):
+                    fetched = read_answer(exchange, answer.frame)
+                    assert isinstance(fetched, OffsetFetchResponse)
+                    self._host.watch.fetched(exchange.body, fetched, connection.call.client_id)
+                    self.answer(connection, exchange, fetched)
+                else:
+                    self.answer(connection, exchange, answer.frame)
 
     def send_answers(self) -> None:
         """Send what has been answered, once the disk has what it rests on."""
@@ -173,7 +184,8 @@ class NodeHost(Process):
         cluster = self._host.cluster
         deadline_ms = cluster.next_deadline_ms(self.node.node_id)
         if deadline_ms is not None and deadline_ms <= now_ms:
-            cluster.tick(now_ms, self.node.node_id)
+            with suppress(SourceError):  # a marker that the disk does not take is tried again
+                cluster.tick(now_ms, self.node.node_id)
 
     def arm_timer(self) -> None:
         """Be woken for the next deadline."""

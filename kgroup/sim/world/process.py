@@ -19,6 +19,8 @@ class Process:
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
         self._clock_ms = 0
+        self.jumped_ms = 0
+        """When its clock jumped last, by the world's."""
 
     # ---- its clock --------------------------------------------------------------------------------
 
@@ -28,6 +30,11 @@ class Process:
         self._clock_ms = max(self._clock_ms, now_ms)
         return self._clock_ms
 
+    @property
+    def is_clock_ahead(self) -> bool:
+        """It was set back, and stands until the time has caught up."""
+        return self._clock_ms > self.schedule.now_ms + self._skew_ms
+
     def world_ms(self, clock_ms: int) -> int:
         """When its clock will show this."""
         return clock_ms - self._skew_ms
@@ -35,6 +42,7 @@ class Process:
     def skew(self, by_ms: int) -> None:
         """Its clock jumps."""
         self._skew_ms += by_ms
+        self.jumped_ms = self.schedule.now_ms
 
     # ---- standing still ---------------------------------------------------------------------------
 

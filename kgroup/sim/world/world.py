@@ -8,7 +8,7 @@ from typing import Final
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosted_coordinator import HostedCoordinator
 from kgroup.broker.settings import from_properties
-from kgroup.broker.storage import MemoryStorage, Storage
+from kgroup.broker.storage import Storage
 from kgroup.errors import InputError
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
@@ -20,13 +20,17 @@ from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.watch.trace import Settled, TraceEvent
 from kgroup.sim.world.arrivals import Producers
 from kgroup.sim.world.cluster_host import PORT, ClusterHost
+from kgroup.sim.world.disk import Disk, DiskStorage, PowerLost
 from kgroup.sim.world.faults import Faults
 from kgroup.sim.world.housekeeping import Housekeeping
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.network import Network
+from kgroup.sim.world.producers import TransactionalProducer
 from kgroup.sim.world.schedule import Schedule
+from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
+_GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
 """The interval between checks whether everything has settled."""
 
@@ -52,14 +56,14 @@ def run(
     as everything has settled, not when the scenario's time is over. Raises InputError for a topic that cannot
     be made, SourceError if the storage fails.
     """
-    return World(scenario, seed, storage or MemoryStorage(), on_event, codec=codec).play(until_settled)
+    return World(scenario, seed, storage, on_event, codec=codec).play(until_settled)
 
 
 class World:
     """Everything in it is built from the scenario and the seed; `play` lets it go."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, storage: Storage, tell: Tell | None, *, codec: bool
+        self, scenario: Scenario, seed: int, storage: Storage | None, tell: Tell | None, *, codec: bool
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -77,11 +81,13 @@ class World:
             measures=measures,
             tell=tell,
         )
+        disk = Disk(self._random("disk"))
         self.cluster = ClusterHost(
             around,
             settings=from_properties({"auto.create.topics.enable": "false", **scenario.properties}),
             nodes=scenario.nodes,
-            storage=storage,
+            storage=storage or DiskStorage(disk),
+            disk=disk,
             groups=self.groups,
         )
         self._make_topics()
@@ -99,6 +105,20 @@ class World:
             )
             for number, spec in enumerate(scenario.members)
         }
+        self.strangers = [
+            Stranger(
+                f"stranger-{number}",
+                self.groups[0] if number % _GUESTS_EACH == 0 else GROUP,
+                scenario,
+                around,
+                self.cluster,
+            )
+            for number in range(1, scenario.strangers + 1)
+        ]
+        self.producers = [
+            TransactionalProducer(f"producer-{number}", scenario, around, self.cluster)
+            for number in range(1, scenario.producers + 1)
+        ]
         self.faults = Faults(scenario, around, self.cluster, self.members)
 
     def _random(self, subject: str) -> Random:
@@ -122,7 +142,7 @@ class World:
         """From the start to the end."""
         start_ms = self.schedule.now_ms
         for topic in self.scenario.topics:
-            Producers(topic, self.cluster.cluster, self.schedule).start()
+            Producers(topic, self.cluster, self.schedule).start()
         for spec in self.scenario.members:
             if spec.start_ms is not None:
                 self.schedule.at(start_ms + spec.start_ms, partial(self._start, self.members[spec.name]))
@@ -132,9 +152,14 @@ class World:
             )
             for topic in self.scenario.topics
         }
-        Housekeeping(self.cluster.cluster, self.checkers, readers, self.schedule).start()
+        Housekeeping(self.cluster, self.checkers, readers, self.schedule).start()
+        for stranger in self.strangers:
+            stranger.start()
+        for producer in self.producers:
+            producer.start()
         healed_ms = start_ms + self.scenario.duration_ms
-        self.schedule.run(healed_ms)
+        self._look()
+        self._run(healed_ms)
         self.faults.end_all()
         settled_ms = self._settle(healed_ms, until_settled)
         why = self._unsettled(with_new=False)
@@ -142,7 +167,7 @@ class World:
             self.checkers.unsettled(why)
             settled_ms = None
         self.cluster.flush()
-        self.cluster.commits.verify_logs(self.schedule.now_ms)
+        self.cluster.watch.verify_logs(self.schedule.now_ms)
         self.cluster.cluster.close()
         return Run(
             scenario=self.scenario,
@@ -152,6 +177,22 @@ class World:
             violations=tuple(self.checkers.violations),
             tally=self.measures.tally(self.schedule.now_ms),
         )
+
+    def _run(self, until_ms: int) -> None:
+        """Go on, through losses of power."""
+        while True:
+            try:
+                self.schedule.run(until_ms)
+                return
+            except PowerLost:
+                self.cluster.lose_power()
+
+    def _look(self) -> None:
+        """The checkers see the state of things every second."""
+        self.cluster.watch.look()
+        for member in self.members.values():
+            member.look()
+        self.schedule.at(self.schedule.now_ms + _LOOK_MS, self._look)
 
     def _start(self, member: MemberHost) -> None:
         for topic in member.spec.topics:
@@ -164,7 +205,7 @@ class World:
         end_ms = healed_ms + self.scenario.settle_ms
         settled_ms: int | None = None
         while self.schedule.now_ms < end_ms and not (until_settled and settled_ms is not None):
-            self.schedule.run(min(self.schedule.now_ms + _LOOK_MS, end_ms))
+            self._run(min(self.schedule.now_ms + _LOOK_MS, end_ms))
             if settled_ms is None and self._unsettled(with_new=True) is None:
                 settled_ms = self.schedule.now_ms - healed_ms
                 if self._tell is not None:

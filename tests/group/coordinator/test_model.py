@@ -1,7 +1,7 @@
 """A coordinator against a small model of what clients may rely on, whatever is asked of it, in any order.
 
-The model knows no timers, states or records: it remembers what was said, and when. `HYPOTHESIS_PROFILE=exhaustive`
-plays many more.
+The model knows no timers, states or records: it remembers what was said, and when.
+`HYPOTHESIS_PROFILE=exhaustive` plays many more.
 """
 
 import os

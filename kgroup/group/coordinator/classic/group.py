@@ -272,19 +272,21 @@ class ClassicGroup:
     def _restore_member(self, recorded: MemberMetadata) -> None:
         subscription = (self.protocol_name or "", recorded.subscription)
         member = self.members.get(recorded.member_id)
+        session_ms = recorded.session_timeout
+        rebalance_ms = session_ms if recorded.rebalance_timeout == -1 else recorded.rebalance_timeout
         if member is None:
-            session_ms = recorded.session_timeout
-            rebalance_ms = recorded.rebalance_timeout
             member = Member(
                 member_id=recorded.member_id,
                 group_instance_id=recorded.group_instance_id,
                 client_id=recorded.client_id,
                 client_host=recorded.client_host,
-                rebalance_timeout_ms=session_ms if rebalance_ms == -1 else rebalance_ms,
+                rebalance_timeout_ms=rebalance_ms,
                 session_timeout_ms=session_ms,
                 protocols=(subscription,),
             )
             self.add(member, self.protocol_type or "")
-        elif subscription not in member.protocols:
-            self.set_protocols(member, (subscription,))
+        else:
+            member.session_timeout_ms, member.rebalance_timeout_ms = session_ms, rebalance_ms
+            if subscription not in member.protocols:
+                self.set_protocols(member, (subscription,))
         member.assignment = recorded.assignment

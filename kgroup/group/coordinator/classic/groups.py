@@ -256,6 +256,10 @@ class ClassicGroups:
 
     # ---- reading ------------------------------------------------------------------------------
 
+    def watched(self, group_id: str) -> ClassicGroup | None:
+        """The group as it stands, for those who watch: it is not theirs to change."""
+        return self._groups.get(group_id)
+
     def describe(self, group_id: str) -> DescribedGroup:
         """The group; GROUP_ID_NOT_FOUND and Dead if there is none. Metadata shows in Stable only."""
         answer = self._answer(T.DESCRIBE, group_id)

@@ -117,6 +117,8 @@ class Rounds:
         if self._settings.enable_auto_commit and self._identity.in_generation:
             if self._prepare_until_ms is None:
                 self._prepare_until_ms = now_ms + self._settings.max_poll_interval_ms
+                if self.protocol is Protocol.EAGER:
+                    self._subscriptions.give_up_all()
                 self._committer.add(None, None, now_ms)
             if not self._committer.is_idle and now_ms < self._prepare_until_ms:
                 return False

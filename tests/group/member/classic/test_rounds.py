@@ -18,6 +18,7 @@ from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import Fetch, FindCoordinator, Metadata
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
+    HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
     JoinGroupResponseMember,
@@ -244,6 +245,36 @@ def test_a_commit_before_a_join_is_waited_for_no_longer_than_max_poll_interval()
     world.advance(3000)
     world.do(Poll())
     assert world.waiting(JoinGroup)
+
+
+@pytest.mark.parametrize(("assignor", "goes_on"), [("range", False), ("cooperative-sticky", True)])
+def test_what_the_commit_before_a_join_will_not_have_is_not_handed_out(assignor: str, goes_on: bool) -> None:
+    """KAFKA-14196: partitions that will be revoked stand still; what a cooperative member keeps goes on."""
+    world = stable(enable_auto_commit=True, partition_assignment_strategy=(assignor,), max_poll_records=1)
+    world.answer_usually()
+    world.do(Poll())
+    world.member_is_told_to_rejoin()
+    world.do(Poll())
+    assert world.waiting(OffsetCommit) and not world.waiting(JoinGroup)
+    handed_out = list(world.records)
+    world.do(Poll())
+    assert (len(world.records) > len(handed_out)) is goes_on
+
+
+def test_a_commit_that_waits_is_not_sent_in_a_later_generation() -> None:
+    """Its partitions may have another owner, whose commits it would overwrite with older ones."""
+    world = stable()
+    world.advance(3000)
+    world.do(Commit(commit_id=1, offsets=((("orders", 0), 3),)))
+    [commit] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(commit, E.COORDINATOR_LOAD_IN_PROGRESS))
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.UNKNOWN_MEMBER_ID))
+    world.settle(Fetch)
+    assert world.member.state is MemberState.STABLE
+    world.advance(1_000)
+    assert not world.waiting(OffsetCommit)
+    outcomes = [outcome for step in world.steps for outcome in step.commits]
+    assert [(each.commit_id, each.error_code) for each in outcomes] == [(1, E.ILLEGAL_GENERATION)]
 
 
 def test_leaving_without_a_coordinator_tells_nobody() -> None:

@@ -1,0 +1,106 @@
+"""What the log of one offsets partition says, folded by rules of its own: the truth for coordinators.
+
+No rule is shared with the coordinator's way of applying records, so that a fault there shows as a difference.
+Source of the rules: Kafka 4.3's OffsetMetadataManager and GroupMetadataManager, `replay`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.log.format.batch import decode_batch
+from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
+from kgroup.sim.watch.tallies import GroupPartition
+
+_COMMIT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A commit and the offset of its record."""
+
+    value: OffsetCommitValue
+    record_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A record or marker as it came: `before` is the commit or group that its key had until then.
+
+    `value` None: it deletes. `producer_id` None: it is of no transaction. `was_pending`: an open transaction
+    would have changed this offset.
+    """
+
+    key: OffsetCommitKey | GroupMetadataKey
+    value: OffsetCommitValue | GroupMetadataValue | None
+    before: Kept | GroupMetadataValue | None
+    producer_id: int | None
+    was_pending: bool = False
+
+
+class LogModel:
+    """Committed and pending offsets, and groups, after every batch that it was given."""
+
+    def __init__(self, batches: Iterable[bytes] = ()) -> None:
+        self.committed: dict[GroupPartition, Kept] = {}
+        self.pending: dict[int, dict[GroupPartition, Kept]] = {}
+        self.groups: dict[str, GroupMetadataValue] = {}
+        self.markers: dict[int, bool] = {}
+        """By producer id: whether its last marker commits."""
+        for batch in batches:
+            for _ in self.take(batch):
+                pass
+
+    def take(self, raw: bytes) -> Iterator[Written]:
+        """Fold one batch in, record by record: what each did is given out before the next is read."""
+        batch = decode_batch(raw)
+        if batch.control:
+            for record in batch.records():
+                self._end(batch.producer_id, int.from_bytes((record.key or b"")[2:4], "big") == _COMMIT)
+            return
+        producer_id = batch.producer_id if batch.transactional else None
+        for record in batch.records():
+            entry = decode_entry(record.key, record.value)
+            if not isinstance(entry, OffsetsEntry):
+                continue
+            key, value = entry.key, entry.value
+            if isinstance(key, OffsetCommitKey):
+                assert value is None or isinstance(value, OffsetCommitValue)
+                place = (key.group, (key.topic, key.partition))
+                before, was_pending = self.committed.get(place), self.is_pending(place)
+                self._commit(place, value, producer_id, record.offset)
+                yield Written(
+                    key=key, value=value, before=before, producer_id=producer_id, was_pending=was_pending
+                )
+            elif isinstance(key, GroupMetadataKey):
+                assert value is None or isinstance(value, GroupMetadataValue)
+                group = self.groups.pop(key.group, None)
+                if value is not None:
+                    self.groups[key.group] = value
+                yield Written(key=key, value=value, before=group, producer_id=None)
+
+    def is_pending(self, place: GroupPartition) -> bool:
+        """Whether an open transaction would change this offset."""
+        return any(place in offsets for offsets in self.pending.values())
+
+    def _commit(
+        self, place: GroupPartition, value: OffsetCommitValue | None, producer_id: int | None, offset: int
+    ) -> None:
+        if value is None:
+            self.committed.pop(place, None)
+            for offsets in self.pending.values():
+                offsets.pop(place, None)
+        elif producer_id is None:
+            self.committed[place] = Kept(value, offset)
+        else:
+            self.pending.setdefault(producer_id, {})[place] = Kept(value, offset)
+
+    def _end(self, producer_id: int, committed: bool) -> None:
+        self.markers[producer_id] = committed
+        for place, kept in self.pending.pop(producer_id, {}).items():
+            current = self.committed.get(place)
+            if committed and (current is None or current.record_offset < kept.record_offset):
+                self.committed[place] = kept

@@ -1,0 +1,373 @@
+"""Sessions, deadlines and the time that rebalances take, judged by what the coordinator heard and said."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgroup.group.coordinator.classic.group import ClassicGroup
+from kgroup.group.coordinator.classic.rounds import JOIN, SESSION, SYNC
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.coordinator import EXPIRY
+from kgroup.group.coordinator.events import (
+    GenerationFormed,
+    GroupDeleted,
+    GroupEvent,
+    MemberAdded,
+    MemberRemoved,
+    RebalanceStarted,
+)
+from kgroup.group.coordinator.timers import TimerKey
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    OffsetCommit,
+    OffsetCommitResponse,
+    ReplyBody,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, ROUNDS_END, SESSIONS_END
+
+S = GroupState
+E = ErrorCode
+_SIGNS: Final = frozenset({E.NONE, E.REBALANCE_IN_PROGRESS})
+
+
+@dataclass(slots=True)
+class _Session:
+    """When it may end at the soonest, and must at the latest. Some requests leave it open which it is."""
+
+    soonest_ms: int
+    latest_ms: int
+
+
+class Sessions(CoordinatorChecker):
+    """The dead are out in time (sessions-end), and who shows that it lives is not (alive-stay)."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._sessions: dict[tuple[str, str], _Session] = {}
+        self._given_out: dict[tuple[str, str], int] = {}
+        self._seats: dict[int, int] = {}  # by request: the session timeout of the member before
+
+    def loaded(self, now_ms: int) -> None:
+        """Everybody has a session more."""
+        for group in self.scene.groups():
+            for member in group.members.values():
+                end_ms = now_ms + member.session_timeout_ms
+                self._sessions[group.group_id, member.member_id] = _Session(end_ms, end_ms)
+
+    def asked(self, ticket: Ticket) -> None:
+        """A static member takes its seat with the session of whom it replaces."""
+        body = ticket.body
+        group = self.scene.group(body.group_id) if isinstance(body, JoinGroup) else None
+        if group is None or not isinstance(body, JoinGroup) or body.group_instance_id is None:
+            return
+        seat = group.members.get(group.static_members.get(body.group_instance_id, ""))
+        if seat is not None and not body.member_id:
+            self._seats[ticket.request_id] = seat.session_timeout_ms
+
+    def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
+        """Some answers prove that the coordinator knows that the member lives."""
+        body = ticket.body
+        match body, reply:
+            case Heartbeat(), HeartbeatResponse() if reply.error_code in _SIGNS:
+                self._sign(body.group_id, body.member_id, ticket.asked_ms)
+            case OffsetCommit(), OffsetCommitResponse() if body.generation_id >= 0:
+                errors = [each.error_code for topic in reply.topics for each in topic.partitions]
+                if E.NONE in errors:
+                    self._sign(body.group_id, body.member_id, ticket.asked_ms)
+            case JoinGroup(), JoinGroupResponse():
+                self._joined(ticket, body, reply, now_ms)
+            case SyncGroup(), SyncGroupResponse() if reply.error_code in _SIGNS:
+                is_sure = ticket.state is S.COMPLETING_REBALANCE
+                self._sign(body.group_id, body.member_id, now_ms, is_sure=is_sure)
+            case _:
+                pass
+
+    def _joined(self, ticket: Ticket, body: JoinGroup, reply: JoinGroupResponse, now_ms: int) -> None:
+        key = (body.group_id, reply.member_id)
+        if reply.error_code is E.MEMBER_ID_REQUIRED:
+            self._given_out[key] = ticket.asked_ms + body.session_timeout_ms
+        elif reply.error_code is E.NONE:
+            self._given_out.pop(key, None)
+            if ticket.request_id in self._seats:
+                before_ms = self._seats.pop(ticket.request_id)
+                timeouts_ms = (before_ms, body.session_timeout_ms)
+                ends_ms = (now_ms + min(timeouts_ms), now_ms + max(timeouts_ms))
+                self._sessions[key] = _Session(*ends_ms)
+                return
+            is_sure = reply.generation_id > ticket.generation or ticket.state is S.PREPARING_REBALANCE
+            self._sign(body.group_id, reply.member_id, now_ms, is_sure=is_sure)
+
+    def _sign(self, group_id: str, member_id: str, at_ms: int, *, is_sure: bool = True) -> None:
+        group = self.scene.group(group_id)
+        member = group.members.get(member_id) if group is not None else None
+        if member is None:
+            return
+        end_ms = at_ms + member.session_timeout_ms
+        session = self._sessions.get((group_id, member_id))
+        if session is None:
+            self._sessions[group_id, member_id] = _Session(end_ms if is_sure else at_ms, end_ms)
+            return
+        session.latest_ms = max(session.latest_ms, end_ms) if not is_sure else end_ms
+        if is_sure:
+            session.soonest_ms = end_ms
+
+    def heard(self, event: GroupEvent, now_ms: int) -> None:
+        """Members come and go."""
+        match event:
+            case MemberAdded():
+                end_ms = now_ms + self.scene.settings.new_member_join_timeout_ms
+                self._sessions[event.group_id, event.member_id] = _Session(end_ms, end_ms)
+            case MemberRemoved():
+                self._removed(event, now_ms)
+            case GenerationFormed():
+                # Static members that have not joined have a new session, too, as in Kafka.
+                group = self.scene.group(event.group_id)
+                for member in group.members.values() if group is not None else ():
+                    session = self._sessions.get((event.group_id, member.member_id))
+                    if session is not None:
+                        session.latest_ms = max(session.latest_ms, now_ms + member.session_timeout_ms)
+            case _:
+                pass
+
+    def _removed(self, event: MemberRemoved, now_ms: int) -> None:
+        key = (event.group_id, event.member_id)
+        session = self._sessions.pop(key, None)
+        given_out_ms = self._given_out.pop(key, None)
+        if event.why.startswith("session expired"):
+            if session is not None and now_ms < session.soonest_ms:
+                left_ms = session.soonest_ms - now_ms
+                self.scene.report(
+                    ALIVE_STAY, f"{event.group_id}: {event.member_id} is out, {left_ms} ms before its session"
+                )
+            if any(
+                isinstance(ticket.body, JoinGroup | SyncGroup)
+                and (ticket.body.group_id, ticket.body.member_id) == key
+                and ticket.state is not S.EMPTY
+                and now_ms - ticket.asked_ms < self.scene.settings.new_member_join_timeout_ms
+                for ticket in self.scene.tickets.values()
+            ):
+                self.scene.report(ALIVE_STAY, f"{event.group_id}: {event.member_id} is out while it waits")
+        elif event.why.startswith("did not come back") and (given_out_ms is None or now_ms < given_out_ms):
+            self.scene.report(ALIVE_STAY, f"{event.group_id}: the id {event.member_id} ended too early")
+        elif event.why.startswith("left") and not self._leaves(event):
+            self.scene.report(ALIVE_STAY, f"{event.group_id}: {event.member_id} is out and did not leave")
+
+    def _leaves(self, event: MemberRemoved) -> bool:
+        return any(
+            isinstance(ticket.body, LeaveGroup)
+            and ticket.body.group_id == event.group_id
+            and any(
+                leaving.member_id == event.member_id
+                or (not leaving.member_id and event.member_id.startswith(leaving.group_instance_id or "?"))
+                for leaving in ticket.body.members
+            )
+            for ticket in self.scene.tickets.values()
+        )
+
+    def look(self, now_ms: int, is_awake: bool) -> None:
+        """Whoever is there has a session that is not over."""
+        for group in self.scene.groups():
+            for member in group.members.values():
+                key = (group.group_id, member.member_id)
+                if key not in self._sessions:
+                    end_ms = now_ms + member.session_timeout_ms
+                    self._sessions[key] = _Session(now_ms, end_ms)
+                if member.keeps_session_by_waiting:
+                    continue
+                late_ms = now_ms - self._sessions[key].latest_ms
+                if is_awake and late_ms > SLACK_MS:
+                    self.scene.report(
+                        SESSIONS_END, f"{group.group_id}: {member.member_id} is {late_ms} ms past its session"
+                    )
+                    self._sessions[key].latest_ms = now_ms
+            for member_id in group.pending_joins:
+                given_out_ms = self._given_out.get((group.group_id, member_id), now_ms)
+                if is_awake and now_ms - given_out_ms > SLACK_MS:
+                    self.scene.report(SESSIONS_END, f"{group.group_id}: the id {member_id} waits for ever")
+                    self._given_out[group.group_id, member_id] = now_ms
+
+
+class Deadlines(CoordinatorChecker):
+    """Every member, every id that was given out and every round has a deadline, and somebody watches it."""
+
+    def __init__(self, scene: Scene, watched_ms: Callable[[int], int]) -> None:
+        """`watched_ms`: when a node will act on the deadlines of its coordinators, by its own clock."""
+        super().__init__(scene)
+        self._watched_ms = watched_ms
+
+    def look(self, now_ms: int, is_awake: bool) -> None:
+        """All of them."""
+        if self.scene.coordinator.deadline_ms(EXPIRY) is None:
+            self.scene.report(DEADLINES, "no deadline for the expiry of offsets")
+        for group in self.scene.groups():
+            self._look_at(group, now_ms)
+        due_ms = self.scene.hosted.next_deadline_ms()
+        watched_ms = self._watched_ms(self.scene.hosted.node_id)
+        if due_ms is not None and watched_ms > due_ms:
+            self.scene.report(DEADLINES, f"nobody watches the next deadline, {due_ms - now_ms} ms from now")
+
+    def _look_at(self, group: ClassicGroup, now_ms: int) -> None:
+        for member in group.members.values():
+            if not member.keeps_session_by_waiting:
+                most_ms = now_ms + member.session_timeout_ms
+                if member.is_new:
+                    most_ms = now_ms + self.scene.settings.new_member_join_timeout_ms
+                elif member.group_instance_id is not None:
+                    most_ms += 2 * member.session_timeout_ms  # it may have the session of whom it replaced
+                self._need(group, SESSION, member.member_id, most_ms)
+        for member_id in group.pending_joins:
+            self._need(group, SESSION, member_id, now_ms + self.scene.settings.max_session_timeout_ms)
+        most_ms = now_ms + max(
+            self.scene.settings.initial_rebalance_delay_ms,
+            max((member.rebalance_timeout_ms for member in group.members.values()), default=0),
+        )
+        if group.state is S.PREPARING_REBALANCE:
+            self._need(group, JOIN, "", most_ms if group.members else None)
+        elif group.state is S.COMPLETING_REBALANCE:
+            self._need(group, SYNC, "", None)
+
+    def _need(self, group: ClassicGroup, kind: str, member_id: str, most_ms: int | None) -> None:
+        deadline_ms = self.scene.coordinator.deadline_ms(TimerKey(kind, group.group_id, member_id))
+        if deadline_ms is None:
+            self.scene.report(DEADLINES, f"{group.group_id}: {group.state}: no {kind} deadline {member_id}")
+        elif kind == SESSION and most_ms is not None and deadline_ms > most_ms:
+            self.scene.report(DEADLINES, f"{group.group_id}: {kind} deadline {member_id} is too far away")
+
+
+@dataclass(slots=True)
+class _Round:
+    """Half a rebalance. `most_ms`: the longest rebalance timeout of any member at its beginning.
+
+    `due_ms`: when it is over at the latest, with those who came since. `is_formed`: the half of SyncGroups.
+    `may_end`: whoever was missing is gone.
+    """
+
+    began_ms: int
+    of_first: bool
+    most_ms: int
+    timeouts_ms: dict[str, int] = field(default_factory=dict)
+    is_formed: bool = False
+    may_end: bool = False
+    due_ms: int = 0
+
+
+class RoundsEnd(CoordinatorChecker):
+    """A rebalance takes no longer than its members' rebalance timeout, for each half; nor is it cut short."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._rounds: dict[str, _Round] = {}
+        self._generations: dict[str, int] = {}
+        self._peopled: set[str] = set()
+        self._pending: dict[str, frozenset[str]] = {}  # ids given out before the last request of the round
+
+    def asked(self, ticket: Ticket) -> None:
+        """Ids that are given out once the generation is formed do not count."""
+        if ticket.state is S.PREPARING_REBALANCE:
+            self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
+
+    def loaded(self, now_ms: int) -> None:
+        """Groups begin where the log leaves them."""
+        for group in self.scene.groups():
+            if group.members:
+                self._peopled.add(group.group_id)
+            self._generations[group.group_id] = group.generation_id
+
+    def heard(self, event: GroupEvent, now_ms: int) -> None:
+        """Rounds begin, form a generation, and end."""
+        group = self.scene.group(event.group_id)
+        match event:
+            case RebalanceStarted():
+                timeouts_ms = (
+                    {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
+                    if group is not None
+                    else {}
+                )
+                of_first = event.group_id not in self._peopled
+                self._rounds[event.group_id] = _Round(
+                    now_ms, of_first, max(timeouts_ms.values(), default=0), timeouts_ms
+                )
+            case GenerationFormed():
+                self._formed(event, group, now_ms)
+            case GroupDeleted():
+                self._generations.pop(event.group_id, None)
+                self._rounds.pop(event.group_id, None)
+                self._peopled.discard(event.group_id)
+            case MemberRemoved() if event.why.startswith(("session expired", "did not come back")):
+                # Kafka forms the generation then, also within the initial delay, if all others have joined.
+                began = self._rounds.get(event.group_id)
+                if began is not None:
+                    began.may_end = True
+            case MemberRemoved() if event.why.startswith(("did not rejoin", "did not sync")):
+                self._removed(event, now_ms)
+            case _:
+                pass
+
+    def _formed(self, event: GenerationFormed, group: ClassicGroup | None, now_ms: int) -> None:
+        before = self._generations.get(event.group_id, 0)
+        if event.generation_id != before + 1:
+            self._report(event.group_id, f"generation {event.generation_id} after {before}")
+        self._generations[event.group_id] = event.generation_id
+        if event.members:
+            self._peopled.add(event.group_id)
+        else:
+            self._peopled.discard(event.group_id)
+        began = self._rounds.pop(event.group_id, None)
+        if began is None or began.is_formed:
+            self._report(event.group_id, f"generation {event.generation_id} without a rebalance")
+            return
+        waited_ms = now_ms - began.began_ms
+        if group is None or not event.members:
+            return
+        delay_ms = self.scene.settings.initial_rebalance_delay_ms
+        if group.state is S.COMPLETING_REBALANCE and group.generation_id == event.generation_id:
+            if began.of_first and not began.may_end and waited_ms < delay_ms:
+                self._report(event.group_id, f"the first rebalance took {waited_ms} ms and not {delay_ms}")
+            pending = self._pending.get(event.group_id, frozenset()) & group.pending_joins.keys()
+            if not began.of_first and pending and waited_ms < began.most_ms:
+                self._report(event.group_id, "a generation without those who were given an id")
+        timeouts_ms = {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
+        formed = _Round(now_ms, False, max(timeouts_ms.values(), default=0), timeouts_ms, is_formed=True)
+        self._rounds[event.group_id] = formed
+
+    def _removed(self, event: MemberRemoved, now_ms: int) -> None:
+        began = self._rounds.get(event.group_id)
+        if began is None:
+            return
+        timeout_ms = began.timeouts_ms.get(event.member_id, 0)
+        if now_ms - began.began_ms < timeout_ms:
+            why = f"{event.member_id} is out after {now_ms - began.began_ms} of {timeout_ms} ms"
+            self.scene.report(ALIVE_STAY, f"{event.group_id}: {why}")
+
+    def look(self, now_ms: int, is_awake: bool) -> None:
+        """No round takes too long."""
+        for group in self.scene.groups():
+            began = self._rounds.get(group.group_id)
+            if began is None or group.state in (S.EMPTY, S.STABLE):
+                continue
+            if group.state is S.PREPARING_REBALANCE and not began.of_first:
+                parked = [member.awaits_join for member in group.members.values()]
+                # Who finds no room is out without a word to the round, in Kafka, too.
+                has_room = len(parked) < self.scene.settings.max_size
+                if parked and all(parked) and has_room and not group.pending_joins:
+                    self._report(group.group_id, "all have joined, and there is no generation")
+            longest_ms = max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
+            longest_ms = max(began.most_ms, longest_ms, self.scene.settings.initial_rebalance_delay_ms)
+            began.due_ms = max(began.due_ms, began.began_ms + longest_ms)
+            if group.state is S.PREPARING_REBALANCE and not group.joins_parked:
+                began.due_ms = now_ms + longest_ms  # static members alone: their sessions decide
+            late_ms = now_ms - began.due_ms
+            if is_awake and late_ms > SLACK_MS:
+                self._report(group.group_id, f"{group.state} takes {late_ms} ms too long")
+                began.due_ms = now_ms
+
+    def _report(self, group_id: str, why: str) -> None:
+        self.scene.report(ROUNDS_END, f"{group_id}: {why}")

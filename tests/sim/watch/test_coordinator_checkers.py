@@ -1,0 +1,199 @@
+"""Each checker that looks during a run is shown the bug that it is there for, in production's code."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kgroup.broker.coordinators import Coordinators
+from kgroup.broker.transactions import Transactions
+from kgroup.group.coordinator.classic import answers as classic_answers
+from kgroup.group.coordinator.classic.answer_table import Check, Trigger
+from kgroup.group.coordinator.classic.group import ClassicGroup
+from kgroup.group.coordinator.classic.rounds import ClassicRounds
+from kgroup.group.coordinator.classic.rules import ClassicRules
+from kgroup.group.coordinator.timers import Timers
+from kgroup.group.member.classic.heartbeats import Heartbeats
+from kgroup.group.member.classic.rounds import Rounds
+from kgroup.group.member.fetcher import Fetcher
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.result import (
+    ALIVE_STAY,
+    ANSWERS_FIT,
+    DEADLINES,
+    GIVES_UP,
+    KEEPS_ALIVE,
+    LINEARIZABLE,
+    LOG_AGREES,
+    NOBODY_FORGOTTEN,
+    RESUMES,
+    RETENTION,
+    ROUNDS_END,
+    SESSIONS_END,
+    SHARES_FIT,
+    TRANSACTIONS_END,
+)
+from tests.sim.worlds import members, play, world
+
+_RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
+
+
+def crowded(*faults: tuple[str, str], **given: Any) -> Scenario:
+    """With clients that behave badly, and producers with transactions."""
+    return replace(world(*faults, **given), strangers=5, producers=2)
+
+
+def test_a_crowded_world_without_a_bug_breaks_nothing() -> None:
+    faults = (
+        ("10s", "kill c1"),
+        ("15s", "fail-disk by 50% for 3s"),
+        ("20s", "cut-power"),
+        ("25s", "move g"),
+        ("30s", "lose-writes g by 3"),
+        ("35s", "narrow c2 for 5s"),
+    )
+    scenario = crowded(*faults)
+    assert not play(replace(scenario, producers=0)).broken
+    assert not play(crowded(*(fault for fault in faults if "lose-writes" not in fault[1]))).broken
+
+
+def test_sessions_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deadline that nobody acts on: the dead stay."""
+    monkeypatch.setattr(ClassicRules, "session_deadline", lambda self, group, member_id: None)
+    assert SESSIONS_END in play(crowded(("20s", "kill c1"))).broken
+
+
+def test_alive_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats that keep nothing: the living are out."""
+    monkeypatch.setattr(ClassicRules, "keep_alive", lambda self, group, member_id: None)
+    assert ALIVE_STAY in play(world()).broken
+
+
+def test_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sessions after a load."""
+    monkeypatch.setattr(ClassicRules, "loaded", lambda self, group: None)
+    assert DEADLINES in play(world(("20s", "move g"))).broken
+
+
+def test_rounds_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others do not hear that the last one has joined."""
+    monkeypatch.setattr(ClassicRounds, "_complete_if_ready", lambda self, group: None)
+    assert ROUNDS_END in play(world(("20s", "restart c1"))).broken
+
+
+def test_answers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits of an old generation."""
+    checks = dict(classic_answers.CHECKS) | {Trigger.COMMIT: (Check.MEMBER,)}
+    monkeypatch.setattr(classic_answers, "CHECKS", checks)
+    assert ANSWERS_FIT in play(crowded()).broken
+
+
+def test_nobody_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coordinator that ends without a word to those who wait."""
+    monkeypatch.setattr(ClassicRules, "unload", lambda self, group, error: None)
+    scenario = crowded(*((f"{second}s", "move g") for second in range(5, 55, 5)))
+    assert NOBODY_FORGOTTEN in play(scenario).broken
+
+
+def test_shares_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members keep the share of the generation before."""
+    rule = ClassicGroup._restore_member
+
+    def restore(self: ClassicGroup, recorded: Any) -> None:
+        before = self.members[recorded.member_id].assignment if recorded.member_id in self.members else b""
+        rule(self, recorded)
+        self.members[recorded.member_id].assignment = before or recorded.assignment
+
+    monkeypatch.setattr(ClassicGroup, "_restore_member", restore)
+    monkeypatch.setattr(ClassicRounds, "_clear_assignments", lambda self, group, error: None)
+    late = (members(1)[0], replace(members(2)[1], start_ms=20_000))
+    assert SHARES_FIT in play(world(members=late)).broken
+
+
+def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided is answered and not written when a coordinator moves."""
+    monkeypatch.setattr(Coordinators, "flush_one", lambda self, hosted: self._deliver(hosted._give_out()))
+    assert LOG_AGREES in play(world()).broken
+
+
+def test_linearizable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused commit takes effect."""
+    from kgroup.group.coordinator.commits import CommitRules
+
+    rule = CommitRules.commit
+
+    def commit_all_the_same(self: CommitRules, groups: Any, request: Any, body: Any) -> bool:
+        if groups.check_commit(body) and groups.__contains__(body.group_id):
+            for topic in body.topics:
+                for entry in self._offsets.plan_commit(body.group_id, topic, self._turn.now_ms)[1]:
+                    self._log(entry)
+        return rule(self, groups, request, body)
+
+    monkeypatch.setattr(CommitRules, "commit", commit_all_the_same)
+    assert LINEARIZABLE in play(crowded()).broken
+
+
+def test_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets expire under an open transaction, or before their time."""
+    from kgroup.group.coordinator.commits import CommitRules
+
+    rule = CommitRules.expired
+
+    def too_early(self: CommitRules, groups: Any, group_id: str) -> Any:
+        self._turn.now_ms += 30_000
+        try:
+            return rule(self, groups, group_id)
+        finally:
+            self._turn.now_ms -= 30_000
+
+    monkeypatch.setattr(CommitRules, "expired", too_early)
+    scenario = crowded(duration_ms=100_000)
+    assert RETENTION in play(replace(scenario, properties={**scenario.properties, **_RETENTION})).broken
+
+
+def test_transactions_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decided when the power went is forgotten."""
+    monkeypatch.setattr(Transactions, "finish_decided", lambda self, now_ms: None)
+    faults = [(f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3)]
+    assert TRANSACTIONS_END in play(crowded(*faults)).broken
+
+
+def test_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member that takes over does not ask for what is committed."""
+    rule = Fetcher.take_committed
+
+    def from_the_start(self: Fetcher, answer: Any, now_ms: int) -> None:
+        rule(
+            self, replace(answer, offsets=tuple(replace(each, offset=-1) for each in answer.offsets)), now_ms
+        )
+
+    monkeypatch.setattr(Fetcher, "take_committed", from_the_start)
+    assert RESUMES in play(world(("20s", "kill c1"))).broken
+
+
+def test_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An eager member that joins again with what it has."""
+    monkeypatch.setattr(Rounds, "_give_up", lambda self: None)
+    late = (members(1)[0], replace(members(2)[1], start_ms=20_000))
+    assert GIVES_UP in play(world(members=late)).broken
+
+
+def test_keeps_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats that stop after an error."""
+    monkeypatch.setattr(Heartbeats, "ended", lambda self: None)
+    assert KEEPS_ALIVE in play(world()).broken
+
+
+def test_a_deadline_that_is_lost_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer that cannot be moved earlier: nobody watches what is next."""
+    monkeypatch.setattr(Timers, "cancel", lambda self, key: self._deadlines.clear())
+    assert DEADLINES in play(crowded()).broken
+
+
+def test_an_answer_before_its_record_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last batch of each flush is not written."""
+    from kgroup.broker import hosted_coordinator
+
+    rule = hosted_coordinator.encode_records
+    monkeypatch.setattr(hosted_coordinator, "encode_records", lambda records: list(rule(records))[:-1])
+    assert LOG_AGREES in play(world()).broken
