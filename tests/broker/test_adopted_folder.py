@@ -74,7 +74,7 @@ def test_what_is_written_goes_behind_and_the_broker_finds_its_own_files(folder: 
     before = contents(folder)
     world, _ = opened(folder)
     batch = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"new")])
-    assert world.cluster.topics["orders"].partitions[1].produce(batch, 1 << 20)[1] == 30
+    assert world.cluster.topics["orders"].partitions[1].produce(batch, 1 << 20, 0)[1] == 30
     world.cluster.close()
     after = contents(folder)
     for name in before.keys() - {name for name in before if name.startswith("gone-")}:

@@ -1,5 +1,6 @@
 """The disk under the brokers' own logs: it may fail, and the power may go in the middle of an append."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from random import Random
 from typing import Final
@@ -85,7 +86,7 @@ class DiskStorage(MemoryStorage):
         """As it was saved last."""
         return deepcopy(self._spec)
 
-    def save(self, spec: ClusterSpec) -> None:
+    def save(self, spec: ClusterSpec, changed: Iterable[str] | None = None) -> None:
         """At once, and safely."""
         self._spec = deepcopy(spec)
 
