@@ -114,10 +114,9 @@ class FolderStorage:
         """The stored state, or None in a new folder. Raises SourceError, also if another process has it."""
         path = self._folder / CLUSTER_FILE
         try:
-            if not self._folder.exists():
-                self._folder.mkdir(parents=True)
+            if not self._folder.is_dir():
+                self._folder.mkdir(parents=True, exist_ok=True)
                 sync_folder(self._folder.parent)
-            self._folder.mkdir(exist_ok=True)
         except OSError as error:
             why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
             raise SourceError(f"{self._folder}: {why}") from error
@@ -180,8 +179,11 @@ class FolderStorage:
     def save(self, spec: ClusterSpec, changed: Iterable[str] | None = None) -> None:
         """Add to the journal what has changed, or replace the file in one go. Raises SourceError."""
         if changed is not None and self._journal_bytes < _JOURNAL_MAX_BYTES:
-            self._add_to_journal(encode_change(spec, changed))
+            names = list(changed)
+            durable = self._durable or any(name in _READ_WHOLE for name in names)
+            self._add_to_journal(encode_change(spec, names), durable=durable)
             return
+        # On the disk in any case: without it nothing that is there can be told from what is not known.
         self._replace(CLUSTER_FILE, encode_spec(spec), durable=True)
         # The journal says nothing new now, so that it does no harm if it stays.
         self._empty_journal()
@@ -189,7 +191,7 @@ class FolderStorage:
         if not meta.exists():
             self._replace(META_PROPERTIES, f"version=1\ncluster.id={spec.cluster_id}\nnode.id=1\n")
 
-    def _add_to_journal(self, line: str) -> None:
+    def _add_to_journal(self, line: str, *, durable: bool) -> None:
         path = self._folder / JOURNAL_FILE
         is_new = not self._journal_bytes
         try:
@@ -200,8 +202,9 @@ class FolderStorage:
                 encoded = memoryview(line.encode())
                 while encoded:
                     encoded = encoded[journal.write(encoded) :]
-                os.fsync(journal.fileno())
-            if is_new:
+                if durable:
+                    os.fsync(journal.fileno())
+            if is_new and durable:
                 sync_folder(self._folder)
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error

@@ -6,6 +6,7 @@ refuses to start on one. Formats: Kafka's CheckpointFile, PartitionMetadataFile,
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -26,6 +27,7 @@ CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 """There if the last process brought everything to the disk and stopped (CleanShutdownFileHandler)."""
 
 _Line = TypeVar("_Line")
+_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class EpochStart(NamedTuple):
@@ -59,6 +61,8 @@ def read_topic_id(path: Path) -> TopicId:
     """The topic id in a `partition.metadata` (Kafka 2.8 on), None for the zero id."""
     properties = dict(line.split(": ", 1) for line in _read_lines(path) if ": " in line)
     text = properties.get("topic_id", "")
+    if not _TOPIC_ID.fullmatch(text):  # the decoder below passes over what is no letter of its own
+        raise SourceError(f"{path}: topic_id {text!r} is not a topic id")
     try:
         topic_id = UUID(bytes=base64.urlsafe_b64decode(text + "=="))
     except (ValueError, binascii.Error) as error:

@@ -10,7 +10,12 @@ from typing import Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.files.checkpoints import LEADER_EPOCHS, EpochStart, encode_leader_epochs
+from kgroup.log.files.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    EpochStart,
+    encode_leader_epochs,
+)
 from kgroup.log.files.index import (
     OffsetEntry,
     TimeEntry,
@@ -19,7 +24,7 @@ from kgroup.log.files.index import (
     encode_time_index,
 )
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, placed, read_header
-from kgroup.log.store.atomic_file import replace_text, sync_folder
+from kgroup.log.store.atomic_file import replace_text, sync_folder, sync_path
 from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, segment_bases, settle_leftovers
 from kgroup.log.store.record_log import TimedOffset
 from kgroup.log.store.retired_folder import retire
@@ -330,6 +335,8 @@ class SegmentLog:
                 del self._unsynced[base_offset]
             # A folder without records is made again if it is lost, and costs a start nothing.
             if self._names_unsynced and self.end_offset:
+                path = self._folder / PARTITION_METADATA
+                sync_path(path)
                 path = self._folder
                 sync_folder(path)
                 sync_folder(path.parent)
