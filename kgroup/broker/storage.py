@@ -109,6 +109,7 @@ class FolderStorage:
         self._ends: dict[TopicPartition, int] = {}
         self._starts: dict[TopicPartition, int] | None = None
         self._journal_bytes = 0
+        self._journal_has_name = False  # on the disk, not only in the folder
 
     def load(self) -> ClusterSpec | None:
         """The stored state, or None in a new folder. Raises SourceError, also if another process has it."""
@@ -193,7 +194,6 @@ class FolderStorage:
 
     def _add_to_journal(self, line: str, *, durable: bool) -> None:
         path = self._folder / JOURNAL_FILE
-        is_new = not self._journal_bytes
         try:
             with path.open("r+b" if path.exists() else "wb", buffering=0) as journal:
                 # Behind what is whole: half a line that a full disk left would spoil this one.
@@ -204,8 +204,9 @@ class FolderStorage:
                     encoded = encoded[journal.write(encoded) :]
                 if durable:
                     os.fsync(journal.fileno())
-            if is_new and durable:
+            if durable and not self._journal_has_name:
                 sync_folder(self._folder)
+                self._journal_has_name = True
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
         self._journal_bytes += len(line.encode())
@@ -217,6 +218,7 @@ class FolderStorage:
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
         self._journal_bytes = 0
+        self._journal_has_name = False
 
     def _size_of_journal(self) -> int:
         """The bytes of its whole lines."""
