@@ -298,3 +298,23 @@ def test_a_failed_coordinator_begins_again_from_the_log(world: BrokerWorld) -> N
     log.full = False
     world.settle()
     assert committed(world, node) == (E.NONE, 5)
+
+
+# ---- topics -----------------------------------------------------------------------------------------
+
+
+def test_dead_nodes_hold_no_replicas_of_a_new_topic(world: BrokerWorld) -> None:
+    world.cluster.kill(3, world.now_ms)
+    assert world.cluster.check_new_topic("new", 1, 3) is E.INVALID_REPLICATION_FACTOR
+    assert world.cluster.check_new_topic("new", 1, 2) is E.NONE
+    assert world.cluster.create_topic("new", 4, 2, {}, world.now_ms) is E.NONE
+    replicas = [partition.replicas for partition in world.cluster.topics["new"].partitions]
+    assert all(sorted(each) == [1, 2] for each in replicas)
+
+
+@pytest.mark.parametrize(
+    ("count", "error"), [(2, E.INVALID_PARTITIONS), (3, E.INVALID_PARTITIONS), (4, E.NONE)]
+)
+def test_a_topic_grows_by_at_least_one_partition(world: BrokerWorld, count: int, error: ErrorCode) -> None:
+    assert world.cluster.create_partitions("orders", count, world.now_ms) is error
+    assert len(world.cluster.topics["orders"].partitions) == max(count, 3)

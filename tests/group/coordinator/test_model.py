@@ -1,7 +1,7 @@
 """A coordinator against a small model of what clients may rely on, whatever is asked of it, in any order.
 
-The model knows no timers, states or records: it remembers what was said, and when. `HYPOTHESIS_PROFILE=exhaustive`
-plays many more.
+The model knows no timers, states or records: it remembers what was said, and when.
+`HYPOTHESIS_PROFILE=exhaustive` plays many more.
 """
 
 import os
@@ -217,7 +217,7 @@ class AgainstModel(RuleBasedStateMachine):
         return self.world.coordinator.describe(GROUP).group_state
 
     def _now(self) -> int:
-        """The generation that members were told of last, by the records and the answers to joins."""
+        """The generation of now, which no request shows before the round is over."""
         return self.world.coordinator._kinds.of(GROUP)._groups[GROUP].generation_id if self._there() else 0  # type: ignore[attr-defined]
 
     def _there(self) -> bool:
