@@ -298,3 +298,52 @@ def test_a_failed_coordinator_begins_again_from_the_log(world: BrokerWorld) -> N
     log.full = False
     world.settle()
     assert committed(world, node) == (E.NONE, 5)
+
+
+# ---- topics -----------------------------------------------------------------------------------------
+
+
+def test_dead_nodes_hold_no_replicas_of_a_new_topic(world: BrokerWorld) -> None:
+    world.cluster.kill(3, world.now_ms)
+    assert world.cluster.check_new_topic("new", 1, 3) is E.INVALID_REPLICATION_FACTOR
+    assert world.cluster.check_new_topic("new", 1, 2) is E.NONE
+    assert world.cluster.create_topic("new", 4, 2, {}, world.now_ms) is E.NONE
+    replicas = [partition.replicas for partition in world.cluster.topics["new"].partitions]
+    assert all(sorted(each) == [1, 2] for each in replicas)
+
+
+@pytest.mark.parametrize(
+    ("count", "error"), [(2, E.INVALID_PARTITIONS), (3, E.INVALID_PARTITIONS), (4, E.NONE)]
+)
+def test_a_topic_grows_by_at_least_one_partition(world: BrokerWorld, count: int, error: ErrorCode) -> None:
+    assert world.cluster.create_partitions("orders", count, world.now_ms) is error
+    assert len(world.cluster.topics["orders"].partitions) == max(count, 3)
+
+
+# ---- without anybody to lead ------------------------------------------------------------------------
+
+
+def test_a_partition_without_a_leader_has_no_coordinator() -> None:
+    world = BrokerWorld()
+    coordinator(world)
+    index = world.cluster.offsets_partition(GROUP)
+    assert index in world.cluster.coordinators.hosted
+    world.cluster.fence(1, world.now_ms)
+    assert index not in world.cluster.coordinators.hosted
+    assert world.cluster.coordinator(GROUP, 1, world.now_ms) is E.NOT_COORDINATOR
+    world.cluster.start(1, world.now_ms)
+    assert index in world.cluster.coordinators.hosted
+
+
+def test_a_new_coordinator_checks_its_offsets_after_an_interval() -> None:
+    """offsets.retention.check.interval.ms, 10 minutes."""
+    world = BrokerWorld()
+    coordinator(world)
+    assert world.cluster.next_deadline_ms(1) == world.now_ms + 600_000
+
+
+def test_without_an_initial_delay_a_join_is_answered_at_once() -> None:
+    world = BrokerWorld()
+    token = world.send(join(), coordinator(world))
+    world.cluster.coordinators.flush()
+    assert token in {answer.token for answer in world.nodes[1].take_answers()}

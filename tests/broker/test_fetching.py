@@ -170,3 +170,45 @@ def test_the_latest_offset_is_the_last_stable_one_for_readers_of_committed_recor
     )
     [listed] = world.ask(request).topics[0].partitions
     assert (listed.error_code, listed.offset) == (E.NONE, end)
+
+
+def test_a_fetchs_limit_of_bytes_is_for_all_its_partitions(world: BrokerWorld) -> None:
+    """The first partition always gets a batch; when the limit is used up the others get nothing (KIP-74)."""
+    for partition in range(3):
+        append(world, partition)
+        append(world, partition)
+    for max_bytes, expected in (
+        (1, [SIZE, 0, 0]),
+        (2 * SIZE, [2 * SIZE, 0, 0]),
+        (3 * SIZE, [2 * SIZE, SIZE, 0]),
+        (6 * SIZE, [2 * SIZE] * 3),
+    ):
+        request = fetch(0, 0, 0)
+        request.max_bytes = max_bytes
+        assert sizes(world.ask(request)) == expected
+
+
+def test_a_search_by_time_finds_no_deleted_record(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    records = [LogRecord(offset=n, timestamp_ms=100 * n, key=None, value=b"v") for n in range(4)]
+    partition.append(encode_batch(records))
+    partition.log.delete_before(2)
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    for timestamp_ms, offset in ((0, 2), (100, 2), (201, 3), (301, -1), (-2, 2)):
+        of_partition = topic.ListOffsetsPartition(
+            version=5, partition_index=0, timestamp=timestamp_ms, current_leader_epoch=-1
+        )
+        request = ListOffsetsRequest(
+            version=5, topics=[topic(version=5, name=TOPIC, partitions=[of_partition])]
+        )
+        [listed] = world.ask(request).topics[0].partitions
+        assert listed.offset == offset
+
+
+@pytest.mark.parametrize("index", [-1, 3, -3])
+def test_a_partition_that_does_not_exist_is_unknown(world: BrokerWorld, index: int) -> None:
+    assert world.cluster.partition(TOPIC, index) is None
+    request = fetch(0, max_wait_ms=0)
+    request.topics[0].partitions[0].partition = index
+    [part] = world.ask(request).responses[0].partitions
+    assert part.error_code == E.UNKNOWN_TOPIC_OR_PARTITION

@@ -158,6 +158,15 @@ def test_leader_epochs_go_on(world: BrokerWorld, kept: Kept) -> None:
     assert offset(again) == (E.NONE, 5)
 
 
+def test_each_change_of_a_topic_is_kept_by_itself(world: BrokerWorld, kept: Kept) -> None:
+    world.cluster.create_topic("new", 2, 1, {"retention.ms": "5"}, world.now_ms)
+    assert BrokerWorld(storage=kept).cluster.topics["new"].spec.configs == {"retention.ms": "5"}
+    world.cluster.create_partitions("new", 3, world.now_ms)
+    assert len(BrokerWorld(storage=kept).cluster.topics["new"].partitions) == 3
+    world.cluster.delete_topic("new", world.now_ms)
+    assert "new" not in BrokerWorld(storage=kept).cluster.topics
+
+
 def test_topics_have_their_ids_and_partitions(world: BrokerWorld, kept: Kept) -> None:
     world.cluster.create_partitions("orders", 4, world.now_ms)
     world.cluster.create_topic("gone", 1, 1, {}, world.now_ms)

@@ -55,6 +55,7 @@ def test_slips_are_of_every_operator() -> None:
         "and for or",
         "another comparison",
         "arguments swapped",
+        "break",
         "None returned",
         "one more",
         "the condition negated",

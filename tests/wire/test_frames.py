@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest
+from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from kgroup.broker.dispatch import handle
@@ -19,7 +19,7 @@ WORLD = BrokerWorld()
 TOKENS = count(1)
 
 
-def frame_of(request: HeartbeatRequest) -> bytes:
+def frame_of(request: HeartbeatRequest | SyncGroupRequest) -> bytes:
     request.with_header(7, "tester")
     return bytes(request.encode(header=True))
 
@@ -127,3 +127,18 @@ def test_a_newer_api_versions_is_answered_in_version_0_with_its_own_range() -> N
 def test_a_client_id_that_is_no_utf_8_is_read_as_java_reads_it() -> None:
     frame = HEARTBEAT.replace(b"tester", b"test\xffr")
     assert read_call(frame, 1, "/", APIS).client_id == "test\N{REPLACEMENT CHARACTER}r"
+
+
+SYNC = SyncGroupRequest.SyncGroupRequestAssignment(
+    version=3, member_id="m", assignment=b"share of the member"
+)
+SYNC_FRAME = frame_of(
+    SyncGroupRequest(version=3, group_id="g", generation_id=1, member_id="m", assignments=[SYNC])
+)
+
+
+@pytest.mark.parametrize("missing", range(1, 24))
+def test_bytes_that_end_early_are_refused_however_few_are_missing(missing: int) -> None:
+    assert read_call(SYNC_FRAME, 1, "/", APIS).body.assignments[0].assignment == b"share of the member"
+    with pytest.raises(BadRequestError):
+        read_call(SYNC_FRAME[:-missing], 1, "/", APIS)

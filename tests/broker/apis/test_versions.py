@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest
+from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from kafka.protocol.producer.transaction import TxnOffsetCommitRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
@@ -151,3 +151,40 @@ def test_old_producers_do_not_know_of_a_coordinator_that_loads(
     assert answer.token == token
     decoded = world._decoded(token, answer.frame)
     assert decoded.topics[0].partitions[0].error_code == error
+
+
+def sync(version: int, protocol_type: str | None, protocol_name: str | None) -> SyncGroupRequest:
+    return SyncGroupRequest(
+        version=version,
+        group_id=GROUP,
+        generation_id=1,
+        member_id="nobody",
+        group_instance_id=None,
+        protocol_type=protocol_type,
+        protocol_name=protocol_name,
+        assignments=[],
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "error"),
+    [
+        (5, (None, "range"), E.INCONSISTENT_GROUP_PROTOCOL),
+        (5, ("consumer", None), E.INCONSISTENT_GROUP_PROTOCOL),
+        (5, ("consumer", "range"), E.UNKNOWN_MEMBER_ID),
+        (4, (None, None), E.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_sync_of_version_5_names_its_protocol(
+    world: BrokerWorld, version: int, names: tuple[str | None, str | None], error: ErrorCode
+) -> None:
+    """KIP-559: mandatoryProtocolsPresent of KafkaApis, before the group is looked for."""
+    assert world.ask(sync(version, *names), coordinator(world)).error_code == error
+
+
+@pytest.mark.parametrize(("version", "name"), [(5, ""), (6, ""), (7, None), (9, None)])
+def test_a_refused_join_has_a_null_protocol_from_version_7_on(
+    world: BrokerWorld, version: int, name: str | None
+) -> None:
+    answer = world.ask(join(version, member_id="nobody"), coordinator(world))
+    assert (answer.error_code, answer.protocol_name) == (E.UNKNOWN_MEMBER_ID, name)

@@ -217,7 +217,7 @@ class AgainstModel(RuleBasedStateMachine):
         return self.world.coordinator.describe(GROUP).group_state
 
     def _now(self) -> int:
-        """The generation that members were told of last, by the records and the answers to joins."""
+        """The generation of now, which no request shows before the round is over."""
         return self.world.coordinator._kinds.of(GROUP)._groups[GROUP].generation_id if self._there() else 0  # type: ignore[attr-defined]
 
     def _there(self) -> bool:

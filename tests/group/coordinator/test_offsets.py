@@ -503,3 +503,11 @@ def test_offsets_are_checked_again_and_again_also_after_a_reload() -> None:
         assert len(expired(world, DAY_MS + HOUR_MS)) == 2
         world.run("commit - orders/0=1")
         assert len(expired(world, 2 * DAY_MS + 2 * HOUR_MS)) == 2
+
+
+def test_a_group_is_there_also_when_all_of_its_first_commit_was_refused() -> None:
+    """It can be deleted, for one thing; that holds in a transaction and outside of one."""
+    for body in (plain(committed(5, metadata="long")), in_transaction(7, committed(5, metadata="long"))):
+        world = ScriptWorld(GroupSettings(offset_metadata_max_bytes=1))
+        assert sent(world, body).append == ()
+        assert "reply - DeleteGroups g:NONE" in world.run("delete-group")

@@ -77,3 +77,46 @@ def test_a_member_that_commits_nothing_while_the_other_does():
     log.generation(0, 1, member("a", 0), member("b", 1))
     log.commits(1, 200, 5, 0)
     assert named(log, "never-commits").member_ids == ("b-id",)
+
+
+def rounds_of(*pauses_and_numbers: tuple[float, int]) -> GroupLog:
+    """One that stays and one that comes under a new id with every other round."""
+    log = GroupLog()
+    log.generation(0, 1, member("stable", 0, 1))
+    at, number = 600.0, 2
+    for index, (pause, skipped) in enumerate(pauses_and_numbers):
+        at, number = at + pause, number + skipped
+        others = [member(f"life{index}", 1, client="flap")] if index % 2 == 0 else []
+        log.generation(at, number, member("stable", 0), *others)
+        number += 1
+    return log
+
+
+def test_eight_rounds_are_a_storm_and_seven_are_not():
+    # The first of them comes after a long time, and is the round before the storm's first.
+    assert "rebalance-storm" not in names(rounds_of(*[(1, 0)] * 8))
+    assert "rebalance-storm" in names(rounds_of(*[(1, 0)] * 9))
+
+
+def test_rounds_that_nobody_finished_count_in_a_storm():
+    assert "rebalance-storm" in names(rounds_of(*[(1, 0)] * 7, (1, 1)))
+
+
+def test_pods_that_restart_once_each_are_no_flapping_member():
+    log = GroupLog()
+    pods = [member(f"pod{number}", number, client="app") for number in range(10)]
+    log.generation(0, 1, *pods)
+    for number in range(10):
+        pods[number] = member(f"new{number}", number, client="app")
+        without = [pod for index, pod in enumerate(pods) if index != number]
+        log.generation(3600 * (number + 1), 2 + 2 * number, *without)
+        log.generation(3600 * (number + 1) + 60, 3 + 2 * number, *pods)
+    assert names(log) == []
+
+
+def test_a_member_has_a_minute_before_it_counts_as_never_committing():
+    for last, expected in ((58, []), (62, ["never-commits"])):
+        log = GroupLog()
+        log.generation(0, 1, member("a", 0), member("b", 1))
+        log.commits(2, last, 2, 0)
+        assert names(log) == expected

@@ -408,3 +408,37 @@ class TestAGapInTheLog:
         log.gap()
         log.commit(9, 0, 5)
         assert log.timeline().occurrences == []
+
+
+def test_a_gap_in_the_commits_is_of_the_round_in_which_it_began():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0))
+    log.commits(1, 10, 1, 0)
+    log.generation(11, 2, member("a", 0), member("b", 1))
+    log.generation(12, 3, member("a", 0), member("b", 1), member("c", 2))
+    log.commit(20, 0, 500)
+    first, second, third = log.timeline().generations
+    assert [gap.length_ms for gap in second.gaps] == [10_000]
+    assert first.gaps == third.gaps == []
+
+
+def test_a_group_that_was_removed_and_made_anew_has_no_offsets_of_before():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0))
+    log.commit(1, 0, 1000)
+    log.generation(2, 2)
+    log.remove_commit(1000, 0)
+    log.remove_group(1000)
+    log.generation(2000, 1, member("b", 0))
+    log.commit(2001, 0, 5)
+    assert len(log.timeline().occurrences) == 1
+
+
+def test_a_generation_begins_when_it_was_formed_whoever_comes_back_into_it():
+    log = GroupLog()
+    log.generation(0, 1, member("i1", 0, instance="i"))
+    begun_ms = log.timeline().generations[0].roster.at_ms
+    log.generation(50, 1, member("i2", 0, instance="i"))
+    [generation] = log.timeline().generations
+    assert generation.roster.at_ms == begun_ms
+    assert [each.member_id for each in generation.roster.members] == ["i2-id"]

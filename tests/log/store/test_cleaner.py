@@ -1,6 +1,7 @@
 """A cleaned log says the same with fewer records, in Kafka's own terms."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -222,3 +223,25 @@ def test_a_cleaned_batch_keeps_all_but_its_records() -> None:
         3,
         5,
     )
+
+
+class Segments:
+    """A log of closed segments of these sizes, one offset each, of which the first are cleaned."""
+
+    def __init__(self, cleaned_to: int, *sizes: int) -> None:
+        self.cleaned_to = cleaned_to
+        self._sizes = sizes
+
+    def closed_segments(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(base_offset=offset, size=size) for offset, size in enumerate(self._sizes)]
+
+
+@pytest.mark.parametrize(
+    ("cleaned_to", "sizes", "dirty"),
+    [(1, (50, 50), True), (1, (51, 49), False), (1, (49, 51), True), (2, (50, 50), False), (0, (), False)],
+)
+def test_a_log_is_cleaned_when_half_of_it_is_dirty(
+    cleaned_to: int, sizes: tuple[int, ...], dirty: bool
+) -> None:
+    """min.cleanable.dirty.ratio is 0.5: LogCleanerManager takes logs from that on."""
+    assert is_dirty(Segments(cleaned_to, *sizes)) is dirty  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.result import (
     COMMITS_SURVIVE,
     GENERATIONS_GROW,
@@ -192,3 +194,11 @@ def test_a_member_that_asks_for_what_cannot_be_breaks_no_promise() -> None:
     """Two members of one instance id fence each other off."""
     twins = tuple(replace(member, instance_id="twin") for member in members(2))
     assert MEMBERS_GO_ON not in play(world(members=twins)).broken
+
+
+@pytest.mark.parametrize(("first", "skips"), [(4, False), (5, False), (6, True), (9, True)])
+def test_one_record_that_is_passed_over_is_enough(first: int, skips: bool) -> None:
+    processed_to_5 = SimpleNamespace(processed_to=lambda group_partition: 5)
+    checkers = Checkers(processed_to_5, lambda: 0)  # type: ignore[arg-type]
+    checkers.handed_out(("g", ("orders", 0)), "m", first)
+    assert [violation.checker for violation in checkers.violations] == [NO_SKIP] * skips

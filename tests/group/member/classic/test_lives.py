@@ -247,3 +247,12 @@ def test_a_position_moves_over_a_batch_without_records() -> None:
     position.move_to(5)
     position.take_fetched([], 9)
     assert (position.position, position.fetched_to) == (9, None)
+
+
+def test_a_member_tells_its_rack() -> None:
+    """KIP-881: version 3 of the subscription has it."""
+    for rack in ("west", None):
+        world = subscribed(client_rack=rack)
+        world.settle(JoinGroup)
+        [join] = world.waiting(JoinGroup)
+        assert decode_subscription(join.protocols[0][1]).rack == rack
