@@ -57,6 +57,8 @@ class Ownership:
         """A callback."""
         if kind is CallbackKind.ASSIGNED:
             for partition in partitions:
+                if partition in self._held:
+                    self._say(GIVES_UP, f"is given {partition[0]}-{partition[1]} and has it")
                 least = min(self._checkers.may_be_committed((self._group, partition)))
                 self._held[partition] = _Held(least)
             return
