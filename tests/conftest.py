@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--swarm-seeds",
         type=int,
-        default=200,
+        default=300,
         metavar="N",
         help="how many seeds tests/sim/test_swarm.py plays",
     )

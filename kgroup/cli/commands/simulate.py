@@ -70,8 +70,8 @@ def simulate(
 
     The same coordinators and members as in serve and join, with a network, clocks and faults that all follow
     from the seed: the same seed gives the same run. Checkers watch every run: no partition with two owners
-    in a generation, acknowledged commits survive, generations only grow, no record is skipped, and once the
-    faults are over every group settles. If one of them finds something, the status is 3.
+    in a generation, acknowledged commits survive, the dead are out and the living stay, no record is skipped,
+    and once the faults are over every group settles. If one of them finds something, the status is 3.
 
     Shown are the generations, the states of each member over time (! marks a fault), who was given what, and
     what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event, with --seeds

@@ -2,6 +2,7 @@
 
 from collections import deque
 
+from kgroup.errors import DecodeError
 from kgroup.group.coordinator.classic.group import ClassicGroup
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.offsets import FetchTopic
@@ -14,6 +15,7 @@ from kgroup.protocol.requests.coordinator import (
     ReplyBody,
     TxnOffsetCommit,
 )
+from kgroup.protocol.subscription import decode_subscription
 from kgroup.sim.watch.coordinators import CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.log_model import Written
 from kgroup.sim.watch.result import LOG_AGREES
@@ -71,6 +73,7 @@ class LogAgrees(CoordinatorChecker):
         if end_offset != self._compared_to:
             self._compared_to = end_offset
             self._compare_offsets()
+            self._compare_subscriptions()
         model = self.scene.model
         for group in self.scene.groups():
             if group.state in (GroupState.EMPTY, GroupState.STABLE):
@@ -114,6 +117,22 @@ class LogAgrees(CoordinatorChecker):
             if is_unstable != model.is_pending(place):
                 said = "pending" if is_unstable else "stable"
                 self._report(f"{group_id}: {topic}-{index} is {said}, and not so in the log")
+
+    def _compare_subscriptions(self) -> None:
+        for group in self.scene.groups():
+            logged = self.scene.model.groups.get(group.group_id)
+            if group.state is not GroupState.STABLE or logged is None or group.subscribed_topics is None:
+                continue
+            try:
+                topics = {
+                    topic
+                    for member in logged.members
+                    for topic in decode_subscription(member.subscription).topics
+                }
+            except DecodeError:
+                continue
+            if topics != group.subscribed_topics:
+                self._report(f"{group.group_id}: subscribed to {', '.join(sorted(group.subscribed_topics))}")
 
     def _compare_group(self, group: ClassicGroup, logged: GroupMetadataValue | None) -> None:
         live: dict[str, object] = {"generation": group.generation_id}

@@ -48,6 +48,7 @@ class Ownership:
         self._failed_ms = -(1 << 60)
         self._left = False
         self._must_leave = self._closes = False
+        self._closes_ms = now_ms()
         self._open: set[int] = set()  # heartbeats, and searches for the coordinator
         self._over_ms = now_ms()
 
@@ -57,6 +58,8 @@ class Ownership:
         """A callback."""
         if kind is CallbackKind.ASSIGNED:
             for partition in partitions:
+                if partition in self._held:
+                    self._say(GIVES_UP, f"is given {partition[0]}-{partition[1]} and has it")
                 least = min(self._checkers.may_be_committed((self._group, partition)))
                 self._held[partition] = _Held(least)
             return
@@ -197,10 +200,13 @@ class Ownership:
         knows = silent_ms < self._settings.heartbeat_interval_ms + _SLACK_MS
         self._must_leave = is_in and knows and self._searched_ms < self._beat_ms
         self._left, self._closes = False, True
+        self._closes_ms = self._now_ms()
 
     def closed(self) -> None:
         """It has come to its end in order."""
-        if self._must_leave and not self._left and self._searched_ms < self._beat_ms:
+        # A process that stood still meanwhile may have no time left to tell anybody.
+        in_time = self._now_ms() - self._closes_ms < self._settings.request_timeout_ms / 2
+        if in_time and self._must_leave and not self._left and self._searched_ms < self._beat_ms:
             self._say(KEEPS_ALIVE, "closes and does not leave")
 
     def _say(self, checker: str, what: str) -> None:

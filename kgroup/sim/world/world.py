@@ -13,7 +13,7 @@ from kgroup.errors import InputError
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import Node
-from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.tallies import Measures
@@ -30,6 +30,7 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
+_OF_MEMORY: Final = frozenset({FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES})
 _GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
 """The interval between checks whether everything has settled."""
@@ -65,6 +66,13 @@ class World:
     def __init__(
         self, scenario: Scenario, seed: int, storage: Storage | None, tell: Tell | None, *, codec: bool
     ) -> None:
+        kinds = {fault.kind for fault in scenario.faults} | set(
+            scenario.chaos.kinds if scenario.chaos else ()
+        )
+        if storage is not None and kinds & _OF_MEMORY:
+            raise InputError(
+                f"{' and '.join(sorted(kinds & _OF_MEMORY))}: only for logs in memory, not in a folder"
+            )
         self.scenario = scenario
         self.seed = seed
         self._tell = tell

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from kgroup.broker.storage import FolderStorage, MemoryStorage, TopicSpec
+from kgroup.errors import InputError
 from kgroup.group.coordinator.events import GenerationFormed
 from kgroup.group.member.step import CallbackKind
 from kgroup.history.timeline.replay import replay
@@ -144,3 +145,8 @@ def test_a_long_run_keeps_few_batches_in_memory() -> None:
     assert orders.end_offset > 2_900
     assert orders.batch_count <= 130, "what is committed is forgotten"
     assert sum(log.batch_count for (topic, _), log in storage.logs.items() if topic != "orders") <= 250
+
+
+def test_faults_of_the_disk_need_logs_in_memory(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cut-power: only for logs in memory, not in a folder"):
+        play(world(("20s", "cut-power")), storage=FolderStorage(tmp_path, print))
