@@ -9,6 +9,7 @@ from kafka.protocol.consumer.group import OffsetFetchRequest
 from kgroup.broker.storage import FolderStorage
 from kgroup.errors import SourceError
 from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
+from tests.broker.produced import produce
 from tests.broker.world import BrokerWorld
 
 REAL = Path(__file__).parents[2] / "fixtures" / "log_dirs" / "4.3.1"
@@ -74,7 +75,7 @@ def test_what_is_written_goes_behind_and_the_broker_finds_its_own_files(folder: 
     before = contents(folder)
     world, _ = opened(folder)
     batch = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"new")])
-    assert world.cluster.topics["orders"].partitions[1].produce(batch, 1 << 20, 0)[1] == 30
+    assert produce(world.cluster.topics["orders"].partitions[1], batch)[1] == 30
     world.cluster.close()
     after = contents(folder)
     for name in before.keys() - {name for name in before if name.startswith("gone-")}:

@@ -14,6 +14,7 @@ from kgroup.errors import SourceError
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch, LogRecord, decode_batch, encode_batch
 from kgroup.log.format.batch_header import read_header
+from tests.broker.produced import produce
 from tests.broker.world import GROUP, BrokerWorld, commit
 
 RECORDS = 1_000
@@ -39,7 +40,7 @@ class Opened:
 
     def produce(self, value: str, topic: str = "orders") -> int:
         """The offset that it got."""
-        error, offset = self.cluster.topics[topic].partitions[0].produce(batch(value), 1 << 20, 0)
+        error, offset = produce(self.cluster.topics[topic].partitions[0], batch(value))
         assert not error
         return offset
 

@@ -15,6 +15,7 @@ from kgroup.errors import SourceError
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.log.store.segment_log import SegmentLog
 from kgroup.protocol.error_codes import ErrorCode
+from tests.broker.produced import produce as produce_batch
 from tests.broker.world import GROUP, BrokerWorld, commit
 
 E = ErrorCode
@@ -42,7 +43,7 @@ def partition(world: BrokerWorld, topic: str) -> Partition:
 
 def produce(world: BrokerWorld, size: int = 1) -> int:
     batch = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * size)])
-    error, offset = partition(world, "orders").produce(batch, 1 << 20)
+    error, offset = produce_batch(partition(world, "orders"), batch)
     assert not error
     return offset
 
@@ -85,13 +86,13 @@ def test_a_producers_sequence_goes_back_with_its_records(
         producer_epoch=0,
         base_sequence=0,
     )
-    partition(world, "orders").produce(batch, 1 << 20)
+    produce_batch(partition(world, "orders"), batch)
     with monkeypatch.context() as disk:
         disk.setattr("os.fsync", broken)
         with pytest.raises(SourceError):
             sync(world, "orders")
     assert partition(world, "orders").log.end_offset == 0
-    assert partition(world, "orders").produce(batch, 1 << 20) == (E.NONE, 0)
+    assert produce_batch(partition(world, "orders"), batch) == (E.NONE, 0)
     assert partition(world, "orders").log.end_offset == 1
 
 

@@ -9,6 +9,7 @@ from kgroup.log.format.batch_header import read_header
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import TransactionMarker
+from tests.broker.produced import produce
 
 E = ErrorCode
 LARGE = 1 << 20
@@ -50,8 +51,8 @@ def restarted(partition: Partition) -> Partition:
 
 def test_a_batch_may_be_as_large_as_the_limit() -> None:
     raw = batch(3)
-    assert new().produce(raw, len(raw)) == (E.NONE, 0)
-    assert new().produce(raw, len(raw) - 1) == (E.MESSAGE_TOO_LARGE, -1)
+    assert produce(new(), raw, len(raw)) == (E.NONE, 0)
+    assert produce(new(), raw, len(raw) - 1) == (E.MESSAGE_TOO_LARGE, -1)
 
 
 def test_clients_write_no_markers() -> None:
@@ -62,7 +63,7 @@ def test_clients_write_no_markers() -> None:
         transactional=True,
         control=True,
     )
-    assert new().produce(control, LARGE) == (E.INVALID_RECORD, -1)
+    assert produce(new(), control, LARGE) == (E.INVALID_RECORD, -1)
 
 
 @pytest.mark.parametrize("last_offset", [3, 5])
@@ -70,16 +71,16 @@ def test_a_clients_batch_has_an_offset_for_each_record_and_no_other(last_offset:
     odd = encode_batch(records(5), last_offset=last_offset) if last_offset > 3 else None
     if last_offset == 5:
         assert odd is not None
-        assert new().produce(odd, LARGE) == (E.INVALID_RECORD, -1)
+        assert produce(new(), odd, LARGE) == (E.INVALID_RECORD, -1)
     else:
-        assert new().produce(batch(4), LARGE) == (E.NONE, 0)
+        assert produce(new(), batch(4), LARGE) == (E.NONE, 0)
 
 
 def test_what_was_sent_again_has_the_offset_that_it_got() -> None:
     partition = new()
     for sequence in range(3):
-        assert partition.produce(batch(sequence=sequence), LARGE) == (E.NONE, sequence)
-    assert partition.produce(batch(sequence=1), LARGE) == (E.NONE, 1)
+        assert produce(partition, batch(sequence=sequence), LARGE) == (E.NONE, sequence)
+    assert produce(partition, batch(sequence=1), LARGE) == (E.NONE, 1)
     assert partition.log.end_offset == 3
 
 
@@ -149,13 +150,13 @@ def test_after_a_restart_the_leader_has_an_epoch_that_nobody_had() -> None:
 
 def test_after_a_restart_what_was_sent_again_is_known_and_a_gap_noticed() -> None:
     partition = new()
-    partition.produce(batch(sequence=0, epoch=3), LARGE)
-    partition.produce(batch(2, sequence=1, epoch=3), LARGE)
+    produce(partition, batch(sequence=0, epoch=3), LARGE)
+    produce(partition, batch(2, sequence=1, epoch=3), LARGE)
     partition = restarted(partition)
-    assert partition.produce(batch(2, sequence=1, epoch=3), LARGE) == (E.NONE, 1)
-    assert partition.produce(batch(sequence=4, epoch=3), LARGE) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
-    assert partition.produce(batch(sequence=3, epoch=2), LARGE) == (E.INVALID_PRODUCER_EPOCH, -1)
-    assert partition.produce(batch(sequence=3, epoch=3), LARGE) == (E.NONE, 3)
+    assert produce(partition, batch(2, sequence=1, epoch=3), LARGE) == (E.NONE, 1)
+    assert produce(partition, batch(sequence=4, epoch=3), LARGE) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert produce(partition, batch(sequence=3, epoch=2), LARGE) == (E.INVALID_PRODUCER_EPOCH, -1)
+    assert produce(partition, batch(sequence=3, epoch=3), LARGE) == (E.NONE, 3)
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -175,7 +176,7 @@ def test_after_a_restart_a_marker_still_fences() -> None:
     partition.append(batch(sequence=0, transactional=True))
     partition.append_marker(marker(False, epoch=1), 0)
     for each in (partition, restarted(partition)):
-        assert each.produce(batch(sequence=1), LARGE) == (E.INVALID_PRODUCER_EPOCH, -1)
+        assert produce(each, batch(sequence=1), LARGE) == (E.INVALID_PRODUCER_EPOCH, -1)
 
 
 # ---- who hears of it ----------------------------------------------------------------------------------
@@ -185,9 +186,9 @@ def test_everything_that_is_appended_is_told() -> None:
     partition = new()
     told = []
     partition.on_append = lambda each: told.append(each.log.end_offset)
-    partition.produce(batch(2), LARGE)
+    produce(partition, batch(2), LARGE)
     partition.append_marker(marker(True), 9)
-    partition.produce(b"no batch", LARGE)
+    produce(partition, b"no batch", LARGE)
     assert told == [2, 3]
     *_, raw = partition.batches()
     assert (read_header(raw).control, read_header(raw).max_timestamp_ms) == (True, 9)

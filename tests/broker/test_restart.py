@@ -1,5 +1,6 @@
 """A cluster whose process died at any moment and starts again on the logs and facts that it had written."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 
 import pytest
@@ -29,7 +30,7 @@ class Kept(MemoryStorage):
     def load(self) -> ClusterSpec | None:
         return deepcopy(self.spec)
 
-    def save(self, spec: ClusterSpec) -> None:
+    def save(self, spec: ClusterSpec, changed: Iterable[str] | None = None) -> None:
         self.spec = deepcopy(spec)
 
     def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
