@@ -462,7 +462,11 @@ class Cluster:
         hosted = self.coordinators.hosted.get(partition.index) if partition.topic == OFFSETS_TOPIC else None
         if hosted is None or hosted.is_loading:
             # A coordinator that is still loading will come across it in the log.
-            partition.append_marker(marker, now_ms)
+            try:
+                partition.append_marker(marker, now_ms)
+            except SourceError as error:
+                self.warn(str(error))
+                raise
             return
         end = EndTransaction(
             producer_id=marker.producer_id,

@@ -58,9 +58,9 @@ class Transactions:
     """All transactional ids of a cluster.
 
     `log` writes a transaction's state, `mark` a marker to one partition, and both have written when they
-    return, or raise SourceError. A decision is logged before its first marker, so a crash between them is
-    finished on restart, and a marker that cannot be written is tried again by `expire`. What `log` does not
-    write has not happened, as in Kafka's TransactionStateManager.
+    return, or raise SourceError, which `mark` has told. A decision is logged before its first marker, so a
+    crash between them is finished on restart, and a marker that cannot be written is tried again by `expire`.
+    What `log` does not write has not happened, as in Kafka's TransactionStateManager.
     """
 
     def __init__(
@@ -102,10 +102,7 @@ class Transactions:
         """Write the markers of every transaction that was decided when the last process died."""
         for transaction in list(self._transactions.values()):
             if _is_decided(transaction):
-                try:
-                    self._finish(transaction, now_ms)
-                except SourceError:
-                    self._retry_ms[transaction.transactional_id] = now_ms + _RETRY_MS
+                self._try_to_finish(transaction, now_ms)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -242,7 +239,8 @@ class Transactions:
     def expire(self, now_ms: int) -> None:
         """Abort what has taken too long and fence its producer; end what was decided and is not written yet.
 
-        Raises SourceError if that cannot be written, after all have had their turn; it is tried again later.
+        Raises SourceError if a decision cannot be written, after all have had their turn; it is tried again
+        later, as a marker is.
         """
         failure: SourceError | None = None
         for transaction in list(self._transactions.values()):
@@ -250,14 +248,14 @@ class Transactions:
             if max(_due_ms(transaction), self._retry_ms.get(id_, 0)) > now_ms:
                 continue
             self._retry_ms.pop(id_, None)
-            try:
-                if transaction.status is T.ONGOING:
+            if _is_decided(transaction):
+                self._try_to_finish(transaction, now_ms)
+            elif transaction.status is T.ONGOING:
+                try:
                     self._fence(transaction, now_ms)
-                elif _is_decided(transaction):
-                    self._finish(transaction, now_ms)
-            except SourceError as error:
-                self._retry_ms[id_] = now_ms + _RETRY_MS
-                failure = failure or error
+                except SourceError as error:
+                    self._retry_ms[id_] = now_ms + _RETRY_MS
+                    failure = failure or error
         if failure is not None:
             raise failure
 
@@ -274,13 +272,14 @@ class Transactions:
     def _decide(self, transaction: Transaction, *, committed: bool, now_ms: int) -> None:
         transaction.status = T.PREPARE_COMMIT if committed else T.PREPARE_ABORT
         self._save(transaction, now_ms)
-        try:
-            self._finish(transaction, now_ms)
-        except SourceError:  # decided it is: the markers are tried again later, as by Kafka's marker channel
-            self._retry_ms[transaction.transactional_id] = now_ms + _RETRY_MS
+        self._try_to_finish(transaction, now_ms)
 
-    def _finish(self, transaction: Transaction, now_ms: int) -> None:
-        self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
+    def _try_to_finish(self, transaction: Transaction, now_ms: int) -> None:
+        """Write the markers of a decision; where one cannot be, later, as Kafka's marker channel does."""
+        try:
+            self._complete(transaction, committed=transaction.status is T.PREPARE_COMMIT, now_ms=now_ms)
+        except SourceError:
+            self._retry_ms[transaction.transactional_id] = now_ms + _RETRY_MS
 
     def _complete(self, transaction: Transaction, *, committed: bool, now_ms: int) -> None:
         marker = TransactionMarker(
