@@ -8,7 +8,8 @@ from kafka.protocol.consumer.group import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.cluster import OFFSETS_TOPIC, PARTITIONS_PER_SLICE
+from kgroup.broker.work import finished
 from kgroup.errors import SourceError
 from kgroup.group.coordinator.events import (
     GenerationFormed,
@@ -288,6 +289,17 @@ def test_a_damaged_offsets_log_is_reported_and_its_groups_are_not_served(world: 
     [warning] = world.warnings
     assert warning.startswith(f"{OFFSETS_TOPIC}-{index}: ")
     assert world.cluster.next_deadline_ms() != 0  # and nobody tries again and again
+
+
+def test_a_topic_that_is_deleted_while_it_grows_is_gone(world: BrokerWorld) -> None:
+    growing = world.cluster.partitions_in_slices("orders", 3 + 2 * PARTITIONS_PER_SLICE, world.now_ms)
+    next(growing)
+    assert world.cluster.delete_topic("orders", world.now_ms) is E.NONE
+    assert finished(growing) is E.NONE
+    assert "orders" not in world.cluster.topics
+    assert "orders" not in world.cluster.topic_names.values()
+    assert world.cluster.create_topic("orders", 1, 1, {}, world.now_ms) is E.NONE
+    assert len(world.cluster.topics["orders"].partitions) == 1
 
 
 def test_internal_topics_cannot_be_deleted_nor_strangers(world: BrokerWorld) -> None:

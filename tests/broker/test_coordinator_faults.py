@@ -76,6 +76,29 @@ def test_a_fault_refuses_its_request_sends_the_others_back_and_loses_no_commit(
     assert len(world.warnings) == 1
 
 
+def test_a_fault_that_lasts_is_met_once_a_second_and_not_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
+    node = coordinator(world)
+    world.ask(commit(7), node)
+    world.cluster.coordinators.survive_faults = True
+
+    def stumble(hosted: HostedCoordinator, batches_max: int, now_ms: int) -> None:
+        raise KeyError("members")
+
+    monkeypatch.setattr(HostedCoordinator, "load", stumble)
+    index = world.cluster.offsets_partition(GROUP)
+    world.cluster.move_coordinator(index, 3 - node, world.now_ms)
+    world.settle()
+    assert len(world.warnings) == 1
+    assert world.cluster.next_deadline_ms() == world.now_ms + 1000
+    world.advance(2000)
+    assert len(world.warnings) == 3
+    monkeypatch.undo()
+    world.advance(1000)
+    assert committed(world, 3 - node) == (E.NONE, 7)
+
+
 def test_without_being_told_to_survive_them_faults_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     world = BrokerWorld()
     node = coordinator(world)

@@ -246,6 +246,16 @@ def test_a_log_that_is_shorter_than_it_was_gives_no_offset_twice(stopped: Path) 
 # ---- segments and the files beside them -------------------------------------------------------------
 
 
+def test_what_a_loss_of_power_took_before_it_was_synced_is_not_missed(killed: Path) -> None:
+    """The high watermark was written down, the records were not on the disk: offsets are given again."""
+    recovery_points = killed / "recovery-point-offset-checkpoint"
+    assert "orders 0 0\n" in recovery_points.read_text()
+    change(killed / "orders-0" / SEGMENT, lambda raw: raw.clear())
+    opened = Opened(killed)
+    assert (opened.values(), opened.warnings) == ([], [])
+    assert opened.produce("first") == 0
+
+
 @pytest.fixture
 def rolled(tmp_path: Path) -> Path:
     """A folder whose topic has several segments, after a clean stop."""
@@ -318,6 +328,15 @@ def test_a_segment_that_was_to_be_swapped_in_is_as_kafka_does_it(folder: Path) -
     path = folder / "orders-0" / SEGMENT
     path.rename(path.with_name(SEGMENT + ".swap"))
     opened = Opened(folder)
+    assert opened.values() == EVERYTHING
+    assert opened.warnings == []
+
+
+def test_a_segment_that_is_swapped_in_leaves_the_one_behind_it(rolled: Path) -> None:
+    """It takes the place of the segments from its base offset up to its end, and not of the one there."""
+    path = rolled / "orders-0" / SEGMENT
+    path.rename(path.with_name(SEGMENT + ".swap"))
+    opened = Opened(rolled, {"log.segment.bytes": "10000"})
     assert opened.values() == EVERYTHING
     assert opened.warnings == []
 
@@ -418,6 +437,39 @@ def test_a_topic_that_the_cluster_file_misses_is_kept_as_a_stray(folder: Path) -
         f"{folder / 'payments-0'}: no topic that kgroup knows has this partition: kept as {stray.name}"
     ]
     assert opened.values() == EVERYTHING
+
+
+def test_a_stray_stays_through_every_start(folder: Path) -> None:
+    """As with Kafka, whose operator removes it."""
+    path, contents = facts(folder)
+    del contents["topics"]["payments"]  # type: ignore[attr-defined]
+    without_checksum(path, contents)
+    Opened(folder).cluster.close()
+    [stray] = folder.glob("payments-0.*-stray")
+    raw = (stray / SEGMENT).read_bytes()
+    again = Opened(folder)
+    assert again.warnings == []
+    assert (stray / SEGMENT).read_bytes() == raw != b""
+
+
+def test_a_folder_behind_a_topics_last_partition_is_a_stray(folder: Path) -> None:
+    shutil.copytree(folder / "payments-0", folder / "payments-1")
+    opened = Opened(folder)
+    [stray] = folder.glob("payments-1.*-stray")
+    assert opened.warnings == [
+        f"{folder / 'payments-1'}: no topic that kgroup knows has this partition: kept as {stray.name}"
+    ]
+
+
+def test_folders_without_records_hide_nothing_however_many_they_are(folder: Path) -> None:
+    names = [f"empty-{number}" for number in range(10)]
+    for name in names:
+        (folder / name).mkdir()
+        (folder / name / SEGMENT).touch()
+    opened = Opened(folder)
+    assert opened.values() == EVERYTHING
+    assert len(opened.warnings) == len(names)
+    assert len(list(folder.glob("empty-*-stray"))) == len(names)
 
 
 @pytest.mark.parametrize("topics", [[OFFSETS_TOPIC], ["orders", "payments"]])

@@ -203,6 +203,25 @@ def test_each_record_at_fault_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(("age_ms", "error"), [(HOUR_MS, E.NONE), (HOUR_MS + 1, E.INVALID_TIMESTAMP)])
+def test_a_record_may_be_as_old_as_its_topic_lets_it_be(age_ms: int, error: ErrorCode) -> None:
+    rules = BatchRules(name="orders-0", max_message_bytes=1000, timestamp_before_max_ms=HOUR_MS)
+    checked = outcome(made(at_ms=NOW_MS - age_ms), rules)
+    assert (checked.error if isinstance(checked, Refusal) else E.NONE) == error
+
+
+def test_of_a_missing_key_and_a_bad_time_the_time_is_the_error_and_both_are_named() -> None:
+    """As Kafka's LogValidator.processRecordErrors: one bad timestamp makes it INVALID_TIMESTAMP."""
+    rules = BatchRules(
+        name="orders-0", max_message_bytes=1000, compacted=True, timestamp_after_max_ms=HOUR_MS
+    )
+    refusal = outcome(made(record(key=None) + record(1, time_delta=2 * HOUR_MS), of=2), rules)
+    assert isinstance(refusal, Refusal)
+    assert refusal.error == E.INVALID_TIMESTAMP
+    assert refusal.message == "One or more records have been rejected due to invalid timestamp"
+    assert [each.index for each in refusal.records] == [0, 1]
+
+
 def answer(world: BrokerWorld, records: bytes) -> Any:
     (topic,) = world.ask(produce_request(records), leader(world)).responses
     return topic.partition_responses[0]

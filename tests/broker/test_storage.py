@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from uuid import UUID
 
@@ -45,6 +46,35 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     storage(tmp_path)[0].save(SPEC)
     assert storage(tmp_path)[0].load() == SPEC
     assert "cluster.id=abc" in (tmp_path / "meta.properties").read_text()
+
+
+def test_many_changes_are_put_together_and_the_last_ones_come_back(tmp_path: Path) -> None:
+    first, _ = storage(tmp_path / "data")
+    assert first.load() is None
+    spec = deepcopy(SPEC)
+    first.save(spec)
+    for number in range(12):
+        spec.topics["orders"].configs["retention.ms"] = str(number) * 200_000
+        first.save(spec, ["orders"])
+        journal = tmp_path / "data" / "kgroup-cluster.journal"
+        assert not journal.exists() or journal.stat().st_size < 2 << 20
+    first.close()
+    assert storage(tmp_path / "data")[0].load() == spec
+
+
+def test_half_a_change_that_a_full_disk_left_does_not_spoil_the_next(tmp_path: Path) -> None:
+    first, _ = storage(tmp_path / "data")
+    assert first.load() is None
+    spec = deepcopy(SPEC)
+    first.save(spec)
+    spec.topics["orders"].partitions = 4
+    first.save(spec, ["orders"])
+    with (tmp_path / "data" / "kgroup-cluster.journal").open("ab") as journal:
+        journal.write(b'12345678 {"nextProd')
+    spec.topics["orders"].partitions = 5
+    first.save(spec, ["orders"])
+    first.close()
+    assert storage(tmp_path / "data")[0].load() == spec
 
 
 def test_a_draft_that_a_crash_left_is_no_reason_to_refuse_the_folder(tmp_path: Path) -> None:

@@ -190,6 +190,18 @@ def test_segments_that_are_not_written_any_more_may_be_synced_apart(log: Segment
     assert 0 < log.recovery_point < log.end_offset
 
 
+def test_the_recovery_point_waits_for_the_oldest_segment(log: SegmentLog) -> None:
+    for _ in range(40):
+        log.append(batch("x" * 100), 0)
+    oldest, *others = log.closed_unsynced()
+    assert others
+    for segment in others:
+        log.synced(segment)
+    assert log.recovery_point == 0
+    log.synced(oldest)
+    assert log.recovery_point == others[-1].end_offset
+
+
 def test_what_lies_before_the_recovery_point_is_not_looked_at_again(log: SegmentLog, tmp_path: Path) -> None:
     """As Kafka: damage below it is the readers' affair, who check each batch."""
     log.append(batch("b"), 0)

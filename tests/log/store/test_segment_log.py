@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from struct import Struct
 from uuid import UUID
 
 import pytest
@@ -19,6 +20,8 @@ from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.log.store.segment_log import SegmentLog
 
 TOPIC_ID = UUID(int=7)
+ABORTED_ENTRY = Struct(">hqqqq")
+"""Kafka's AbortedTxn: version, producer id, first and last offset, last stable offset."""
 MakeLog = Callable[[], RecordLog]
 
 
@@ -283,6 +286,29 @@ def test_a_closed_segment_that_cannot_be_replaced_stays(
     with pytest.raises(SourceError, match="cleaned: No space left on device"):
         log.replace(log.closed_segments()[0], [])
     assert list(log.batches(0)) == before
+
+
+def test_a_batch_may_fill_a_segment_exactly(tmp_path: Path) -> None:
+    """Kafka's LogSegment.shouldRoll: a segment is full when the next batch would exceed segment.bytes."""
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID, segment_bytes=2 * len(batch()))
+    for _ in range(5):
+        log.append(batch(), 0)
+    assert [segment.base_offset for segment in log.closed_segments()] == [0, 2]
+    assert log.end_offset == 5
+
+
+def test_an_aborted_transaction_is_noted_in_the_segment_of_its_marker(tmp_path: Path) -> None:
+    """As Kafka's LogSegment.updateTxnIndex, which is called for the segment that the marker went into."""
+    folder = tmp_path / "orders-0"
+    log = SegmentLog(folder, TOPIC_ID, segment_bytes=2 * len(batch()))
+    for _ in range(6):
+        log.append(batch(), 0)
+    log.note_aborted([(7, 1, 3), (8, 4, 5)])
+    entries = {
+        path.stem: [each[1:4] for each in ABORTED_ENTRY.iter_unpack(path.read_bytes())]
+        for path in sorted(folder.glob("*.txnindex"))
+    }
+    assert entries == {f"{2:020}": [(7, 1, 3)], f"{4:020}": [(8, 4, 5)]}
 
 
 def test_a_deleted_log_is_gone(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""The facts of a cluster as text: a journal over any state of the whole gives how things are last."""
+
+from uuid import UUID
+
+import pytest
+
+from kgroup.broker.cluster_file import (
+    ClusterSpec,
+    TopicSpec,
+    apply_journal,
+    decode_spec,
+    encode_change,
+    encode_spec,
+)
+from kgroup.errors import SourceError
+
+
+def topic(name: str, partitions: int = 1) -> TopicSpec:
+    return TopicSpec(name=name, topic_id=UUID(int=1), partitions=partitions, replication_factor=1)
+
+
+def state(*topics: TopicSpec, next_producer_id: int = 0) -> ClusterSpec:
+    return ClusterSpec(
+        cluster_id="abc", topics={each.name: each for each in topics}, next_producer_id=next_producer_id
+    )
+
+
+STATES = [
+    (state(topic("a")), ["a"]),
+    (state(topic("a"), topic("b"), next_producer_id=3), ["b"]),
+    (state(topic("a", 5), topic("b"), next_producer_id=4), ["a"]),
+    (state(topic("a", 5), next_producer_id=7), ["b"]),
+]
+JOURNAL = "".join(encode_change(spec, names) for spec, names in STATES).encode()
+
+
+@pytest.mark.parametrize("start", [state(), *(spec for spec, _ in STATES)])
+def test_a_journal_over_any_state_gives_the_last_one(start: ClusterSpec) -> None:
+    """A crash may leave the journal beside a file that has all of it."""
+    last, _ = STATES[-1]
+    whole = decode_spec(encode_spec(start).encode(), "facts")
+    assert apply_journal(whole, JOURNAL, "journal") == last
+
+
+def test_a_journal_takes_no_producer_id_back() -> None:
+    newer = state(topic("a", 5), next_producer_id=20)
+    assert apply_journal(newer, JOURNAL, "journal").next_producer_id == 20
+
+
+@pytest.mark.parametrize("number", range(len(STATES)))
+def test_each_line_of_a_journal_is_checked(number: int) -> None:
+    lines = JOURNAL.splitlines(keepends=True)
+    lines[number] = lines[number].replace(b'"nextProducerId":', b'"nextProducerId":1')
+    with pytest.raises(SourceError, match=f"^journal:{number + 1}: not what kgroup wrote: its checksum"):
+        apply_journal(state(), b"".join(lines), "journal")
