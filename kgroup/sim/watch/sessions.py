@@ -83,9 +83,11 @@ class Sessions(CoordinatorChecker):
         body = ticket.body
         why = self._out_before_answer.pop(ticket.request_id, None)
         self._of_known.discard(ticket.request_id)
-        if why is not None and isinstance(reply, JoinGroupResponse | SyncGroupResponse):
-            if reply.error_code is E.UNKNOWN_MEMBER_ID:
-                self.scene.report(ALIVE_STAY, why)
+        refused = E.NONE
+        if isinstance(reply, JoinGroupResponse | SyncGroupResponse):
+            refused = reply.error_code
+        if why is not None and refused is E.UNKNOWN_MEMBER_ID:
+            self.scene.report(ALIVE_STAY, why)
         match body, reply:
             case Heartbeat(), HeartbeatResponse() if reply.error_code in _SIGNS:
                 self._sign(body.group_id, body.member_id, ticket.asked_ms)
