@@ -291,9 +291,13 @@ class RoundsEnd(CoordinatorChecker):
         self._peopled: set[str] = set()
         self._pending: dict[str, frozenset[str]] = {}  # ids given out before the last request of the round
         self._looked_ms = scene.loaded_ms
+        self._timeouts_ms: dict[str, dict[str, int]] = {}  # of members, before the last request
 
     def asked(self, ticket: Ticket) -> None:
         """Ids that are given out once the generation is formed do not count."""
+        group = self.scene.group(getattr(ticket.body, "group_id", ""))
+        if group is not None:
+            self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)
         if ticket.state is S.PREPARING_REBALANCE:
             self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
 
@@ -309,11 +313,7 @@ class RoundsEnd(CoordinatorChecker):
         group = self.scene.group(event.group_id)
         match event:
             case RebalanceStarted():
-                timeouts_ms = (
-                    {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
-                    if group is not None
-                    else {}
-                )
+                timeouts_ms = _rebalance_timeouts_ms(group) if group is not None else {}
                 of_first = event.group_id not in self._peopled
                 self._rounds[event.group_id] = _Round(
                     now_ms, of_first, max(timeouts_ms.values(), default=0), timeouts_ms
@@ -329,6 +329,9 @@ class RoundsEnd(CoordinatorChecker):
                 began = self._rounds.get(event.group_id)
                 if began is not None:
                     began.may_end = True
+                    if began.began_ms == now_ms:  # of one batch: the group was without it when it was heard
+                        was_ms = self._timeouts_ms.get(event.group_id, {}).get(event.member_id, 0)
+                        began.most_ms = max(began.most_ms, was_ms)
             case MemberRemoved() if event.why.startswith(("did not rejoin", "did not sync")):
                 self._removed(event, now_ms)
             case _:
@@ -357,7 +360,7 @@ class RoundsEnd(CoordinatorChecker):
             pending = self._pending.get(event.group_id, frozenset()) & group.pending_joins.keys()
             if not began.of_first and pending and waited_ms < began.most_ms:
                 self._report(event.group_id, "a generation without those who were given an id")
-        timeouts_ms = {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
+        timeouts_ms = _rebalance_timeouts_ms(group)
         formed = _Round(now_ms, False, max(timeouts_ms.values(), default=0), timeouts_ms, is_formed=True)
         self._rounds[event.group_id] = formed
 
@@ -399,3 +402,7 @@ class RoundsEnd(CoordinatorChecker):
 
     def _report(self, group_id: str, why: str) -> None:
         self.scene.report(ROUNDS_END, f"{group_id}: {why}")
+
+
+def _rebalance_timeouts_ms(group: ClassicGroup) -> dict[str, int]:
+    return {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}

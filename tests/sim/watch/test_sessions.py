@@ -1,5 +1,6 @@
 """What the checkers of sessions and rounds take for a fault, and what they do not."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
 from kgroup.group.coordinator.classic.rounds import ClassicRounds
 from kgroup.group.coordinator.classic.states import GroupState
-from kgroup.group.coordinator.events import MemberRemoved
+from kgroup.group.coordinator.events import MemberRemoved, RebalanceStarted
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import (
@@ -22,7 +23,7 @@ from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.coordinators import Scene, Ticket
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END
-from kgroup.sim.watch.sessions import Sessions
+from kgroup.sim.watch.sessions import RoundsEnd, Sessions
 from tests.sim.worlds import members, play, world
 
 E = ErrorCode
@@ -54,16 +55,7 @@ class Stage:
     def __init__(self) -> None:
         self.group = ClassicGroup("g", 0)
         self.group.state = GroupState.PREPARING_REBALANCE
-        member = Member(
-            member_id="m",
-            group_instance_id=None,
-            client_id="c",
-            client_host="/10.0.0.1",
-            rebalance_timeout_ms=20_000,
-            session_timeout_ms=10_000,
-            protocols=_PROTOCOLS,
-        )
-        self.group.add(member, "consumer")
+        self.add("m", rebalance_timeout_ms=20_000)
         self.broken: list[str] = []
         hosted = SimpleNamespace(coordinator=SimpleNamespace(classic=self))
         self.scene = Scene(
@@ -74,14 +66,23 @@ class Stage:
         )
         self.checker = Sessions(self.scene)
 
+    def add(self, member_id: str, rebalance_timeout_ms: int) -> None:
+        member = Member(
+            member_id=member_id,
+            group_instance_id=None,
+            client_id="c",
+            client_host="/10.0.0.1",
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            session_timeout_ms=10_000,
+            protocols=_PROTOCOLS,
+        )
+        self.group.add(member, "consumer")
+
     def watched(self, group_id: str) -> ClassicGroup:
         return self.group
 
-    def __iter__(self) -> "Stage":
-        return self
-
-    def __next__(self) -> str:
-        raise StopIteration
+    def __iter__(self) -> Iterator[str]:
+        return iter(("g",))
 
     def ask(self, body: JoinGroup | SyncGroup) -> Ticket:
         ticket = Ticket(
@@ -195,3 +196,25 @@ def test_a_first_round_that_does_not_end_is_caught_in_spite_of_a_leap(
 ) -> None:
     monkeypatch.setattr(ClassicRounds, "join_deadline", lambda self, group: None)
     assert ROUNDS_END in play(clock_that_leaps()).broken
+
+
+@pytest.mark.parametrize(("late_ms", "broken"), [(2_500, []), (2_501, [ROUNDS_END])])
+def test_a_round_has_the_time_of_who_is_out_in_the_batch_that_began_it(
+    late_ms: int, broken: list[str]
+) -> None:
+    """The sessions of two members end together: the first begins the round, with the second's timeout."""
+    stage = Stage()
+    stage.add("patient", rebalance_timeout_ms=40_000)
+    stage.add("stays", rebalance_timeout_ms=5_000)
+    stage.group.park_join(stage.group.members["stays"], 7)
+    stage.group.pending_joins["given-out"] = None
+    rounds = RoundsEnd(stage.scene)
+    rounds.loaded(0)
+    rounds.asked(stage.ask(_SYNC))
+    stage.group.remove("m")
+    stage.group.remove("patient")
+    rounds.heard(_EXPIRED, 10_000)
+    rounds.heard(RebalanceStarted(group_id="g", generation_id=1, why="session of m expired"), 10_000)
+    rounds.heard(MemberRemoved(group_id="g", member_id="patient", why="session expired"), 10_000)
+    rounds.look(10_000 + 40_000 + late_ms, True)
+    assert stage.broken == broken
