@@ -15,6 +15,8 @@ from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
 from kgroup.sim.watch.log_model import LogModel, Written
 
+LOOK_EVERY_MS = 1_000
+"""How often the checkers look, by the world's clock."""
 SLACK_MS = 2_500
 """The time that a node which runs may take to act on a deadline: the checkers look every second."""
 

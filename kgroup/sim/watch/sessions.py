@@ -30,7 +30,7 @@ from kgroup.protocol.requests.coordinator import (
     SyncGroup,
     SyncGroupResponse,
 )
-from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.coordinators import LOOK_EVERY_MS, SLACK_MS, CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, ROUNDS_END, SESSIONS_END
 
 S = GroupState
@@ -54,6 +54,8 @@ class Sessions(CoordinatorChecker):
         self._sessions: dict[tuple[str, str], _Session] = {}
         self._given_out: dict[tuple[str, str], int] = {}
         self._seats: dict[int, int] = {}  # by request: the session timeout of the member before
+        self._of_known: set[int] = set()  # requests of members that were there, or whose id was given out
+        self._out_before_answer: dict[int, str] = {}  # by request: what is wrong if it waited
 
     def loaded(self, now_ms: int) -> None:
         """Everybody has a session more."""
@@ -65,8 +67,12 @@ class Sessions(CoordinatorChecker):
     def asked(self, ticket: Ticket) -> None:
         """A static member takes its seat with the session of whom it replaces."""
         body = ticket.body
-        group = self.scene.group(body.group_id) if isinstance(body, JoinGroup) else None
-        if group is None or not isinstance(body, JoinGroup) or body.group_instance_id is None:
+        group = self.scene.group(body.group_id) if isinstance(body, JoinGroup | SyncGroup) else None
+        if group is None or not isinstance(body, JoinGroup | SyncGroup):
+            return
+        if body.member_id in group.members or body.member_id in group.pending_joins:
+            self._of_known.add(ticket.request_id)
+        if not isinstance(body, JoinGroup) or body.group_instance_id is None:
             return
         seat = group.members.get(group.static_members.get(body.group_instance_id, ""))
         if seat is not None and not body.member_id:
@@ -75,6 +81,13 @@ class Sessions(CoordinatorChecker):
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """Some answers prove that the coordinator knows that the member lives."""
         body = ticket.body
+        why = self._out_before_answer.pop(ticket.request_id, None)
+        self._of_known.discard(ticket.request_id)
+        refused = E.NONE
+        if isinstance(reply, JoinGroupResponse | SyncGroupResponse):
+            refused = reply.error_code
+        if why is not None and refused is E.UNKNOWN_MEMBER_ID:
+            self.scene.report(ALIVE_STAY, why)
         match body, reply:
             case Heartbeat(), HeartbeatResponse() if reply.error_code in _SIGNS:
                 self._sign(body.group_id, body.member_id, ticket.asked_ms)
@@ -147,14 +160,17 @@ class Sessions(CoordinatorChecker):
                 self.scene.report(
                     ALIVE_STAY, f"{event.group_id}: {event.member_id} is out, {left_ms} ms before its session"
                 )
-            if any(
-                isinstance(ticket.body, JoinGroup | SyncGroup)
-                and (ticket.body.group_id, ticket.body.member_id) == key
-                and ticket.state is not S.EMPTY
-                and now_ms - ticket.asked_ms < self.scene.settings.new_member_join_timeout_ms
-                for ticket in self.scene.tickets.values()
-            ):
-                self.scene.report(ALIVE_STAY, f"{event.group_id}: {event.member_id} is out while it waits")
+            # A coordinator tells what it did before it gives out what it has answered by then: whether
+            # this request waited shows in its answer. Kafka's hasSatisfiedHeartbeat asks what is parked only.
+            for ticket in self.scene.tickets.values():
+                if (
+                    isinstance(ticket.body, JoinGroup | SyncGroup)
+                    and (ticket.body.group_id, ticket.body.member_id) == key
+                    and ticket.request_id in self._of_known
+                    and now_ms - ticket.asked_ms < self.scene.settings.new_member_join_timeout_ms
+                ):
+                    why = f"{event.group_id}: {event.member_id} is out while it waits"
+                    self._out_before_answer[ticket.request_id] = why
         elif event.why.startswith("did not come back") and (given_out_ms is None or now_ms < given_out_ms):
             self.scene.report(ALIVE_STAY, f"{event.group_id}: the id {event.member_id} ended too early")
         elif event.why.startswith("left") and not self._leaves(event):
@@ -173,7 +189,12 @@ class Sessions(CoordinatorChecker):
         )
 
     def look(self, now_ms: int, is_awake: bool) -> None:
-        """Whoever is there has a session that is not over."""
+        """Whoever is there has a session that is not over, and who is out has its answer."""
+        for request_id, why in self._out_before_answer.items():
+            if request_id in self.scene.tickets:
+                self.scene.report(ALIVE_STAY, why)
+        self._out_before_answer.clear()
+        self._of_known &= self.scene.tickets.keys()
         for group in self.scene.groups():
             for member in group.members.values():
                 key = (group.group_id, member.member_id)
@@ -247,7 +268,7 @@ class _Round:
     """Half a rebalance. `most_ms`: the longest rebalance timeout of any member at its beginning.
 
     `due_ms`: when it is over at the latest, with those who came since. `is_formed`: the half of SyncGroups.
-    `may_end`: whoever was missing is gone.
+    `may_end`: whoever was missing is gone. `leapt_ms`: how far the clock went on while nobody could act.
     """
 
     began_ms: int
@@ -257,6 +278,7 @@ class _Round:
     is_formed: bool = False
     may_end: bool = False
     due_ms: int = 0
+    leapt_ms: int = 0
 
 
 class RoundsEnd(CoordinatorChecker):
@@ -268,9 +290,14 @@ class RoundsEnd(CoordinatorChecker):
         self._generations: dict[str, int] = {}
         self._peopled: set[str] = set()
         self._pending: dict[str, frozenset[str]] = {}  # ids given out before the last request of the round
+        self._looked_ms = scene.loaded_ms
+        self._timeouts_ms: dict[str, dict[str, int]] = {}  # of members, before the last request
 
     def asked(self, ticket: Ticket) -> None:
         """Ids that are given out once the generation is formed do not count."""
+        group = self.scene.group(getattr(ticket.body, "group_id", ""))
+        if group is not None:
+            self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)
         if ticket.state is S.PREPARING_REBALANCE:
             self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
 
@@ -286,11 +313,7 @@ class RoundsEnd(CoordinatorChecker):
         group = self.scene.group(event.group_id)
         match event:
             case RebalanceStarted():
-                timeouts_ms = (
-                    {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
-                    if group is not None
-                    else {}
-                )
+                timeouts_ms = _rebalance_timeouts_ms(group) if group is not None else {}
                 of_first = event.group_id not in self._peopled
                 self._rounds[event.group_id] = _Round(
                     now_ms, of_first, max(timeouts_ms.values(), default=0), timeouts_ms
@@ -306,6 +329,9 @@ class RoundsEnd(CoordinatorChecker):
                 began = self._rounds.get(event.group_id)
                 if began is not None:
                     began.may_end = True
+                    if began.began_ms == now_ms:  # of one batch: the group was without it when it was heard
+                        was_ms = self._timeouts_ms.get(event.group_id, {}).get(event.member_id, 0)
+                        began.most_ms = max(began.most_ms, was_ms)
             case MemberRemoved() if event.why.startswith(("did not rejoin", "did not sync")):
                 self._removed(event, now_ms)
             case _:
@@ -334,7 +360,7 @@ class RoundsEnd(CoordinatorChecker):
             pending = self._pending.get(event.group_id, frozenset()) & group.pending_joins.keys()
             if not began.of_first and pending and waited_ms < began.most_ms:
                 self._report(event.group_id, "a generation without those who were given an id")
-        timeouts_ms = {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
+        timeouts_ms = _rebalance_timeouts_ms(group)
         formed = _Round(now_ms, False, max(timeouts_ms.values(), default=0), timeouts_ms, is_formed=True)
         self._rounds[event.group_id] = formed
 
@@ -349,6 +375,7 @@ class RoundsEnd(CoordinatorChecker):
 
     def look(self, now_ms: int, is_awake: bool) -> None:
         """No round takes too long."""
+        before_ms, self._looked_ms = self._looked_ms, now_ms
         for group in self.scene.groups():
             began = self._rounds.get(group.group_id)
             if began is None or group.state in (S.EMPTY, S.STABLE):
@@ -361,7 +388,11 @@ class RoundsEnd(CoordinatorChecker):
                     self._report(group.group_id, "all have joined, and there is no generation")
             longest_ms = max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
             longest_ms = max(began.most_ms, longest_ms, self.scene.settings.initial_rebalance_delay_ms)
-            began.due_ms = max(began.due_ms, began.began_ms + longest_ms)
+            if began.of_first and group.state is S.PREPARING_REBALANCE:
+                # Its time is a sum of waits, each from the end of the one before, as in Kafka's
+                # tryCompleteInitialRebalanceElseSchedule: what comes late delays all that follow.
+                began.leapt_ms += max(now_ms - max(before_ms, began.began_ms) - LOOK_EVERY_MS, 0)
+            began.due_ms = max(began.due_ms, began.began_ms + longest_ms + began.leapt_ms)
             if group.state is S.PREPARING_REBALANCE and not group.joins_parked:
                 began.due_ms = now_ms + longest_ms  # static members alone: their sessions decide
             late_ms = now_ms - began.due_ms
@@ -371,3 +402,7 @@ class RoundsEnd(CoordinatorChecker):
 
     def _report(self, group_id: str, why: str) -> None:
         self.scene.report(ROUNDS_END, f"{group_id}: {why}")
+
+
+def _rebalance_timeouts_ms(group: ClassicGroup) -> dict[str, int]:
+    return {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}

@@ -15,6 +15,7 @@ from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import Node
 from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.coordinators import LOOK_EVERY_MS
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.watch.trace import Settled, TraceEvent
@@ -200,7 +201,7 @@ class World:
         self.cluster.watch.look()
         for member in self.members.values():
             member.look()
-        self.schedule.at(self.schedule.now_ms + _LOOK_MS, self._look)
+        self.schedule.at(self.schedule.now_ms + LOOK_EVERY_MS, self._look)
 
     def _start(self, member: MemberHost) -> None:
         for topic in member.spec.topics:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kgroup.broker.coordinators import Coordinators
-from kgroup.broker.transactions import Transactions
+from kgroup.broker.transactions import Transaction, Transactions
 from kgroup.group.coordinator.classic import answers as classic_answers
 from kgroup.group.coordinator.classic.answer_table import Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup
@@ -35,6 +35,7 @@ from kgroup.sim.watch.result import (
 )
 from tests.sim.worlds import members, play, world
 
+_FAILING_DISKS = tuple((f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3))
 _RETENTION = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
 
 
@@ -152,10 +153,22 @@ def test_retention(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_transactions_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was decided when the power went is forgotten."""
-    monkeypatch.setattr(Transactions, "finish_decided", lambda self, now_ms: None)
-    faults = [(f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3)]
-    assert TRANSACTIONS_END in play(crowded(*faults)).broken
+    """What was decided and could not be marked is not tried again."""
+    rule, tried = Transactions._finish, set()
+
+    def only_once(self: Transactions, transaction: Transaction, now_ms: int) -> None:
+        decision = (transaction.transactional_id, transaction.last_update_ms)
+        if decision not in tried:
+            tried.add(decision)
+            rule(self, transaction, now_ms)
+
+    monkeypatch.setattr(Transactions, "_finish", only_once)
+    assert TRANSACTIONS_END in play(crowded(*_FAILING_DISKS)).broken
+
+
+def test_transactions_end_although_disks_fail() -> None:
+    """The same world without the bug."""
+    assert not play(crowded(*_FAILING_DISKS)).broken
 
 
 def test_resumes(monkeypatch: pytest.MonkeyPatch) -> None:

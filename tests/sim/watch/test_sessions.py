@@ -1,0 +1,220 @@
+"""What the checkers of sessions and rounds take for a fault, and what they do not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from kgroup.group.coordinator.classic.group import ClassicGroup, Member
+from kgroup.group.coordinator.classic.rounds import ClassicRounds
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.events import MemberRemoved, RebalanceStarted
+from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import (
+    JoinGroup,
+    JoinGroupResponse,
+    ReplyBody,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.watch.coordinators import Scene, Ticket
+from kgroup.sim.watch.log_model import LogModel
+from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END
+from kgroup.sim.watch.sessions import RoundsEnd, Sessions
+from tests.sim.worlds import members, play, world
+
+E = ErrorCode
+_PROTOCOLS = (("range", b""),)
+_JOIN = JoinGroup(
+    group_id="g",
+    session_timeout_ms=10_000,
+    rebalance_timeout_ms=20_000,
+    member_id="m",
+    group_instance_id=None,
+    protocol_type="consumer",
+    protocols=_PROTOCOLS,
+)
+_SYNC = SyncGroup(
+    group_id="g",
+    generation_id=1,
+    member_id="m",
+    group_instance_id=None,
+    protocol_type=None,
+    protocol_name=None,
+    assignments=(),
+)
+_EXPIRED = MemberRemoved(group_id="g", member_id="m", why="session expired")
+
+
+class Stage:
+    """The checker of a coordinator with the group `g` of the member `m`, whose session is over."""
+
+    def __init__(self) -> None:
+        self.group = ClassicGroup("g", 0)
+        self.group.state = GroupState.PREPARING_REBALANCE
+        self.add("m", rebalance_timeout_ms=20_000)
+        self.broken: list[str] = []
+        hosted = SimpleNamespace(coordinator=SimpleNamespace(classic=self))
+        self.scene = Scene(
+            hosted=hosted,  # type: ignore[arg-type]
+            settings=GroupSettings(),
+            model=LogModel(),
+            report=lambda checker, sentence: self.broken.append(checker),
+        )
+        self.checker = Sessions(self.scene)
+
+    def add(self, member_id: str, rebalance_timeout_ms: int) -> None:
+        member = Member(
+            member_id=member_id,
+            group_instance_id=None,
+            client_id="c",
+            client_host="/10.0.0.1",
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            session_timeout_ms=10_000,
+            protocols=_PROTOCOLS,
+        )
+        self.group.add(member, "consumer")
+
+    def watched(self, group_id: str) -> ClassicGroup:
+        return self.group
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("g",))
+
+    def ask(self, body: JoinGroup | SyncGroup) -> Ticket:
+        ticket = Ticket(
+            request_id=1,
+            body=body,
+            client_id="c",
+            asked_ms=10_000,
+            process=1,
+            state=self.group.state,
+            generation=1,
+        )
+        self.scene.tickets[1] = ticket
+        self.checker.asked(ticket)
+        return ticket
+
+    def expire(self) -> None:
+        """The member is out; a flush tells it before it gives answers out."""
+        self.group.remove("m")
+        self.checker.heard(_EXPIRED, 10_000)
+
+    def answer(self, ticket: Ticket, reply: ReplyBody) -> None:
+        del self.scene.tickets[1]
+        self.checker.answered(ticket, reply, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        (_SYNC, SyncGroupResponse(error_code=E.REBALANCE_IN_PROGRESS)),
+        (_SYNC, SyncGroupResponse()),
+        (_JOIN, JoinGroupResponse(error_code=E.GROUP_MAX_SIZE_REACHED)),
+        (_JOIN, JoinGroupResponse(member_id="m", generation_id=1)),
+    ],
+    ids=["not the time to sync", "share given again", "no room", "generation told again"],
+)
+def test_a_request_that_is_answered_at_once_keeps_no_session(
+    body: JoinGroup | SyncGroup, reply: ReplyBody
+) -> None:
+    """It is decided in the last moment of the session, and its answer goes out with the word of its end."""
+    stage = Stage()
+    ticket = stage.ask(body)
+    stage.expire()
+    stage.answer(ticket, reply)
+    stage.checker.look(10_000, True)
+    assert stage.broken == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        (_SYNC, SyncGroupResponse(error_code=E.UNKNOWN_MEMBER_ID)),
+        (_JOIN, JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID, member_id="m")),
+    ],
+    ids=["sync", "join"],
+)
+def test_a_request_that_comes_after_the_end_waited_for_nothing(
+    body: JoinGroup | SyncGroup, reply: ReplyBody
+) -> None:
+    """The deadline and the request are of one batch."""
+    stage = Stage()
+    stage.group.remove("m")
+    ticket = stage.ask(body)
+    stage.checker.heard(_EXPIRED, 10_000)
+    stage.answer(ticket, reply)
+    stage.checker.look(10_000, True)
+    assert stage.broken == []
+
+
+def test_who_waits_in_a_join_and_hears_that_it_is_out_is_put_out_alive() -> None:
+    stage = Stage()
+    ticket = stage.ask(_JOIN)
+    stage.expire()
+    stage.answer(ticket, JoinGroupResponse(error_code=E.UNKNOWN_MEMBER_ID))
+    assert stage.broken == [ALIVE_STAY]
+
+
+@pytest.mark.parametrize("body", [_SYNC, _JOIN], ids=["sync", "join"])
+def test_who_waits_and_hears_nothing_more_is_put_out_alive(body: JoinGroup | SyncGroup) -> None:
+    stage = Stage()
+    stage.ask(body)
+    stage.expire()
+    stage.checker.look(11_000, True)
+    stage.checker.look(12_000, True)
+    assert stage.broken == [ALIVE_STAY]
+
+
+def test_waiting_members_that_lose_their_sessions_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """c2 joins again for c3, and waits for a session and more for c1, which processes for long."""
+    monkeypatch.setattr(Member, "keeps_session_by_waiting", False)
+    slow = replace(members(1)[0], processing_ms=2_000, max_poll_records=10, max_poll_interval_ms=40_000)
+    _, second, third = members(3, max_poll_interval_ms=40_000)
+    scenario = world(members=(slow, second, replace(third, start_ms=30_000)))
+    assert any(each.what.endswith("is out while it waits") for each in play(scenario).run.violations)
+
+
+def clock_that_leaps() -> Scenario:
+    """The initial delay is over late, by a leap of 20 s; c2 has come, and extends it from then on."""
+    both = members(2, max_poll_interval_ms=10_000)
+    properties = {"offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "5000"}
+    second = replace(both[1], start_ms=1_000)
+    return world(("2s", "skew coordinator by 20s"), members=(both[0], second), properties=properties)
+
+
+def test_the_first_round_counts_its_waits_and_not_the_leaps_between_them() -> None:
+    """As in Kafka's tryCompleteInitialRebalanceElseSchedule a wait begins when the one before has ended."""
+    assert not play(clock_that_leaps()).broken
+
+
+def test_a_first_round_that_does_not_end_is_caught_in_spite_of_a_leap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ClassicRounds, "join_deadline", lambda self, group: None)
+    assert ROUNDS_END in play(clock_that_leaps()).broken
+
+
+@pytest.mark.parametrize(("late_ms", "broken"), [(2_500, []), (2_501, [ROUNDS_END])])
+def test_a_round_has_the_time_of_who_is_out_in_the_batch_that_began_it(
+    late_ms: int, broken: list[str]
+) -> None:
+    """The sessions of two members end together: the first begins the round, with the second's timeout."""
+    stage = Stage()
+    stage.add("patient", rebalance_timeout_ms=40_000)
+    stage.add("stays", rebalance_timeout_ms=5_000)
+    stage.group.park_join(stage.group.members["stays"], 7)
+    stage.group.pending_joins["given-out"] = None
+    rounds = RoundsEnd(stage.scene)
+    rounds.loaded(0)
+    rounds.asked(stage.ask(_SYNC))
+    stage.group.remove("m")
+    stage.group.remove("patient")
+    rounds.heard(_EXPIRED, 10_000)
+    rounds.heard(RebalanceStarted(group_id="g", generation_id=1, why="session of m expired"), 10_000)
+    rounds.heard(MemberRemoved(group_id="g", member_id="patient", why="session expired"), 10_000)
+    rounds.look(10_000 + 40_000 + late_ms, True)
+    assert stage.broken == broken
