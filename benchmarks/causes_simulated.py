@@ -12,7 +12,7 @@ that are true. `recall`: of the members that a round takes out, those where repl
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,8 +25,9 @@ from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.history.timeline.model import Cause, CauseKind, Grade, Timeline
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
+from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.swarm import draw_scenario
-from kgroup.sim.world.world import run
+from kgroup.sim.world.world import FAULTS_OF_MEMORY, run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class _KeptLogs(MemoryStorage):
 def judge_seed(seed: int) -> Iterator[Judged]:
     """Play a seed's world, replay its log, and judge what replay says of each group."""
     storage = _KeptLogs()
-    scenario = draw_scenario(seed)
+    scenario = _without_disk_faults(draw_scenario(seed))
     truth = Truth()
     run(scenario, seed, storage=storage, on_event=truth.tell, codec=False, until_settled=True)
     for timeline in _replayed(storage):
@@ -74,6 +75,15 @@ def judge_seed(seed: int) -> Iterator[Judged]:
                 is_true=cause.grade is not Grade.UNKNOWN and truth.is_true(cause, window),
                 happened=tuple(truth.departures(cause, window)),
             )
+
+
+def _without_disk_faults(scenario: Scenario) -> Scenario:
+    """The same world on disks that hold: logs that are kept for a reader do not fail."""
+    chaos = scenario.chaos
+    if chaos is not None:
+        chaos = replace(chaos, kinds=tuple(kind for kind in chaos.kinds if kind not in FAULTS_OF_MEMORY))
+    faults = tuple(fault for fault in scenario.faults if fault.kind not in FAULTS_OF_MEMORY)
+    return replace(scenario, faults=faults, chaos=chaos)
 
 
 def _replayed(storage: _KeptLogs) -> list[Timeline]:

@@ -1,4 +1,4 @@
-"""docs/promises.md names commands and tests; they have to be there, and each row has its day and its result."""
+"""docs/promises.md names commands and tests; they have to be there, and each row has its day and result."""
 
 import re
 from importlib.util import find_spec

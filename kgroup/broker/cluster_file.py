@@ -96,10 +96,11 @@ def encode_change(spec: ClusterSpec, topics: Iterable[str]) -> str:
 def apply_journal(spec: ClusterSpec, raw: bytes, where: str) -> ClusterSpec:
     """The state after the changes of a journal.
 
-    A last line that is cut short is a change that nobody heard of. Raises SourceError for any other damage.
+    Lines at the end that are cut short or that a loss of power garbled are changes that nobody heard of.
+    Raises SourceError for damage with a sound line behind it.
     """
     topics, next_producer_id = dict(spec.topics), spec.next_producer_id
-    for number, line in _whole_lines(raw):
+    for number, line in _sound_lines(raw):
         try:
             checksum, text = line[:_CHECKSUM_LETTERS].decode(), line[_CHECKSUM_LETTERS + 1 :].decode()
             if checksum != _crc(text):
@@ -116,9 +117,25 @@ def apply_journal(spec: ClusterSpec, raw: bytes, where: str) -> ClusterSpec:
     return replace(spec, topics=topics, next_producer_id=next_producer_id)
 
 
-def _whole_lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
+def garbled_bytes(raw: bytes) -> int:
+    """The bytes of a journal's whole lines that no sound line follows."""
+    sound = sum(len(line) + 1 for _, line in _sound_lines(raw))
+    return max(raw.rfind(b"\n") + 1 - sound, 0)
+
+
+def _sound_lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines up to the last one that has its checksum, by number."""
     *lines, _ = raw.split(b"\n")
+    while lines and not _is_sound(lines[-1]):
+        lines.pop()
     yield from enumerate(lines, start=1)
+
+
+def _is_sound(line: bytes) -> bool:
+    try:
+        return line[:_CHECKSUM_LETTERS].decode() == _crc(line[_CHECKSUM_LETTERS + 1 :].decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _parse(raw: bytes, where: str) -> Any:

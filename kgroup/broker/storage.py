@@ -16,6 +16,7 @@ from kgroup.broker.cluster_file import (
     decode_spec,
     encode_change,
     encode_spec,
+    garbled_bytes,
 )
 from kgroup.broker.folder_scan import settle_folders
 from kgroup.errors import SourceError
@@ -34,6 +35,7 @@ from kgroup.log.store.folder_lock import LOCK_FILE, FolderLock
 from kgroup.log.store.opening import Opening
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.log.store.segment_log import SegmentLog
+from kgroup.log.store.survey import DAMAGED_SUFFIX
 from kgroup.protocol.topic_partition import TopicPartition
 
 __all__ = ["ClusterSpec", "FolderStorage", "MemoryStorage", "Storage", "TopicSpec"]
@@ -153,7 +155,17 @@ class FolderStorage:
     def _read_spec(self, path: Path) -> ClusterSpec:
         spec = decode_spec(path.read_bytes(), str(path))
         journal = self._folder / JOURNAL_FILE
-        return apply_journal(spec, journal.read_bytes(), str(journal)) if journal.exists() else spec
+        if not journal.exists():
+            return spec
+        raw = journal.read_bytes()
+        spec = apply_journal(spec, raw, str(journal))
+        if garbled := garbled_bytes(raw):
+            kept = journal.with_name(journal.name + DAMAGED_SUFFIX)
+            kept.write_bytes(raw)
+            self._warn(
+                f"{journal}: the last {garbled} bytes are garbled; the file as it was is kept as {kept.name}"
+            )
+        return spec
 
     def _take_checkpoints(self) -> None:
         """Read how far the last process came. Its mark of a clean stop goes before anything is written."""

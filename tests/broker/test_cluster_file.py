@@ -11,6 +11,7 @@ from kgroup.broker.cluster_file import (
     decode_spec,
     encode_change,
     encode_spec,
+    garbled_bytes,
 )
 from kgroup.errors import SourceError
 
@@ -47,7 +48,18 @@ def test_a_journal_takes_no_producer_id_back() -> None:
     assert apply_journal(newer, JOURNAL, "journal").next_producer_id == 20
 
 
-@pytest.mark.parametrize("number", range(len(STATES)))
+def test_what_no_sound_line_follows_is_a_change_that_nobody_heard_of() -> None:
+    lines = JOURNAL.splitlines(keepends=True)
+    noise = b"\xff\xfe\n" + lines[-1].replace(b"nextProducerId", b"nextproducerid")
+    garbled = b"".join(lines[:-1]) + noise
+    assert apply_journal(state(), garbled, "journal") == apply_journal(
+        state(), b"".join(lines[:-1]), "journal"
+    )
+    assert garbled_bytes(garbled) == len(noise)
+    assert garbled_bytes(JOURNAL) == 0
+
+
+@pytest.mark.parametrize("number", range(len(STATES) - 1))
 def test_each_line_of_a_journal_is_checked(number: int) -> None:
     lines = JOURNAL.splitlines(keepends=True)
     lines[number] = lines[number].replace(b'"nextProducerId":', b'"nextProducerId":1')

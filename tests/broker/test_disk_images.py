@@ -546,6 +546,18 @@ def test_a_journal_that_a_crash_cut_short_has_lost_what_nobody_heard_of(killed: 
     assert "more" in again.cluster.topics
 
 
+def test_a_journal_whose_end_a_loss_of_power_garbled_is_told_and_kept(killed: Path) -> None:
+    journal = killed / "kgroup-cluster.journal"
+    garbled = journal.read_bytes() + b"\xff\x00 noise\nand more\n"
+    journal.write_bytes(garbled)
+    opened = Opened(killed)
+    assert opened.values() == EVERYTHING
+    assert opened.warnings == [
+        f"{journal}: the last 18 bytes are garbled; the file as it was is kept as {journal.name}.damaged"
+    ]
+    assert journal.with_name(f"{journal.name}.damaged").read_bytes() == garbled
+
+
 def test_a_journal_that_was_changed_is_no_start(killed: Path) -> None:
     journal = killed / "kgroup-cluster.journal"
     flip(journal, 30)

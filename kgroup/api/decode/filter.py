@@ -95,7 +95,8 @@ def parse_types(given: Sequence[str]) -> frozenset[str]:
     for text in given:
         wanted = text.lower().replace("_", "-")
         if wanted.isdecimal():
-            names = [type_name_of(number) for number in RecordType if number == int(wanted)]
+            digits = wanted.lstrip("0") or "0"  # as text: Python refuses to count thousands of them
+            names = [type_name_of(number) for number in RecordType if str(int(number)) == digits]
         else:
             names = [name for name in TYPE_NAMES if fnmatchcase(name, wanted)]
         if not names:

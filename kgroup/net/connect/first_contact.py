@@ -170,7 +170,8 @@ class _Contact:
         try:
             yield
         except _ProblemError as problem:
-            self.problem = problem
+            if not self._is_given_up:  # else it is our own hanging up that looks like a problem
+                self.problem = problem
         except TimeoutError:
             pass
 

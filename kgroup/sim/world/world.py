@@ -31,7 +31,7 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
-_OF_MEMORY: Final = frozenset({FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES})
+FAULTS_OF_MEMORY: Final = frozenset({FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES})
 _GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
 """The interval between checks whether everything has settled."""
@@ -70,9 +70,9 @@ class World:
         kinds = {fault.kind for fault in scenario.faults} | set(
             scenario.chaos.kinds if scenario.chaos else ()
         )
-        if storage is not None and kinds & _OF_MEMORY:
+        if storage is not None and kinds & FAULTS_OF_MEMORY:
             raise InputError(
-                f"{' and '.join(sorted(kinds & _OF_MEMORY))}: only for logs in memory, not in a folder"
+                f"{' and '.join(sorted(kinds & FAULTS_OF_MEMORY))}: only for logs in memory, not in a folder"
             )
         self.scenario = scenario
         self.seed = seed

@@ -61,7 +61,10 @@ def test_requests_larger_than_what_may_wait_are_read_once_it_is_their_turn(
 ) -> None:
     with WireClient(address(kafka)) as client, WireClient(address(kafka)) as other:
         client.send(fetch_request(0, max_wait_ms=60_000))
-        (waiting,) = list(served(kafka).nodes[1].connections.values())[:1]
+        connections = served(kafka).nodes[1].connections
+        while not connections:  # until the loop has accepted them
+            pass
+        waiting = next(iter(connections.values()))
 
         def send_three() -> None:
             for _ in range(3):

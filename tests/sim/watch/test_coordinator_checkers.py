@@ -154,7 +154,7 @@ def test_retention(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_transactions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided and could not be marked is not tried again."""
-    rule, tried = Transactions._finish, set()
+    rule, tried = Transactions._try_to_finish, set()
 
     def only_once(self: Transactions, transaction: Transaction, now_ms: int) -> None:
         decision = (transaction.transactional_id, transaction.last_update_ms)
@@ -162,7 +162,7 @@ def test_transactions_end(monkeypatch: pytest.MonkeyPatch) -> None:
             tried.add(decision)
             rule(self, transaction, now_ms)
 
-    monkeypatch.setattr(Transactions, "_finish", only_once)
+    monkeypatch.setattr(Transactions, "_try_to_finish", only_once)
     assert TRANSACTIONS_END in play(crowded(*_FAILING_DISKS)).broken
 
 
