@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from tabulate import tabulate
 
@@ -25,9 +26,11 @@ from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.history.timeline.model import Cause, CauseKind, Grade, Timeline
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
-from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.swarm import draw_scenario
 from kgroup.sim.world.world import FAULTS_OF_MEMORY, run
+
+_LEFT_OUT: Final = FAULTS_OF_MEMORY | {FaultKind.NARROW}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class _KeptLogs(MemoryStorage):
 def judge_seed(seed: int) -> Iterator[Judged]:
     """Play a seed's world, replay its log, and judge what replay says of each group."""
     storage = _KeptLogs()
-    scenario = _without_disk_faults(draw_scenario(seed))
+    scenario = _of_members_alone(draw_scenario(seed))
     truth = Truth()
     run(scenario, seed, storage=storage, on_event=truth.tell, codec=False, until_settled=True)
     for timeline in _replayed(storage):
@@ -77,13 +80,16 @@ def judge_seed(seed: int) -> Iterator[Judged]:
             )
 
 
-def _without_disk_faults(scenario: Scenario) -> Scenario:
-    """The same world on disks that hold: logs that are kept for a reader do not fail."""
+def _of_members_alone(scenario: Scenario) -> Scenario:
+    """The same world without what its truth does not tell: strangers, producers, narrowed subscriptions.
+
+    Nor do its disks fail: its logs are kept for a reader.
+    """
     chaos = scenario.chaos
     if chaos is not None:
-        chaos = replace(chaos, kinds=tuple(kind for kind in chaos.kinds if kind not in FAULTS_OF_MEMORY))
-    faults = tuple(fault for fault in scenario.faults if fault.kind not in FAULTS_OF_MEMORY)
-    return replace(scenario, faults=faults, chaos=chaos)
+        chaos = replace(chaos, kinds=tuple(kind for kind in chaos.kinds if kind not in _LEFT_OUT))
+    faults = tuple(fault for fault in scenario.faults if fault.kind not in _LEFT_OUT)
+    return replace(scenario, faults=faults, chaos=chaos, strangers=0, producers=0)
 
 
 def _replayed(storage: _KeptLogs) -> list[Timeline]:
