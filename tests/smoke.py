@@ -6,6 +6,7 @@ folder of fixtures. `scripts/bounds.sh` runs it with the lowest and the highest 
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -136,7 +137,7 @@ def main() -> None:
     for one in rounds:
         one()
     direct = [text.partition(";")[0] for text in metadata.requires("kgroup") or () if "extra ==" not in text]
-    names = sorted(text.split("[")[0].rstrip("<>=!~0123456789., ") for text in direct)
+    names = sorted(re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in direct)
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     print(f"smoke: all well on Python {sys.version.split()[0]} with {versions}")
 
