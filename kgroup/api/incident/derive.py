@@ -57,6 +57,7 @@ def rebalance_says(timeline: Timeline, generation: Generation) -> dict[str, Any]
         "generation": generation.roster.generation,
         "at_ms": generation.roster.at_ms,
         "members": len(generation.roster.members),
+        "cut": generation.cut,
         "joined": sorted(clients.get(member.member_id, "") for member in generation.joined),
         "left": sorted(clients.get(member.member_id, "") for member in generation.left),
         "moved": generation.moved.moved,
@@ -117,13 +118,13 @@ def in_time(timeline: Timeline, from_ms: int, to_ms: int) -> Timeline | None:
 
 
 def rebalances(timeline: Timeline, from_ms: int, to_ms: int) -> list[Generation]:
-    """The generations that began in a time, without those that only begin the history."""
+    """The generations that began in a time, without one that only begins the history."""
     return [
         each
-        for each in timeline.generations
+        for number, each in enumerate(timeline.generations)
         if each.roster.at_ms is not None
         and from_ms <= each.roster.at_ms <= to_ms
-        and not any(cause.kind is CauseKind.HISTORY_CUT for cause in each.causes)
+        and (number or not any(cause.kind is CauseKind.HISTORY_CUT for cause in each.causes))
     ]
 
 

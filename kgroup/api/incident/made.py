@@ -1,6 +1,7 @@
 """Put a report together: ask the log, keep what can be cited, leave out and say the rest."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,37 +82,47 @@ def incident_report(
     by_group = _by_group(items, chosen)
     timelines = replay(items, reader.topic_names)
     live = logs.cluster is not None
-    findings = {} if live else _findings(logs, span.to_ms, retention_ms)
-    maker = _Maker(reader, span, items, retention_ms)
+    past: Evidence | None = None
+    if to_ms is not None and not live:
+        batches = proof_of_ends(reader, partitions_of(items), to_ms, some=_PROOF_BATCHES)
+        past = Evidence(
+            items=tuple(_until(items, to_ms)), batches=tuple(batches), topic_names=reader.topic_names
+        )
+    findings = {} if live else _findings(logs, past, span.to_ms, retention_ms)
+    maker = _Maker(reader, span, items, retention_ms, to_ms)
     if live:
         maker.remarks.append(
             "where the cluster's logs end stands in no record that is read: kgroup lag-report tells lag and"
             " findings"
         )
-    told: list[tuple[int, str, list[Claim]]] = []
-    for group in sorted(chosen):
-        claims = list(
-            maker.claims(group, timelines.get(group), by_group.get(group, ()), findings.get(group, ()))
-        )
-        if claims or patterns:
-            told.append((_weight(claims), group, claims))
-    told.sort(key=lambda each: (-each[0], each[1]))
-    remarks = [*not_read(logs.sources.skipped), *maker.remarks]
-    if missing := without_match(patterns, names):
-        remarks.append(nothing_matches("group", missing, names))
+    weights = {
+        group: _weight(timelines.get(group), findings.get(group, ()), span) for group in sorted(chosen)
+    }
+    told = sorted(
+        (group for group in weights if patterns or weights[group]), key=lambda group: -weights[group]
+    )
     if not patterns and len(told) > _GROUPS_MAX:
-        left_out = ", ".join(group for _, group, _ in told[_GROUPS_MAX:][:5])
-        remarks.append(
+        left_out = ", ".join(told[_GROUPS_MAX:][:5])
+        maker.remarks.append(
             f"{counted(len(told) - _GROUPS_MAX, 'more group')} to which less happened: {left_out}"
             f"{' and others' if len(told) > _GROUPS_MAX + 5 else ''}; name one with --group"
         )
         told = told[:_GROUPS_MAX]
+    claims: list[Claim] = []
+    with progress.counted("citing", len(told)) as advance:
+        for group in told:
+            of_group = by_group.get(group, ())
+            claims += maker.claims(group, timelines.get(group), of_group, findings.get(group, ()))
+            advance(1)
+    remarks = [*not_read(logs.sources.skipped), *maker.remarks]
+    if missing := without_match(patterns, names):
+        remarks.append(nothing_matches("group", missing, names))
     return Incident(
         kgroup=__version__,
         sources=logs.names,
         from_ms=span.from_ms,
         to_ms=span.to_ms,
-        claims=tuple(claim for _, _, claims in told for claim in claims),
+        claims=tuple(claims),
         remarks=tuple(remarks),
     )
 
@@ -156,24 +167,30 @@ def _by_group(items: Iterable[Item], groups: set[str]) -> dict[str, list[Item]]:
     return by_group
 
 
-def _findings(logs: OpenedLogs, now_ms: int, retention_ms: int) -> dict[str, list[Finding]]:
+def _findings(
+    logs: OpenedLogs, past: Evidence | None, now_ms: int, retention_ms: int
+) -> dict[str, list[Finding]]:
+    """The findings of all groups; in the past only by what stood in the log then."""
     by_group: dict[str, list[Finding]] = {}
-    report = lag_report(logs, findings=True, now_ms=now_ms, retention_ms=retention_ms)
-    for finding in report.findings():
-        by_group.setdefault(finding.group, []).append(finding)
+    if past is not None and not past.items:
+        return by_group
+    with nullcontext(logs) if past is None else past.opened() as asked:
+        report = lag_report(asked, findings=True, now_ms=now_ms, retention_ms=retention_ms)
+        for finding in report.findings():
+            by_group.setdefault(finding.group, []).append(finding)
     return by_group
 
 
-def _weight(claims: Sequence[Claim]) -> int:
-    """How much happened to a group: findings weigh most, then time that partitions waited."""
-    weight = 0
-    for claim in claims:
-        if claim.kind is ClaimKind.FINDING:
-            weight += 3_600_000
-        elif claim.kind is ClaimKind.HISTORY:
-            weight += claim.says["waited_ms"] + 1000 * claim.says["rebalances"]
-        elif claim.kind in (ClaimKind.EVENT, ClaimKind.PATTERN):
-            weight += 600_000
+def _weight(timeline: Timeline | None, findings: Sequence[Finding], span: _Span) -> int:
+    """How much happened to a group, roughly in ms: findings weigh most, then time that partitions waited."""
+    weight = 3_600_000 * len(findings)
+    if timeline is not None:
+        began = rebalances(timeline, span.from_ms, span.to_ms)
+        weight += sum(1000 + sum(gap.length_ms for gap in each.gaps) for each in began)
+        weight += 600_000 * sum(
+            span.holds(each.at_ms) and each.cause.kind not in _NOT_TOLD for each in timeline.occurrences
+        )
+        weight += 600_000 * len(timeline.patterns)
     return weight
 
 
@@ -181,13 +198,19 @@ class _Maker:
     """Makes the claims of one group after the other; `remarks` tell what could not be made a claim."""
 
     def __init__(
-        self, reader: EvidenceReader, span: _Span, all_items: Sequence[Item], retention_ms: int
+        self,
+        reader: EvidenceReader,
+        span: _Span,
+        all_items: Sequence[Item],
+        retention_ms: int,
+        until_ms: int | None,
     ) -> None:
         self.remarks: list[str] = []
         self._reader = reader
         self._span = span
         self._all_items = all_items
         self._retention_ms = retention_ms
+        self._until_ms = until_ms
 
     def claims(
         self, group: str, timeline: Timeline | None, items: Sequence[Item], findings: Sequence[Finding]
@@ -248,7 +271,8 @@ class _Maker:
         offsets = [each.roster.offset for each in timeline.generations]
         made = []
         for generation in began:
-            if generation not in worst:
+            only_begins = {cause.kind for cause in generation.causes} == {CauseKind.FIRST_JOIN}
+            if generation not in worst or (only_begins and not generation.gaps):
                 continue
             roster = generation.roster
             question = {"partition": roster.offsets_partition, "offset": roster.offset}
@@ -309,24 +333,18 @@ class _Maker:
 
     def _remedies(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
         kinds = {generation.roster.kind for generation in timeline.generations}
-        made = []
+        made: list[Claim | None] = []
         for name, changes in _REMEDIES:
             if kinds != {GroupKind.CLASSIC} and name == "the consumer protocol":
                 continue
             question: dict[str, object] = {"name": name, "changes": changes}
-            made.append(self._of_time(group, ClaimKind.REMEDY, question, items))
+            claim = self._of_time(group, ClaimKind.REMEDY, question, items)
+            if claim is not None and claim.says["recorded"] != claim.says["supposed"]:
+                made.append(claim)
         return made
 
     def _lag(self, group: str, items: Sequence[Item]) -> Claim | None:
-        places = sorted(
-            {
-                (item.entry.key.topic, item.entry.key.partition)
-                for item in items
-                if isinstance(item, LoggedEntry)
-                and isinstance(item.entry, OffsetsEntry)
-                and isinstance(item.entry.key, OffsetCommitKey)
-            }
-        )
+        places = partitions_of(items)
         if not places or len(places) > _PARTITIONS_MAX or self._span.to_ms == self._span.from_ms:
             return None
         step = (self._span.to_ms - self._span.from_ms) / (_POINTS - 1)
@@ -387,7 +405,7 @@ class _Maker:
                 "now_ms": self._span.to_ms,
                 "retention_ms": self._retention_ms,
             }
-            rungs = self._rungs_of(finding, items)
+            rungs = self._rungs_of(items)
             made.append(
                 self._made(
                     ClaimKind.FINDING, group, question, finding_says(finding), rungs, tries=_TRIES_OF_SCANS
@@ -395,46 +413,52 @@ class _Maker:
             )
         return made
 
-    def _rungs_of(self, finding: Finding, items: Sequence[Item]) -> Iterator[Evidence]:
-        topics = {
-            item.entry.key.topic
+    def _rungs_of(self, items: Sequence[Item]) -> Iterator[Evidence]:
+        until = self._until_ms
+        own = _until(items, until)
+        partitions = partitions_of(self._all_items, {topic for topic, _ in partitions_of(own)})
+        yield self._evidence(own, proof_of_ends(self._reader, partitions, until, some=0))
+        more = list(proof_of_ends(self._reader, partitions, until, some=_PROOF_BATCHES))
+        yield self._evidence(own, more)
+        yield self._evidence(_until(self._all_items, until), more)
+
+
+def partitions_of(items: Iterable[Item], topics: Set[str] | None = None) -> list[TopicPartition]:
+    """The partitions that are committed, of these topics if any are given, in order."""
+    return sorted(
+        {
+            (item.entry.key.topic, item.entry.key.partition)
             for item in items
             if isinstance(item, LoggedEntry)
             and isinstance(item.entry, OffsetsEntry)
             and isinstance(item.entry.key, OffsetCommitKey)
+            and (topics is None or item.entry.key.topic in topics)
         }
-        partitions = sorted(
-            {
-                (item.entry.key.topic, item.entry.key.partition)
-                for item in self._all_items
-                if isinstance(item, LoggedEntry)
-                and isinstance(item.entry, OffsetsEntry)
-                and isinstance(item.entry.key, OffsetCommitKey)
-                and item.entry.key.topic in topics
-            }
-        )
-        ends = list(self._first_and_last(partitions))
-        yield self._evidence(items, ends)
-        some = {(each.topic, each.partition, each.batch.base_offset): each for each in ends}
-        for place in partitions:
-            batches = list(self._reader.batches_from(*place, 0))
-            stride = max(len(batches) // _PROOF_BATCHES, 1)
-            for each in batches[::stride]:
-                some.setdefault((each.topic, each.partition, each.batch.base_offset), each)
-        more = [some[key] for key in sorted(some)]
-        yield self._evidence(items, more)
-        yield self._evidence(self._all_items, more)
+    )
 
-    def _first_and_last(self, partitions: Iterable[TopicPartition]) -> Iterator[DataBatch]:
-        for place in partitions:
-            first = last = None
-            for each in self._reader.batches_from(*place, 0):
-                first = first or each
-                last = each
-            if first is not None:
-                yield first
-            if last is not None and last is not first:
-                yield last
+
+def proof_of_ends(
+    reader: EvidenceReader, partitions: Iterable[TopicPartition], until_ms: int | None, *, some: int
+) -> Iterator[DataBatch]:
+    """The first and the last batch of each partition's log, and about `some` between them, as it was then."""
+    for place in partitions:
+        batches = [
+            each
+            for each in reader.batches_from(*place, 0)
+            if until_ms is None or each.batch.max_timestamp_ms <= until_ms
+        ]
+        stride = max(len(batches) // some, 1) if some else len(batches)
+        last = len(batches) - 1
+        yield from (
+            each for number, each in enumerate(batches) if number in (0, last) or number % stride == 0
+        )
+
+
+def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
+    """What stood in the log by then."""
+    if until_ms is None:
+        return items
+    return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]
 
 
 def _commits(item: Item) -> bool:

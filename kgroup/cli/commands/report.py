@@ -93,7 +93,7 @@ def report(
     output: OutputFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Tell what happened to groups, and cite the records that prove it.
+    """Tell what happened to groups, with proof.
 
     Which groups rebalanced, when and why, and how long their partitions waited; how far they were behind;
     what is wrong with them at the end; what static members, cooperative rebalancing, the consumer protocol or

@@ -76,7 +76,9 @@ def document(incident: Incident) -> Iterator[Block]:
         " derives each claim from them again."
     )
     yield Heading("In short", 2)
-    yield Bullets(tuple(line for group in groups for line in _in_short(incident, group, mark)) or _NOTHING)
+    yield Bullets(
+        tuple(f"{group}: {' '.join(_in_short(incident, group, mark))}" for group in groups) or _NOTHING
+    )
     if events := _events(incident, mark):
         yield Heading("What happened, in order", 2)
         yield Table(("time", "group", "what", "why", "longest gap", "claim"), tuple(events), frozenset({4}))
@@ -114,7 +116,7 @@ def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
         gap = says["longest_gap_ms"]
         waited = f" The longest pause in commits around one was {short_duration(gap)}." if gap else ""
         yield (
-            f"{group}: {counted(says['rebalances'], 'rebalance')}, {members},"
+            f"{counted(says['rebalances'], 'rebalance')}, {members},"
             f" {counted(says['moved'], 'partition move')}. Causes: {causes}.{waited} {mark(claim)}"
         )
     for claim in incident.of(ClaimKind.LAG, group):
@@ -124,19 +126,19 @@ def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
         last = lags[-1]
         end = "unknown" if last is None else f"{last:,}"
         yield (
-            f"{group}: its lag was {peak:,} at the most, at {_clock(times_ms[-number])}, and is {end} at the"
+            f"Its lag was {peak:,} at the most, at {_clock(times_ms[-number])}, and is {end} at the"
             f" end. {mark(claim)}"
         )
     findings = incident.of(ClaimKind.FINDING, group)
     if findings:
         kinds = list(dict.fromkeys(claim.says["finding"] for claim in findings))
-        yield f"{group}: at the end there is {_listed(kinds)}. {mark(*findings)}"
+        yield f"At the end there is {_listed(kinds)}. {mark(*findings)}"
     best = _best(incident.of(ClaimKind.REMEDY, group))
     if best is not None:
         before, after = best.says["recorded"]["unread_ms"], best.says["supposed"]["unread_ms"]
         yield (
-            f"{group}: {best.question['name']} would have made {short_duration(after)} of"
-            f" {short_duration(before)} unread. {mark(best)}"
+            f"With {best.question['name']} {short_duration(after)} instead of {short_duration(before)} would"
+            f" have been unread. {mark(best)}"
         )
 
 
@@ -163,6 +165,8 @@ def _events(incident: Incident, mark: _Mark) -> list[tuple[str, ...]]:
                 what = f"generation {says['generation']}, {counted(says['members'], 'member')}"
                 if says["moved"]:
                     what += f", {says['moved']} moved"
+                if says["cut"]:
+                    what += "; the log lacks records before it"
                 why = "; ".join(map(_cause, says["causes"]))
                 row = (what, why, short_duration(gap) if gap is not None else "")
                 at_ms = says["at_ms"]

@@ -32,7 +32,8 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 1.8rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 0;
   border-bottom: 1px solid var(--rule); }
 th { white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabular-nums; }
-td, li { overflow-wrap: anywhere; } td:first-child, td.n { overflow-wrap: normal; white-space: nowrap; }
+p, li { overflow-wrap: anywhere; } td { overflow-wrap: break-word; max-width: 36rem; }
+td:first-child, td:last-child, td.n { white-space: nowrap; }
 ul { padding-left: 1.2rem; } svg { max-width: 100%; height: auto; }
 svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
 """.strip()
