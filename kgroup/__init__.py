@@ -5,9 +5,10 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `incident_report`,
-`decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs
-brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of them.
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`,
+`incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and
+`cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of
+them.
 
 They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
 importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
