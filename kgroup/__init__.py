@@ -5,9 +5,10 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `decode`,
-`group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs
-brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of them.
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`,
+`incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and
+`cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of
+them.
 
 They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
 importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kgroup.api.assign import group_plan as group_plan
     from kgroup.api.coordinators import coordinator_partition as coordinator_partition
     from kgroup.api.decode.decoded import decode as decode
+    from kgroup.api.incident.made import incident_report as incident_report
     from kgroup.api.lag.report import lag_report as lag_report
     from kgroup.api.lag_history.report import lag_history as lag_history
     from kgroup.api.live import connect as connect
@@ -41,6 +43,7 @@ _MODULES = {
     "decode": "kgroup.api.decode.decoded",
     "errors": "kgroup.errors",
     "group_plan": "kgroup.api.assign",
+    "incident_report": "kgroup.api.incident.made",
     "lag_history": "kgroup.api.lag_history.report",
     "lag_report": "kgroup.api.lag.report",
     "open_logs": "kgroup.api.opened",
@@ -58,6 +61,7 @@ __all__ = [
     "decode",
     "errors",
     "group_plan",
+    "incident_report",
     "lag_history",
     "lag_report",
     "open_logs",

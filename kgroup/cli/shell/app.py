@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
     "replay": "Say why a group rebalanced.",
+    "report": "Tell what happened to groups, with proof.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
     "simulate": "Play brokers and members on a virtual clock.",

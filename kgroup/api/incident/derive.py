@@ -1,0 +1,323 @@
+"""The answer to each kind of claim, from an Evidence alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kgroup.api.incident.evidence import DataBatch, Evidence
+from kgroup.api.lag.report import lag_report
+from kgroup.api.what_if import named_changes
+from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.history.timeline.model import CauseKind, Generation, Grade, Timeline
+from kgroup.history.timeline.replay import replay
+from kgroup.history.what_if.what_if import what_if
+from kgroup.lag.findings.model import Finding
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.incident.claims import ClaimKind, Says
+from kgroup.report.timeline.rows import client_ids
+
+Derived = dict[str, Any] | None
+
+
+def derive(kind: ClaimKind, group: str, question: Says, evidence: Evidence) -> Derived:
+    """What the evidence says to the question; None if it says nothing.
+
+    Raises InputError for a question that is none.
+    """
+    try:
+        return _DERIVATIONS[kind](group, question, evidence)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a question of kind {kind} that makes no sense: {dict(question)}") from error
+
+
+def timeline_of(group: str, evidence: Evidence) -> Timeline | None:
+    """The group's history, as far as the evidence goes."""
+    return replay(evidence.items, evidence.topic_names).get(group)
+
+
+def _rebalance(group: str, question: Says, evidence: Evidence) -> Derived:
+    timeline = timeline_of(group, evidence)
+    wanted = int(question["partition"]), int(question["offset"])
+    if timeline is None:
+        return None
+    for generation in timeline.generations:
+        roster = generation.roster
+        if (roster.offsets_partition, roster.offset) == wanted:
+            return rebalance_says(timeline, generation)
+    return None
+
+
+def rebalance_says(timeline: Timeline, generation: Generation) -> dict[str, Any]:
+    """A rebalance as values; names are client ids, or instance ids of static members."""
+    clients = client_ids(timeline)
+    return {
+        "generation": generation.roster.generation,
+        "at_ms": generation.roster.at_ms,
+        "members": len(generation.roster.members),
+        "cut": generation.cut,
+        "joined": sorted(clients.get(member.member_id, "") for member in generation.joined),
+        "left": sorted(clients.get(member.member_id, "") for member in generation.left),
+        "moved": generation.moved.moved,
+        "longest_gap_ms": max((gap.length_ms for gap in generation.gaps), default=None),
+        "causes": [
+            {
+                "cause": cause.kind.value,
+                "grade": cause.grade.value,
+                "who": sorted({clients.get(member_id, "") for member_id in cause.member_ids}),
+                "evidence": cause.evidence,
+                "alternatives": [alternative.value for alternative in cause.alternatives],
+            }
+            for cause in generation.causes
+        ],
+    }
+
+
+def _event(group: str, question: Says, evidence: Evidence) -> Derived:
+    timeline = timeline_of(group, evidence)
+    wanted = str(question["event"]), int(question["partition"]), int(question["offset"])
+    for each in timeline.occurrences if timeline else ():
+        if (each.cause.kind.value, each.offsets_partition, each.offset) == wanted:
+            return {
+                "at_ms": each.at_ms,
+                "event": each.cause.kind.value,
+                "grade": each.cause.grade.value,
+                "evidence": each.cause.evidence,
+                "partitions": [str(partition) for partition in each.partitions],
+                "alternatives": [alternative.value for alternative in each.cause.alternatives],
+            }
+    return None
+
+
+def _pattern(group: str, question: Says, evidence: Evidence) -> Derived:
+    timeline = timeline_of(group, evidence)
+    wanted = str(question["pattern"]), question["first_generation"], question["last_generation"]
+    for each in timeline.patterns if timeline else ():
+        if (each.name, each.first_generation, each.last_generation) == wanted:
+            return {
+                "pattern": each.name,
+                "from_ms": each.from_ms,
+                "to_ms": each.to_ms,
+                "evidence": each.evidence,
+                "remedy": each.remedy,
+            }
+    return None
+
+
+def in_time(timeline: Timeline, from_ms: int, to_ms: int) -> Timeline | None:
+    """The same with the generations of a time, and the one that was there when it began; None without any."""
+    timed = [each for each in timeline.generations if (each.roster.at_ms or 0) <= to_ms]
+    first = max(
+        (number for number, each in enumerate(timed) if (each.roster.at_ms or 0) < from_ms), default=0
+    )
+    if not timed[first:]:
+        return None
+    return replace(timeline, generations=timed[first:])
+
+
+def rebalances(timeline: Timeline, from_ms: int, to_ms: int) -> list[Generation]:
+    """The generations that began in a time, without one that only begins the history."""
+    return [
+        each
+        for number, each in enumerate(timeline.generations)
+        if each.roster.at_ms is not None
+        and from_ms <= each.roster.at_ms <= to_ms
+        and (number or not any(cause.kind is CauseKind.HISTORY_CUT for cause in each.causes))
+    ]
+
+
+def _history(group: str, question: Says, evidence: Evidence) -> Derived:
+    timeline = timeline_of(group, evidence)
+    from_ms, to_ms = int(question["from_ms"]), int(question["to_ms"])
+    if timeline is None:
+        return None
+    began = rebalances(timeline, from_ms, to_ms)
+    causes: dict[str, int] = {}
+    ungraded = 0
+    for generation in began:
+        for cause in generation.causes:
+            causes[cause.kind.value] = causes.get(cause.kind.value, 0) + 1
+            ungraded += cause.grade is Grade.UNKNOWN
+    members = [len(generation.roster.members) for generation in began]
+    return {
+        "rebalances": len(began),
+        "members_min": min(members, default=None),
+        "members_max": max(members, default=None),
+        "moved": sum(generation.moved.moved for generation in began),
+        "waited_ms": sum(gap.length_ms for generation in began for gap in generation.gaps),
+        "longest_gap_ms": max((gap.length_ms for each in began for gap in each.gaps), default=None),
+        "causes": dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))),
+        "ungraded": ungraded,
+    }
+
+
+def _remedy(group: str, question: Says, evidence: Evidence) -> Derived:
+    timeline = timeline_of(group, evidence)
+    if timeline is None:
+        return None
+    within = in_time(timeline, int(question["from_ms"]), int(question["to_ms"]))
+    if within is None:
+        return None
+    try:
+        compared = what_if(within, named_changes(**question["changes"]))
+    except InputError:
+        return None
+    return {
+        side: {
+            "rebalances": outcome.rebalances,
+            "moved": outcome.moved,
+            "members_stopped": outcome.members_stopped,
+            "unread_ms": outcome.unread_ms,
+        }
+        for side, outcome in (("recorded", compared.recorded), ("supposed", compared.supposed))
+    }
+
+
+def _finding(group: str, question: Says, evidence: Evidence) -> Derived:
+    now_ms, retention_ms = int(question["now_ms"]), int(question["retention_ms"])
+    wanted = tuple(question[name] for name in ("finding", "topic", "partition", "member_id"))
+    if not evidence.items:
+        return None
+    with evidence.opened() as logs:
+        try:
+            report = lag_report(logs, findings=True, now_ms=now_ms, retention_ms=retention_ms)
+        except SourceError:
+            return None
+        for finding in report.findings():
+            if finding.group == group and identity_of(finding) == wanted:
+                return finding_says(finding)
+    return None
+
+
+def identity_of(finding: Finding) -> tuple[str, str | None, int | None, str | None]:
+    """What tells a finding from others of its group."""
+    return finding.kind.value, finding.topic, finding.partition, finding.member_id
+
+
+def finding_says(finding: Finding) -> dict[str, Any]:
+    """A finding as values."""
+    return {
+        "finding": finding.kind.value,
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "since_ms": finding.since_ms,
+        "grade": finding.grade.value,
+        "evidence": finding.evidence,
+        "try_this": finding.try_this,
+    }
+
+
+def _lag(group: str, question: Says, evidence: Evidence) -> Derived:
+    times_ms = [int(each) for each in question["times_ms"]]
+    places = [(str(topic), int(partition)) for topic, partition in question["partitions"]]
+    committed = committed_at(group, evidence.items, places, times_ms)
+    by_place: dict[TopicPartition, list[DataBatch]] = {}
+    for each in evidence.batches:
+        by_place.setdefault((each.topic, each.partition), []).append(each)
+    lags: list[int | None] = []
+    unknown: list[int] = []
+    for number, time_ms in enumerate(times_ms):
+        known = []
+        for place in places:
+            commit = committed[place][number]
+            end = end_at(by_place.get(place, ()), time_ms)
+            if commit is not None and end is not None:
+                known.append(max(end - commit.offset, 0))
+        lags.append(sum(known) if known else None)
+        unknown.append(len(places) - len(known))
+    return {"lags": lags, "unknown": unknown}
+
+
+class Committed:
+    """A commit that counts at a time: `offset`, and the places in the log that say so."""
+
+    __slots__ = ("log", "offset")
+
+    def __init__(self, offset: int, log: tuple[LoggedEntry, ...]) -> None:
+        self.offset = offset
+        self.log = log
+
+
+def committed_at(
+    group: str,
+    items: Iterable[object],
+    places: Sequence[TopicPartition],
+    times_ms: Sequence[int],
+) -> dict[TopicPartition, list[Committed | None]]:
+    """What counted for each partition at each of these times, which rise.
+
+    A commit counts from its own time on; one in a transaction once its marker stands behind it in the log.
+    """
+    history: dict[TopicPartition, list[tuple[int, Committed | None]]] = {place: [] for place in places}
+    pending: dict[int, list[tuple[TopicPartition, LoggedEntry]]] = {}
+
+    def note(place: TopicPartition, log: tuple[LoggedEntry, ...]) -> None:
+        entry = log[0].entry
+        assert isinstance(entry, OffsetsEntry)
+        value = entry.value
+        if isinstance(value, OffsetCommitValue):
+            at_ms = max(value.commit_timestamp, *(each.timestamp_ms for each in log[1:]), 0)
+            history[place].append((at_ms, Committed(value.offset, log)))
+        else:
+            history[place].append((log[0].timestamp_ms, None))
+
+    for item in items:
+        if not isinstance(item, LoggedEntry):
+            continue
+        entry = item.entry
+        if isinstance(entry, TransactionMarker):
+            for place, commit in pending.pop(entry.producer_id, ()):
+                if entry.committed:
+                    note(place, (commit, item))
+        elif isinstance(entry, OffsetsEntry) and isinstance(entry.key, OffsetCommitKey):
+            place = entry.key.topic, entry.key.partition
+            if entry.key.group != group or place not in history:
+                continue
+            if item.producer_id is None:
+                note(place, (item,))
+            else:
+                pending.setdefault(item.producer_id, []).append((place, item))
+    counted: dict[TopicPartition, list[Committed | None]] = {}
+    for place, commits in history.items():
+        counted[place] = [
+            next((commit for at_ms, commit in reversed(commits) if at_ms <= time_ms), None)
+            for time_ms in times_ms
+        ]
+    return counted
+
+
+def end_at(batches: Sequence[DataBatch], time_ms: int) -> int | None:
+    """Where a log ended at a time, by records' own timestamps; None unless the batches prove it.
+
+    Proof is the first newer record with the one before it, or the last batch of all. They stand in order.
+    """
+    before: DataBatch | None = None
+    for each in batches:
+        if each.batch.max_timestamp_ms > time_ms:
+            offset = _first_newer(each, time_ms)
+            adjoins = before is not None and before.batch.last_offset + 1 == each.batch.base_offset
+            return offset if adjoins or offset > each.batch.base_offset or offset == 0 else None
+        before = each
+    return before.batch.last_offset + 1 if before is not None and before.is_end else None
+
+
+def _first_newer(each: DataBatch, time_ms: int) -> int:
+    try:
+        records = each.batch.records()
+    except DecodeError:
+        return each.batch.base_offset
+    newer: Iterator[int] = (record.offset for record in records if record.timestamp_ms > time_ms)
+    return next(newer, each.batch.base_offset)
+
+
+_DERIVATIONS: Final[Mapping[ClaimKind, Callable[[str, Says, Evidence], Derived]]] = {
+    ClaimKind.HISTORY: _history,
+    ClaimKind.REBALANCE: _rebalance,
+    ClaimKind.EVENT: _event,
+    ClaimKind.PATTERN: _pattern,
+    ClaimKind.LAG: _lag,
+    ClaimKind.FINDING: _finding,
+    ClaimKind.REMEDY: _remedy,
+}

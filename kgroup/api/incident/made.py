@@ -1,0 +1,469 @@
+"""Put a report together: ask the log, keep what can be cited, leave out and say the rest."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.api.incident.cite import around, cited_claim
+from kgroup.api.incident.derive import (
+    committed_at,
+    derive,
+    finding_says,
+    identity_of,
+    rebalance_says,
+    rebalances,
+)
+from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, Item, place_of
+from kgroup.api.lag.report import lag_report
+from kgroup.api.names import matches_any, nothing_matches, without_match
+from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.errors import InputError, SourceError
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import CauseKind, Timeline
+from kgroup.history.timeline.replay import replay
+from kgroup.lag.findings.model import Finding
+from kgroup.lag.measures.offset_expiry import RETENTION_MS
+from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry
+from kgroup.protocol.records.keys import OffsetCommitKey, group_of
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.emit import iso_time
+from kgroup.report.incident.claims import Claim, ClaimKind, Incident
+from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.report.table import counted
+from kgroup.version import __version__
+
+_GROUPS_MAX: Final = 10
+_REBALANCES_MAX: Final = 12
+_EVENTS_MAX: Final = 12
+_POINTS: Final = 13
+_PARTITIONS_MAX: Final = 200  # of a group whose lag is drawn
+_PROOF_BATCHES: Final = 64
+_TRIES_OF_SCANS: Final = 60
+_REMEDIES: Final[tuple[tuple[str, dict[str, object]], ...]] = (
+    ("static members", {"static": True}),
+    ("cooperative rebalancing", {"protocol": "cooperative"}),
+    ("the consumer protocol", {"protocol": "consumer"}),
+    ("one more member", {"more_members": 1}),
+)
+_NOT_TOLD: Final = {CauseKind.NO_MEMBERSHIP}
+
+
+def incident_report(
+    logs: OpenedLogs,
+    *,
+    groups: str | Sequence[str] | None = None,
+    from_ms: int | None = None,
+    to_ms: int | None = None,
+    retention_ms: int = RETENTION_MS,
+    progress: Progress = NO_PROGRESS,
+) -> Incident:
+    """Tell what happened to groups in a time (epoch ms), by default that of the whole log.
+
+    `groups` are names or patterns; without any, the ten groups to which most happened. Every claim is derived
+    from the records that it cites before it is made; what cannot be is said in the remarks. Raises
+    SourceError if nothing can be read or no group is or matches what was given, and InputError for a time
+    that ends before it begins.
+    """
+    patterns = [groups] if isinstance(groups, str) else list(groups or ())
+    reader = EvidenceReader(logs)
+    names: set[str] = set()
+
+    def wanted(group: str) -> bool:
+        names.add(group)
+        return not patterns or matches_any(group, patterns)
+
+    with progress.counted_bytes("reading", reader.total_bytes) as advance:
+        items = list(reader.items(wanted, advance))
+    chosen = {name for name in names if not patterns or matches_any(name, patterns)}
+    if not chosen:
+        raise SourceError(nothing_matches("group", patterns, names, "; leave out --group for all"))
+    span = _span(items, from_ms, to_ms)
+    by_group = _by_group(items, chosen)
+    timelines = replay(items, reader.topic_names)
+    live = logs.cluster is not None
+    past: Evidence | None = None
+    if to_ms is not None and not live:
+        batches = proof_of_ends(reader, partitions_of(items), to_ms, some=_PROOF_BATCHES)
+        past = Evidence(
+            items=tuple(_until(items, to_ms)), batches=tuple(batches), topic_names=reader.topic_names
+        )
+    findings = {} if live else _findings(logs, past, span.to_ms, retention_ms)
+    maker = _Maker(reader, span, items, retention_ms, to_ms)
+    if live:
+        maker.remarks.append(
+            "where the cluster's logs end stands in no record that is read: kgroup lag-report tells lag and"
+            " findings"
+        )
+    weights = {
+        group: _weight(timelines.get(group), findings.get(group, ()), span) for group in sorted(chosen)
+    }
+    told = sorted(
+        (group for group in weights if patterns or weights[group]), key=lambda group: -weights[group]
+    )
+    if not patterns and len(told) > _GROUPS_MAX:
+        left_out = ", ".join(told[_GROUPS_MAX:][:5])
+        maker.remarks.append(
+            f"{counted(len(told) - _GROUPS_MAX, 'more group')} to which less happened: {left_out}"
+            f"{' and others' if len(told) > _GROUPS_MAX + 5 else ''}; name one with --group"
+        )
+        told = told[:_GROUPS_MAX]
+    claims: list[Claim] = []
+    with progress.counted("citing", len(told)) as advance:
+        for group in told:
+            of_group = by_group.get(group, ())
+            claims += maker.claims(group, timelines.get(group), of_group, findings.get(group, ()))
+            advance(1)
+    remarks = [*not_read(logs.sources.skipped), *maker.remarks]
+    if missing := without_match(patterns, names):
+        remarks.append(nothing_matches("group", missing, names))
+    return Incident(
+        kgroup=__version__,
+        sources=logs.names,
+        from_ms=span.from_ms,
+        to_ms=span.to_ms,
+        claims=tuple(claims),
+        remarks=tuple(remarks),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    from_ms: int
+    to_ms: int
+
+    def holds(self, at_ms: int | None) -> bool:
+        return at_ms is not None and self.from_ms <= at_ms <= self.to_ms
+
+
+def _span(items: Iterable[Item], from_ms: int | None, to_ms: int | None) -> _Span:
+    times = [item.timestamp_ms for item in items if isinstance(item, LoggedEntry) and item.timestamp_ms >= 0]
+    if not times and (from_ms is None or to_ms is None):
+        raise SourceError("no record of these groups has a time: give --from and --to")
+    span = _Span(min(times) if from_ms is None else from_ms, max(times) if to_ms is None else to_ms)
+    if span.to_ms < span.from_ms:
+        raise InputError(f"--to {iso_time(span.to_ms)} is before --from {iso_time(span.from_ms)}")
+    return span
+
+
+def _by_group(items: Iterable[Item], groups: set[str]) -> dict[str, list[Item]]:
+    """Each group's entries, with the markers and the holes of its partition of the log that stand between."""
+    by_group: dict[str, list[Item]] = {}
+    homes: dict[int, set[str]] = {}
+    gaps: dict[str, OffsetGap] = {}
+    for item in items:
+        if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
+            group = group_of(item.entry.key)
+            homes.setdefault(item.partition, set()).add(group)
+            if group in gaps:
+                by_group[group].append(gaps.pop(group))
+            by_group.setdefault(group, []).append(item)
+        else:
+            for group in homes.get(item.partition, ()):
+                if isinstance(item, OffsetGap):
+                    gaps[group] = item
+                else:
+                    by_group[group].append(item)
+    return by_group
+
+
+def _findings(
+    logs: OpenedLogs, past: Evidence | None, now_ms: int, retention_ms: int
+) -> dict[str, list[Finding]]:
+    """The findings of all groups; in the past only by what stood in the log then."""
+    by_group: dict[str, list[Finding]] = {}
+    if past is not None and not past.items:
+        return by_group
+    with nullcontext(logs) if past is None else past.opened() as asked:
+        report = lag_report(asked, findings=True, now_ms=now_ms, retention_ms=retention_ms)
+        for finding in report.findings():
+            by_group.setdefault(finding.group, []).append(finding)
+    return by_group
+
+
+def _weight(timeline: Timeline | None, findings: Sequence[Finding], span: _Span) -> int:
+    """How much happened to a group, roughly in ms: findings weigh most, then time that partitions waited."""
+    weight = 3_600_000 * len(findings)
+    if timeline is not None:
+        began = rebalances(timeline, span.from_ms, span.to_ms)
+        weight += sum(1000 + sum(gap.length_ms for gap in each.gaps) for each in began)
+        weight += 600_000 * sum(
+            span.holds(each.at_ms) and each.cause.kind not in _NOT_TOLD for each in timeline.occurrences
+        )
+        weight += 600_000 * len(timeline.patterns)
+    return weight
+
+
+class _Maker:
+    """Makes the claims of one group after the other; `remarks` tell what could not be made a claim."""
+
+    def __init__(
+        self,
+        reader: EvidenceReader,
+        span: _Span,
+        all_items: Sequence[Item],
+        retention_ms: int,
+        until_ms: int | None,
+    ) -> None:
+        self.remarks: list[str] = []
+        self._reader = reader
+        self._span = span
+        self._all_items = all_items
+        self._retention_ms = retention_ms
+        self._until_ms = until_ms
+
+    def claims(
+        self, group: str, timeline: Timeline | None, items: Sequence[Item], findings: Sequence[Finding]
+    ) -> Iterator[Claim]:
+        """All that is claimed of a group, in the order of the page."""
+        made: list[Claim | None] = []
+        if timeline is not None:
+            began = rebalances(timeline, self._span.from_ms, self._span.to_ms)
+            if began:
+                made.append(self._history(group, items))
+                made += self._rebalances(group, timeline, items)
+            made += self._events(group, timeline, items)
+            made += self._patterns(group, timeline, items)
+        made += self._findings_of(group, items, findings)
+        if any(made):
+            made.append(self._lag(group, items))
+        if timeline is not None and len(rebalances(timeline, self._span.from_ms, self._span.to_ms)) > 1:
+            made += self._remedies(group, timeline, items)
+        yield from (claim for claim in made if claim is not None)
+
+    def _evidence(self, items: Iterable[Item], batches: Iterable[DataBatch] = ()) -> Evidence:
+        return Evidence(items=tuple(items), batches=tuple(batches), topic_names=self._reader.topic_names)
+
+    def _made(
+        self,
+        kind: ClaimKind,
+        group: str,
+        question: Mapping[str, object],
+        says: Mapping[str, object] | None,
+        rungs: Iterable[Evidence],
+        **more: int,
+    ) -> Claim | None:
+        claim = None if says is None else cited_claim(kind, group, question, says, rungs, **more)
+        if claim is None and says is not None:
+            name = question.get("finding") or question.get("pattern") or question.get("event") or kind.value
+            self.remarks.append(
+                f"group {group}: {name}: left out, as it does not follow from records that can be cited"
+            )
+        return claim
+
+    def _of_time(
+        self, group: str, kind: ClaimKind, question: dict[str, object], items: Sequence[Item]
+    ) -> Claim | None:
+        """A claim on all of the time of the report, which rests on all that happened in it."""
+        question = {"from_ms": self._span.from_ms, "to_ms": self._span.to_ms, **question}
+        whole = self._evidence(items)
+        return self._made(kind, group, question, derive(kind, group, question, whole), [whole], tries=60)
+
+    def _history(self, group: str, items: Sequence[Item]) -> Claim | None:
+        return self._of_time(group, ClaimKind.HISTORY, {}, items)
+
+    def _rebalances(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
+        began = rebalances(timeline, self._span.from_ms, self._span.to_ms)
+        # The costliest, in order of time: a page is read, a list of hundreds is not.
+        worst = sorted(
+            began, key=lambda each: max((gap.length_ms for gap in each.gaps), default=0), reverse=True
+        )[:_REBALANCES_MAX]
+        offsets = [each.roster.offset for each in timeline.generations]
+        made = []
+        for generation in began:
+            only_begins = {cause.kind for cause in generation.causes} == {CauseKind.FIRST_JOIN}
+            if generation not in worst or (only_begins and not generation.gaps):
+                continue
+            roster = generation.roster
+            question = {"partition": roster.offsets_partition, "offset": roster.offset}
+            rungs = map(self._evidence, around(items, roster.offset, offsets))
+            says = rebalance_says(timeline, generation)
+            made.append(self._made(ClaimKind.REBALANCE, group, question, says, rungs))
+        return made
+
+    def _events(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
+        made = []
+        whole = self._evidence(items)
+        events = [
+            each
+            for each in timeline.occurrences
+            if self._span.holds(each.at_ms) and each.cause.kind not in _NOT_TOLD
+        ]
+        if len(events) > _EVENTS_MAX:
+            self.remarks.append(
+                f"group {group}: {len(events) - _EVENTS_MAX} more events: kgroup replay --events has them"
+            )
+        for each in events[:_EVENTS_MAX]:
+            question = {
+                "event": each.cause.kind.value,
+                "partition": each.offsets_partition,
+                "offset": each.offset,
+            }
+            says = derive(ClaimKind.EVENT, group, question, whole)
+            near = [item for item in items if place_of(item)[1] <= each.offset]
+            made.append(
+                self._made(
+                    ClaimKind.EVENT,
+                    group,
+                    question,
+                    says,
+                    (self._evidence(near[-20:]), self._evidence(near), whole),
+                )
+            )
+        return made
+
+    def _patterns(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
+        made = []
+        whole = self._evidence(items)
+        for each in timeline.patterns:
+            begins, ends = each.from_ms, each.to_ms
+            if begins is None or ends is None or ends < self._span.from_ms or begins > self._span.to_ms:
+                continue
+            question = {
+                "pattern": each.name,
+                "first_generation": each.first_generation,
+                "last_generation": each.last_generation,
+            }
+            says = derive(ClaimKind.PATTERN, group, question, whole)
+            without_commits = self._evidence(item for item in items if not _commits(item))
+            made.append(
+                self._made(ClaimKind.PATTERN, group, question, says, (without_commits, whole), tries=60)
+            )
+        return made
+
+    def _remedies(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
+        kinds = {generation.roster.kind for generation in timeline.generations}
+        made: list[Claim | None] = []
+        for name, changes in _REMEDIES:
+            if kinds != {GroupKind.CLASSIC} and name == "the consumer protocol":
+                continue
+            question: dict[str, object] = {"name": name, "changes": changes}
+            claim = self._of_time(group, ClaimKind.REMEDY, question, items)
+            if claim is not None and claim.says["recorded"] != claim.says["supposed"]:
+                made.append(claim)
+        return made
+
+    def _lag(self, group: str, items: Sequence[Item]) -> Claim | None:
+        places = partitions_of(items)
+        if not places or len(places) > _PARTITIONS_MAX or self._span.to_ms == self._span.from_ms:
+            return None
+        step = (self._span.to_ms - self._span.from_ms) / (_POINTS - 1)
+        times_ms = sorted({round(self._span.from_ms + step * number) for number in range(_POINTS)})
+        committed = committed_at(group, items, places, times_ms)
+        needed: dict[tuple[int, int], Item] = {}
+        batches: dict[tuple[str, int, int], DataBatch] = {}
+        for place in places:
+            for commit in committed[place]:
+                for logged in commit.log if commit is not None else ():
+                    needed[logged.partition, logged.offset] = logged
+            for each in self._batches_of_ends(place, times_ms):
+                batches[each.topic, each.partition, each.batch.base_offset] = each
+        question = {"times_ms": times_ms, "partitions": [list(place) for place in places]}
+        chosen = self._evidence(
+            (needed[key] for key in sorted(needed)), (batches[key] for key in sorted(batches))
+        )
+        says = derive(ClaimKind.LAG, group, question, chosen)
+        if says is None or all(lag is None for lag in says["lags"]):
+            return None
+        return Claim(kind=ClaimKind.LAG, group=group, question=question, says=says, cited=chosen.cited())
+
+    def _batches_of_ends(self, place: TopicPartition, times_ms: Sequence[int]) -> Iterator[DataBatch]:
+        """The batches that prove where a log ended at times that rise: the first newer and the one before."""
+        before: DataBatch | None = None
+        times = iter(times_ms)
+        time_ms = next(times)
+        for each in self._reader.batches_from(*place, 0):
+            while each.batch.max_timestamp_ms > time_ms:
+                if before is not None:
+                    yield before
+                yield each
+                try:
+                    time_ms = next(times)
+                except StopIteration:
+                    return
+            before = each
+        if before is not None:
+            yield DataBatch(
+                topic=before.topic,
+                partition=before.partition,
+                batch=before.batch,
+                raw=before.raw,
+                is_end=True,
+            )
+
+    def _findings_of(
+        self, group: str, items: Sequence[Item], findings: Sequence[Finding]
+    ) -> list[Claim | None]:
+        made = []
+        for finding in findings:
+            kind, topic, partition, member_id = identity_of(finding)
+            question = {
+                "finding": kind,
+                "topic": topic,
+                "partition": partition,
+                "member_id": member_id,
+                "now_ms": self._span.to_ms,
+                "retention_ms": self._retention_ms,
+            }
+            rungs = self._rungs_of(items)
+            made.append(
+                self._made(
+                    ClaimKind.FINDING, group, question, finding_says(finding), rungs, tries=_TRIES_OF_SCANS
+                )
+            )
+        return made
+
+    def _rungs_of(self, items: Sequence[Item]) -> Iterator[Evidence]:
+        until = self._until_ms
+        own = _until(items, until)
+        partitions = partitions_of(self._all_items, {topic for topic, _ in partitions_of(own)})
+        yield self._evidence(own, proof_of_ends(self._reader, partitions, until, some=0))
+        more = list(proof_of_ends(self._reader, partitions, until, some=_PROOF_BATCHES))
+        yield self._evidence(own, more)
+        yield self._evidence(_until(self._all_items, until), more)
+
+
+def partitions_of(items: Iterable[Item], topics: Set[str] | None = None) -> list[TopicPartition]:
+    """The partitions that are committed, of these topics if any are given, in order."""
+    return sorted(
+        {
+            (item.entry.key.topic, item.entry.key.partition)
+            for item in items
+            if isinstance(item, LoggedEntry)
+            and isinstance(item.entry, OffsetsEntry)
+            and isinstance(item.entry.key, OffsetCommitKey)
+            and (topics is None or item.entry.key.topic in topics)
+        }
+    )
+
+
+def proof_of_ends(
+    reader: EvidenceReader, partitions: Iterable[TopicPartition], until_ms: int | None, *, some: int
+) -> Iterator[DataBatch]:
+    """The first and the last batch of each partition's log, and about `some` between them, as it was then."""
+    for place in partitions:
+        batches = [
+            each
+            for each in reader.batches_from(*place, 0)
+            if until_ms is None or each.batch.max_timestamp_ms <= until_ms
+        ]
+        stride = max(len(batches) // some, 1) if some else len(batches)
+        last = len(batches) - 1
+        yield from (
+            each for number, each in enumerate(batches) if number in (0, last) or number % stride == 0
+        )
+
+
+def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
+    """What stood in the log by then."""
+    if until_ms is None:
+        return items
+    return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]
+
+
+def _commits(item: Item) -> bool:
+    return (
+        isinstance(item, LoggedEntry)
+        and isinstance(item.entry, OffsetsEntry)
+        and isinstance(item.entry.key, OffsetCommitKey)
+    )

@@ -1,0 +1,143 @@
+"""`kgroup report`: what happened to groups, as a page on which every sentence cites its records."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Groups, OutputFile, Quiet, Source
+from kgroup.cli.shell.say import say
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import opened
+from kgroup.cli.shell.times import parse_time
+from kgroup.errors import FindingsError, InputError
+from kgroup.report.progress import TerminalProgress
+from kgroup.report.table import counted
+
+EXAMPLES: Final = (
+    Example(
+        "What happened to a group",
+        "kgroup report fixtures/3.9.1/lives --group push-storm",
+    ),
+    Example(
+        "The groups to which most happened, as a page for a browser",
+        "kgroup report fixtures/4.3.1/lives -o html --output incident.html",
+    ),
+    Example(
+        "Derive every claim of a report from the records that it cites",
+        "kgroup report --check incident.html fixtures/4.3.1/lives",
+    ),
+)
+
+
+class ReportFormat(StrEnum):
+    """The forms of a report."""
+
+    MD = "md"
+    HTML = "html"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeGiven:
+    """The time of the report, as it was given."""
+
+    from_: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="TIME",
+            help="Only what happened from then on: an ISO time or epoch ms.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    to: Annotated[
+        str | None,
+        option(
+            "--to",
+            metavar="TIME",
+            help="Only what happened until then; findings are as of then.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+
+
+def report(
+    *,
+    source: Source,
+    groups: Groups = None,
+    time: Annotated[TimeGiven, Bundle(TimeGiven)],
+    check: Annotated[
+        Path | None,
+        option(
+            "--check",
+            metavar="FILE",
+            help="Make no report, but derive every claim of this one again from the records that it cites;"
+            " exit with status 3 if one does not hold.",
+            section=Section.BEHAVIOUR,
+        ),
+    ] = None,
+    report_format: Annotated[
+        ReportFormat,
+        option(
+            "-o",
+            "--format",
+            metavar="FORMAT",
+            help="md, html or json.",
+            section=Section.OUTPUT,
+            show_default=True,
+        ),
+    ] = ReportFormat.MD,
+    output: OutputFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Tell what happened to groups, with proof.
+
+    Which groups rebalanced, when and why, and how long their partitions waited; how far they were behind;
+    what is wrong with them at the end; what static members, cooperative rebalancing, the consumer protocol or
+    one more member would have changed; and what the log cannot say. Without --group it tells of the ten
+    groups to which most happened.
+
+    Each sentence rests on claims, and each claim on records such as __consumer_offsets-12@4711, as few as
+    give the same answer. What does not follow from records that can be cited is left out, and said.
+
+    --check reads nothing of a report but what it cites and asks, derives all claims again from those records
+    in PATH, and makes the text again. A record that is gone, a number or a sentence that was changed: each is
+    told, with the number of the claim.
+
+    Of a live cluster no findings and no lag are told: where its logs end stands in no record that is read.
+    """
+    import time as clock
+
+    from kgroup.api.incident.check import check_report, rendered
+    from kgroup.api.incident.made import incident_report
+    from kgroup.report.destination import opened as destination
+
+    progress = TerminalProgress(quiet=quiet)
+    if check is not None:
+        given = {"--group": groups, "--from": time.from_, "--to": time.to, "--output": output}
+        for name in (name for name, value in given.items() if value):
+            raise InputError(f"--check does not go with {name}: the report says what it is about")
+        with opened(source) as logs:
+            checked = check_report(check, logs, progress=progress)
+        for failure in checked.failures:
+            say(f"{check}: {failure}")
+        if checked.failures:
+            raise FindingsError(
+                f"{check}: {counted(len(checked.failures), 'fault')} in {_claims(checked.claims)}"
+            )
+        print(f"{check}: {_claims(checked.claims)}, each derived again from the records that it cites")
+        return
+    now_ms = int(clock.time() * 1000)
+    from_ms = None if time.from_ is None else parse_time(time.from_, "--from", now_ms)
+    to_ms = None if time.to is None else parse_time(time.to, "--to", now_ms)
+    with opened(source) as logs:
+        incident = incident_report(logs, groups=groups, from_ms=from_ms, to_ms=to_ms, progress=progress)
+    with destination(output) as stream:
+        stream.write(rendered(incident, report_format.value))
+
+
+def _claims(number: int) -> str:
+    return counted(number, "claim")

@@ -1,0 +1,134 @@
+"""A report as one page for a browser, without a script; its claims go along as data."""
+
+import json
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any, Final
+
+from kgroup.errors import InputError
+from kgroup.report.emit import iso_time
+from kgroup.report.incident.claims import Incident, to_json
+from kgroup.report.incident.document import (
+    Block,
+    Bullets,
+    Curve,
+    Heading,
+    Paragraph,
+    Table,
+    document,
+)
+from kgroup.report.incident.markdown import plain_json
+from kgroup.report.table import printable
+
+_BEGIN: Final = '<script type="application/json" id="kgroup-report">'
+_END: Final = "</script>"
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 150, 70, 24, 12
+_STYLE: Final = """
+:root { color-scheme: light dark; --line: #0b6bcb; --rule: #8885; }
+@media (prefers-color-scheme: dark) { :root { --line: #6cb2ff; } }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 1.8rem; }
+.table { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 0;
+  border-bottom: 1px solid var(--rule); }
+th { white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabular-nums; }
+p, li { overflow-wrap: anywhere; } td { overflow-wrap: break-word; max-width: 36rem; }
+td:first-child, td:last-child, td.n { white-space: nowrap; }
+ul { padding-left: 1.2rem; } svg { max-width: 100%; height: auto; }
+svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
+""".strip()
+
+
+def page(incident: Incident) -> str:
+    """The whole file."""
+    blocks = list(document(incident))
+    title = next(block.text for block in blocks if isinstance(block, Heading))
+    body = "\n".join(part for block in blocks for part in _block(block))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<title>{_text(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n{body}\n"
+        f"{_BEGIN}{plain_json(to_json(incident))}{_END}\n</body>\n</html>\n"
+    )
+
+
+def claims_in(text: str) -> Any:
+    """The JSON in a report's page. Raises InputError if there is none."""
+    begin = text.rfind(_BEGIN)
+    end = text.find(_END, begin)
+    if begin < 0 or end < 0:
+        raise InputError("no report of kgroup: the data with its claims is missing")
+    return json.loads(text[begin + len(_BEGIN) : end])
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Heading(text, level):
+            yield f"<h{level}>{_text(text)}</h{level}>"
+        case Paragraph(text):
+            yield f"<p>{_text(text)}</p>"
+        case Bullets(lines):
+            yield "<ul>"
+            yield from (f"<li>{_text(line)}</li>" for line in lines)
+            yield "</ul>"
+        case Table(headings, rows, right):
+            yield '<div class="table"><table>'
+            yield _row(headings, "th", right)
+            yield from (_row(row, "td", right) for row in rows)
+            yield "</table></div>"
+        case Curve(group, times_ms, lags):
+            yield from _curve(group, times_ms, lags)
+
+
+def _row(cells: Iterable[str], tag: str, right: frozenset[int]) -> str:
+    inner = "".join(
+        f"<{tag}{' class=n' if number in right else ''}>{_text(cell)}</{tag}>"
+        for number, cell in enumerate(cells)
+    )
+    return f"<tr>{inner}</tr>"
+
+
+def _curve(group: str, times_ms: tuple[int, ...], lags: tuple[int | None, ...]) -> Iterator[str]:
+    most = max((lag for lag in lags if lag is not None), default=0)
+    first, last = times_ms[0], times_ms[-1]
+
+    def x(at_ms: int) -> float:
+        return _LEFT + (_WIDTH - _LEFT - 12) * (at_ms - first) / max(last - first, 1)
+
+    def y(lag: int) -> float:
+        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - lag / max(most, 1))
+
+    title = f"Lag of {group}: {most:,} at the most"
+    yield f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img"><title>{_text(title)}</title>'
+    for lag in (0, most) if most else (0,):
+        yield (
+            f'<path d="M{_LEFT} {y(lag):.1f}H{_WIDTH - 12}" stroke="var(--rule)"/>'
+            f'<text x="{_LEFT - 6}" y="{y(lag) + 4:.1f}" text-anchor="end">{lag:,}</text>'
+        )
+    for run in _runs(times_ms, lags):
+        points = " ".join(f"{x(at_ms):.1f},{y(lag):.1f}" for at_ms, lag in run)
+        yield f'<polyline points="{points}" fill="none" stroke="var(--line)" stroke-width="2"/>'
+        yield from (
+            f'<circle cx="{x(at_ms):.1f}" cy="{y(lag):.1f}" r="2.5" fill="var(--line)"/>'
+            for at_ms, lag in run
+        )
+    yield f'<text x="{_LEFT}" y="{_HEIGHT - 6}">{iso_time(first)[11:19]}</text>'
+    yield f'<text x="{_WIDTH - 12}" y="{_HEIGHT - 6}" text-anchor="end">{iso_time(last)[11:19]}</text>'
+    yield f'<text x="{_WIDTH / 2:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{_text(title)}</text></svg>'
+
+
+def _runs(times_ms: tuple[int, ...], lags: tuple[int | None, ...]) -> Iterator[list[tuple[int, int]]]:
+    """The stretches in which the lag is known."""
+    run: list[tuple[int, int]] = []
+    for at_ms, lag in zip(times_ms, lags, strict=True):
+        if lag is not None:
+            run.append((at_ms, lag))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,255 @@
+"""Reports of fixtures' logs: each claim follows from what it cites, and from nothing less."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgroup.api.incident.check import check_report, rendered
+from kgroup.api.incident.derive import committed_at, derive
+from kgroup.api.incident.evidence import Evidence, EvidenceReader
+from kgroup.api.incident.made import incident_report
+from kgroup.api.opened import open_logs
+from kgroup.errors import InputError, SourceError
+from kgroup.log.files.segment import read_segment
+from kgroup.log.format.batch import Batch
+from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.report.incident.claims import Cited, ClaimKind, from_json, to_json
+from tests.history.group_log import GroupLog, member
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+LIVES = FIXTURES / "4.3.1/lives"
+
+
+@pytest.fixture(scope="module")
+def incident():
+    return incident_report(open_logs(LIVES), groups=["orders-app", "trades-848"])
+
+
+def written(incident, tmp_path, form="md"):
+    path = tmp_path / f"report.{form}"
+    path.write_text(rendered(incident, form), encoding="utf-8")
+    return path
+
+
+def test_a_report_tells_of_rebalances_lag_and_remedies(incident):
+    kinds = {claim.kind for claim in incident.claims}
+    assert {ClaimKind.HISTORY, ClaimKind.REBALANCE, ClaimKind.LAG, ClaimKind.REMEDY} <= kinds
+    assert all(claim.cited for claim in incident.claims)
+
+
+@pytest.mark.parametrize("form", ["md", "html", "json"])
+def test_each_form_is_read_back_and_holds(incident, tmp_path, form):
+    checked = check_report(written(incident, tmp_path, form), open_logs(LIVES))
+    assert checked.failures == ()
+    assert checked.claims == len(incident.claims) > 10
+
+
+def test_no_record_is_cited_that_is_not_needed(incident):
+    """Of each rebalance: without any one of the records it cites the answer is another one."""
+    reader = EvidenceReader(open_logs(LIVES))
+    entries = {
+        (item.partition, item.offset): item
+        for item in reader.items(lambda group: True)
+        if isinstance(item, LoggedEntry)
+    }
+    tried = 0
+    for claim in incident.of(ClaimKind.REBALANCE):
+        cited = [
+            entries[each.partition, offset]
+            for each in claim.cited
+            for offset in range(each.first, each.last + 1)
+        ]
+        whole = Evidence(items=tuple(cited), topic_names=reader.topic_names)
+        assert derive(claim.kind, claim.group, claim.question, whole) == claim.says
+        for number in range(len(cited)):
+            fewer = replace(whole, items=tuple(cited[:number] + cited[number + 1 :]))
+            assert derive(claim.kind, claim.group, claim.question, fewer) != claim.says
+            tried += 1
+    assert tried > 20
+
+
+def test_a_record_that_is_gone_is_told(incident, tmp_path):
+    """Any one of the records that a claim cites, cut out of the log."""
+    path = written(incident, tmp_path)
+    claim = incident.of(ClaimKind.REBALANCE)[0]
+    number = incident.claims.index(claim) + 1
+    for cited in claim.cited:
+        where = tmp_path / f"without-{cited.first}"
+        shutil.copytree(LIVES, where)
+        _cut(where / f"{cited.topic}-{cited.partition}", cited.first)
+        failures = check_report(path, open_logs(where)).failures
+        assert any(
+            f"claim {number} " in failure and f"@{cited.first} is not there" in failure
+            for failure in failures
+        )
+
+
+def test_a_batch_of_a_data_topic_that_is_gone_is_told(incident, tmp_path):
+    path = written(incident, tmp_path)
+    claim = incident.of(ClaimKind.LAG)[0]
+    number = incident.claims.index(claim) + 1
+    cited = next(each for each in claim.cited if each.topic != "__consumer_offsets" and not each.missing)
+    where = tmp_path / "without"
+    shutil.copytree(LIVES, where)
+    _cut(where / f"{cited.topic}-{cited.partition}", cited.first)
+    assert (
+        f"claim {number} (lag, {claim.group}): {cited} is not there"
+        in check_report(path, open_logs(where)).failures
+    )
+
+
+def _cut(folder: Path, offset: int) -> None:
+    """Take the batch with an offset out of a partition's segments, and the indexes that show where it was."""
+    for segment in folder.glob("*.log"):
+        for batch in read_segment(str(segment)):
+            if isinstance(batch, Batch) and batch.base_offset <= offset <= batch.last_offset:
+                content = segment.read_bytes()
+                segment.write_bytes(content[: batch.position] + content[batch.position + batch.size :])
+                for index in (".index", ".timeindex"):
+                    segment.with_suffix(index).unlink(missing_ok=True)
+                return
+    raise AssertionError(f"no batch with offset {offset} in {folder}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (ClaimKind.HISTORY, "rebalances", 1000),
+        (ClaimKind.REBALANCE, "moved", 77),
+        (ClaimKind.LAG, "lags", [1]),
+        (ClaimKind.REMEDY, "recorded", {}),
+    ],
+)
+def test_a_number_that_was_changed_is_told(incident, tmp_path, kind, name, value):
+    claim = incident.of(kind)[0]
+    number = incident.claims.index(claim)
+    changed = replace(claim, says={**claim.says, name: value})
+    claims = (*incident.claims[:number], changed, *incident.claims[number + 1 :])
+    path = tmp_path / "report.json"
+    path.write_text(rendered(replace(incident, claims=claims), "json"))
+    (failure,) = check_report(path, open_logs(LIVES)).failures
+    assert failure.startswith(
+        f"claim {number + 1} ({kind.value}, {claim.group}): the records that it cites say"
+    )
+
+
+def test_a_sentence_that_was_changed_is_told(incident, tmp_path):
+    path = written(incident, tmp_path)
+    text = path.read_text()
+    path.write_text(text.replace("rebalances", "re-balances", 1))
+    (failure,) = check_report(path, open_logs(LIVES)).failures
+    assert failure.startswith("the text of the report is not what its claims say")
+
+
+def test_a_citation_that_was_left_out_is_told(incident, tmp_path):
+    claim = incident.of(ClaimKind.REBALANCE)[0]
+    number = incident.claims.index(claim)
+    shorter = replace(claim, cited=claim.cited[1:])
+    claims = (*incident.claims[:number], shorter, *incident.claims[number + 1 :])
+    path = written(replace(incident, claims=claims), tmp_path)
+    (failure,) = check_report(path, open_logs(LIVES)).failures
+    assert failure.startswith(f"claim {number + 1} ")
+
+
+def test_a_claim_cites_a_hole_and_the_check_looks_for_it(incident, tmp_path):
+    """What compaction took is evidence, too: that there is nothing must be so."""
+    claim = incident.of(ClaimKind.REBALANCE)[0]
+    hole = Cited("__consumer_offsets", claim.cited[0].partition, 5, 5, True)
+    claims = (replace(claim, cited=(hole, *claim.cited)), *incident.claims[1:])
+    path = written(replace(incident, claims=claims), tmp_path)
+    failures = check_report(path, open_logs(LIVES)).failures
+    assert any("the hole there is another one, or none" in failure for failure in failures)
+
+
+def test_compacted_logs_have_reports_that_hold(tmp_path):
+    logs = open_logs(FIXTURES / "3.9.1/compacted")
+    incident = incident_report(logs)
+    assert incident.claims
+    assert check_report(written(incident, tmp_path), logs).failures == ()
+
+
+def test_a_hole_in_the_log_is_cited_as_one(tmp_path):
+    """What compaction took is evidence, too: a generation whose past is gone is told as that."""
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0, 1))
+    log.commits(1, 30, 2, 0, 1)
+    log.gap()
+    log.generation(40, 4, member("a", 0), member("b", 1))
+    log.commits(41, 60, 2, 0, 1)
+    with Evidence(items=tuple(log.entries), topic_names={}).opened() as logs:
+        incident = incident_report(logs)
+        (rebalance,) = incident.of(ClaimKind.REBALANCE)
+        assert rebalance.says["cut"]
+        assert [each.missing for each in rebalance.cited].count(True) == 1
+        assert "the log lacks records before it" in rendered(incident, "md")
+        assert check_report(written(incident, tmp_path), logs).failures == ()
+
+
+def test_lag_counts_commits_of_transactions_once_they_are_over():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0))
+    log.commit(10, 0, 100)
+    log.commit(20, 0, 200, producer=7)
+    log.end_transaction(30, 7, committed=True)
+    log.commit(40, 0, 300, producer=7)
+    log.end_transaction(50, 7, committed=False)
+    times_ms = [5_000, 15_000, 25_000, 35_000, 60_000]
+    counted = committed_at("orders", log.entries, [("t", 0)], times_ms)["t", 0]
+    assert [commit and commit.offset for commit in counted] == [None, 100, 100, 200, 200]
+    assert [len(commit.log) for commit in counted if commit] == [1, 1, 2, 2]
+
+
+def test_findings_are_as_of_the_end_and_follow_from_few_records(tmp_path):
+    logs = open_logs(FIXTURES / "3.9.1/lives")
+    incident = incident_report(logs)
+    findings = incident.of(ClaimKind.FINDING)
+    assert findings
+    assert all(claim.question["now_ms"] == incident.to_ms for claim in findings)
+    assert check_report(written(incident, tmp_path), logs).failures == ()
+
+
+def test_a_time_narrows_it(incident):
+    middle = (incident.from_ms + incident.to_ms) // 2
+    late = incident_report(open_logs(LIVES), groups="orders-app", from_ms=middle)
+    assert all(claim.says["at_ms"] >= middle for claim in late.of(ClaimKind.REBALANCE))
+    assert late.from_ms == middle
+    with pytest.raises(InputError, match="is before --from"):
+        incident_report(open_logs(LIVES), groups="orders-app", from_ms=middle, to_ms=middle - 1)
+
+
+def test_json_is_read_back_the_same(incident):
+    assert from_json(json.loads(json.dumps(to_json(incident)))) == incident
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("claims"),
+        lambda data: data.update(kgroup_report=2),
+        lambda data: data["claims"][0].update(kind="guess"),
+        lambda data: data["claims"][0].update(cited=[["t", 0, 5, 4]]),
+        lambda data: data["claims"][0].update(cited=[["t", 0, -1, 4]]),
+        lambda data: data["claims"][0].update(cited=[["t", True, 1, 4]]),
+        lambda data: data["claims"][0].update(question=None),
+        lambda data: data["claims"][0].update(question={}),
+        lambda data: data["claims"][0].update(cited=[["__consumer_offsets", 0, 0, 10**15]]),
+        lambda data: data.update(claims=[1]),
+    ],
+)
+def test_what_is_no_report_is_refused_or_told(incident, tmp_path, change):
+    data = to_json(incident)
+    change(data)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(data))
+    try:
+        assert check_report(path, open_logs(LIVES)).failures
+    except InputError:
+        return
+
+
+def test_a_group_that_is_not_there_is_named():
+    with pytest.raises(SourceError, match="did you mean orders-app"):
+        incident_report(open_logs(LIVES), groups="order-app")
