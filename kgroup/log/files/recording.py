@@ -9,13 +9,14 @@ where it is below the end.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from kgroup.errors import DecodeError, SourceError
-from kgroup.log.files.log_dir import LogDir, PartitionFolder
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder, SegmentFile
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch
 from kgroup.log.format.record import LogRecord
@@ -27,6 +28,9 @@ NOTES: Final = 0
 SAMPLES: Final = 1
 
 _SAMPLE_KEY: Final = b"sample"
+_HOLES_SHOWN: Final = 5
+_READ_BYTES: Final = 64 * 1024
+_NEVER: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,15 +170,61 @@ def read_notes(log_dir: LogDir) -> Iterator[Note]:
             continue
 
 
-def read_samples(log_dir: LogDir) -> Iterator[Sample]:
-    """The samples, oldest first, as they were written; the same conditions."""
-    for record in _records(log_dir, SAMPLES):
-        if record.key != _SAMPLE_KEY:
-            continue
-        try:
-            yield _sample(record, _document(record))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
+def read_samples(log_dir: LogDir, from_ms: int = 0) -> Iterator[Sample]:
+    """The samples, oldest first, as they were written; the same conditions.
+
+    Segments that end before `from_ms` (epoch ms) are left out; each begins with a sample that says all.
+    """
+    for folder in recording_folders(log_dir, SAMPLES):
+        segments = folder.segments
+        while len(segments) > 1 and _first_ms(segments[1]) <= from_ms:
+            segments = segments[1:]
+        for segment in segments:
+            yield from _samples_of(segment)
+
+
+def read_newest_samples(log_dir: LogDir) -> Iterator[Sample]:
+    """The samples of the last segment that has any."""
+    for folder in recording_folders(log_dir, SAMPLES):
+        for segment in reversed(folder.segments):
+            samples = list(_samples_of(segment))
+            if samples:
+                yield from samples
+                break
+
+
+def recording_remarks(log_dir: LogDir, partitions: Collection[int]) -> Iterator[tuple[str, str]]:
+    """What a recording does not have of these partitions of the offsets topic: path, and why.
+
+    Raises SourceError if a file cannot be read.
+    """
+    notes = list(dict.fromkeys(read_notes(log_dir)))
+    folded = {
+        note.partition: note for note in notes if isinstance(note, Folded) and note.partition in partitions
+    }
+    if folded:
+        newest = datetime.fromtimestamp(max(note.newest_ms for note in folded.values()) / 1000, UTC)
+        count = f"{len(folded)} partition{'' if len(folded) == 1 else 's'}"
+        yield (
+            str(log_dir.path),
+            f"history is cut: before {newest:%Y-%m-%dT%H:%M:%SZ} only the newest record of each key was kept,"
+            f" in {count}",
+        )
+    holes = [
+        note
+        for note in notes
+        if isinstance(note, Hole)
+        and note.partition in partitions
+        and (note.partition not in folded or note.last_offset >= folded[note.partition].end_offset)
+    ]
+    for hole in holes[:_HOLES_SHOWN]:
+        yield (
+            str(log_dir.path / f"{OFFSETS_TOPIC}-{hole.partition}"),
+            f"records between offsets {hole.first_offset} and {hole.last_offset} were not recorded:"
+            f" {hole.why}",
+        )
+    if len(holes) > _HOLES_SHOWN:
+        yield str(log_dir.path), f"and {len(holes) - _HOLES_SHOWN} more holes like these"
 
 
 def recording_folders(log_dir: LogDir, partition: int) -> list[PartitionFolder]:
@@ -186,15 +236,33 @@ def recording_folders(log_dir: LogDir, partition: int) -> list[PartitionFolder]:
     ]
 
 
+def _first_ms(segment: SegmentFile) -> int:
+    """When the first sample of a segment was taken; far in the future if there is none."""
+    return next((sample.at_ms for sample in _samples_of(segment)), _NEVER)
+
+
+def _samples_of(segment: SegmentFile) -> Iterator[Sample]:
+    for record in _records_of(segment):
+        if record.key == _SAMPLE_KEY:
+            try:
+                yield _sample(record, _document(record))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+
+
 def _records(log_dir: LogDir, partition: int) -> Iterator[LogRecord]:
     for folder in recording_folders(log_dir, partition):
         for segment in folder.segments:
-            try:
-                for item in read_segment(segment.path):
-                    if isinstance(item, Batch):
-                        yield from _decoded(item)
-            except SourceError:
-                continue  # it was dropped a moment ago; what follows says everything anew
+            yield from _records_of(segment)
+
+
+def _records_of(segment: SegmentFile) -> Iterator[LogRecord]:
+    try:
+        for item in read_segment(segment.path, read_bytes=_READ_BYTES):
+            if isinstance(item, Batch):
+                yield from _decoded(item)
+    except SourceError:
+        return  # it was dropped a moment ago; what follows says everything anew
 
 
 def _decoded(batch: Batch) -> Iterable[LogRecord]:

@@ -29,6 +29,7 @@ from kgroup.log.files.recording import (
     read_notes,
     sample_record,
 )
+from kgroup.log.files.sample_changes import changes
 from kgroup.log.files.sources import read_log_dir
 from kgroup.log.format.batch import encode_batch
 from kgroup.log.format.batch_header import read_header
@@ -36,7 +37,6 @@ from kgroup.log.format.compression import Codec
 from kgroup.log.format.record import LogRecord
 from kgroup.log.recorder.fetched import DELETED, Fetched, Gap, behind
 from kgroup.log.recorder.retention import KeptLog, KeptSegment, Retention
-from kgroup.log.recorder.samples import changes
 from kgroup.log.store.atomic_file import replace_text
 from kgroup.log.store.file_handles import FileHandles
 from kgroup.log.store.folder_lock import FolderLock
