@@ -107,7 +107,7 @@ def _size(path: Path) -> int:
 
 
 def topic_names(log_dirs: Iterable[LogDir], topics_file: Path | None) -> dict[UUID, str]:
-    """Topic id to name: from `topics_file`, partition.metadata, a recording, a topics.json in a log directory.
+    """Topic id to name: from `topics_file`, partition.metadata, a recording, topics.json in a log directory.
 
     Raises InputError or SourceError for `topics_file`; damaged files that nobody named say nothing.
     """

@@ -54,7 +54,10 @@ class Health:
 
 
 class Recorder:
-    """Records a cluster into a folder. `run` until `stop` is set; `say` takes what is worth a line."""
+    """Records a cluster into a folder. `run` until `stop` is set; `say` takes what is worth a line.
+
+    Leaders wait up to `wait_ms` for enough to send.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Recorder:
         sample_ms: int,
         say: Callable[[str], None],
         stop: threading.Event,
+        wait_ms: int = WAIT_MS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._connection = connection
@@ -71,10 +75,11 @@ class Recorder:
         self._sample_ms = sample_ms
         self._say = say
         self._stop = stop
+        self._wait_ms = wait_ms
         self._clock = clock
         self.health = Health()
         self._view: ClusterView | None = None
-        self._told: str | None = None
+        self._told: set[str] = set()
         self._failed_at_ms: int | None = None
         self._pause_s = _PAUSE_S
         self._synced_ms = self._kept_ms = 0
@@ -84,21 +89,29 @@ class Recorder:
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Record until `stop`. Raises SourceError only for what is wrong before the first round."""
-        self._connect()
         try:
-            self._begin()
-            if self.folder.partitions:
-                self._round(self._connected, wait_ms=0)
+            self.start()
             ready()
             while not self._stop.is_set():
-                try:
-                    self._live()
-                except SourceError as error:
-                    self._failed(error)
+                self.turn()
             self._finish()
         finally:
             self._disconnect()
             self.folder.close()
+
+    def start(self) -> None:
+        """Connect and fetch for the first time. Raises SourceError for whatever goes wrong."""
+        self._connect()
+        self._begin()
+        if self.folder.partitions:
+            self._round(self._connected, wait_ms=0)
+
+    def turn(self) -> None:
+        """One round: a sample if it is time for one, what has been committed, what has to go."""
+        try:
+            self._live()
+        except SourceError as error:
+            self._failed(error)
 
     # ---- one round ----------------------------------------------------------------------------
 
@@ -124,11 +137,11 @@ class Recorder:
         """Fetch from all leaders once, and write what they send."""
         positions = {partition: self.folder.position(partition) for partition in self.folder.partitions}
         if not positions:
-            self._stop.wait(WAIT_MS / 1000)
+            self._stop.wait(self._wait_ms / 1000)
             self._begin()
             return
         until_sample = max(self._next_sample_ms - self._now_ms(), 1)
-        fetched = view.fetch(positions, min(WAIT_MS, until_sample) if wait_ms is None else wait_ms)
+        fetched = view.fetch(positions, min(self._wait_ms, until_sample) if wait_ms is None else wait_ms)
         moved = len(positions) < len(view.topic.leaders if view.topic is not None else ())
         for partition, answer in sorted(fetched.answers.items()):
             moved |= self._take(partition, answer)
@@ -215,10 +228,10 @@ class Recorder:
         self.health.failures += 1
         if self._failed_at_ms is None:
             self._failed_at_ms = self._now_ms()
-        text = str(error)
-        if text != self._told:
-            self._told = text
-            self._say(f"{text}; trying on")
+        why = str(error).rpartition(": ")[2]  # a full disk is one, whichever file meets it first
+        if why not in self._told:
+            self._told.add(why)
+            self._say(f"{error}; trying on")
         self._disconnect()
         self._stop.wait(self._pause_s)
         self._pause_s = min(self._pause_s * 2, _PAUSE_MAX_S)
@@ -229,7 +242,8 @@ class Recorder:
         self.health.fetched_ms = now_ms
         if self._failed_at_ms is not None:
             self._say(f"recording again, after {(now_ms - self._failed_at_ms) / 1000:.0f} s")
-        self._told = self._failed_at_ms = None
+        self._told.clear()
+        self._failed_at_ms = None
         self._pause_s = _PAUSE_S
 
     # ---- the connection -----------------------------------------------------------------------
