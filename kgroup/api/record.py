@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kgroup.log.recorder.folder import RecordingFolder
 from kgroup.log.recorder.retention import Retention
+from kgroup.net.admin.cluster import Cluster
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.net.record.recorder import Recorder
 from kgroup.report.recording import RecorderState
@@ -23,8 +24,9 @@ def open_recorder(
     """A recorder of a cluster into a folder, which it holds; its `run` ends when `stop` is set.
 
     Raises SourceError for a folder that cannot be written, that another process records into, or that has
-    logs of somebody else.
+    logs of somebody else; and as reading the connection's options does.
     """
+    Cluster(connection)  # before a folder is made for what cannot be
     return Recorder(
         connection, RecordingFolder(folder, retention, say), sample_ms=sample_ms, say=say, stop=stop
     )

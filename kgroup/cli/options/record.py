@@ -50,7 +50,7 @@ class Recording:
     """The options under "Setup" and "Output", as they were given."""
 
     folder: Annotated[
-        Path | None,
+        str | None,
         option(
             "--to",
             metavar="DIR",
@@ -101,9 +101,9 @@ class Recording:
 
     def path(self) -> Path:
         """The folder. Raises InputError if it was not given."""
-        if self.folder is None or not str(self.folder).strip():
+        if not self.folder:  # an empty one, of a variable that is not set, would be the working folder
             raise InputError("no --to given: the folder to record to")
-        return self.folder
+        return Path(self.folder)
 
     def retention(self) -> Retention:
         """Raises InputError for what is no duration or size."""

@@ -83,10 +83,12 @@ class RecordingFolder:
         self._sampled: Sample | None = None
         try:
             path.mkdir(parents=True, exist_ok=True)
+            _refuse_foreign(path)
+        except FileExistsError as error:
+            raise SourceError(f"{path}: not a folder") from error
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error
         self._lock = FolderLock(path)
-        _refuse_foreign(path)
         self._notes = list(dict.fromkeys(read_notes(read_log_dir(path))))
         self._notes_log = self._own_log(NOTES)
         self._samples_log = self._own_log(SAMPLES)
