@@ -51,7 +51,7 @@ def read_logged_group(
     listings += [live] if live is not None else []
     reader = LogDirEndsReader(sources.log_dirs)
     beside = reader.read(())
-    listings += [beside.segments, beside.checkpoints]
+    listings += [beside.segments, beside.checkpoints, beside.recorded]
     names = {**logged_topic_names(living), **reader.topic_names(), **LogEnds(listings).topic_names()}
     own = [entry for entry in _entries(living) if keys.group_of(entry.key) == group]
     logged = _classic(own, group) or _modern(own, names)

@@ -16,13 +16,15 @@ class LogEndSource(StrEnum):
     """The source of a log end.
 
     `SEGMENTS`: the log end offset of a replica, from its files. `CHECKPOINT`: the high watermark that the
-    broker wrote down last, every 5 s by default and when it stops.
+    broker wrote down last, every 5 s by default and when it stops. `RECORDED`: that in the newest sample of
+    `kgroup record`.
     """
 
     FILE = "file"
     LIVE = "live"
     SEGMENTS = "segments"
     CHECKPOINT = "checkpoint"
+    RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

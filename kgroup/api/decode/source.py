@@ -14,6 +14,7 @@ from kgroup.log.files.spool import SpooledStream
 from kgroup.log.files.transaction_outcomes import TransactionOutcomes
 from kgroup.log.format.batch import Damage
 from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.log.topics.recorded_ends import newest_recorded
 from kgroup.protocol.records.entries import TransactionOutcome
 
 if TYPE_CHECKING:
@@ -106,12 +107,15 @@ def _size(path: Path) -> int:
 
 
 def topic_names(log_dirs: Iterable[LogDir], topics_file: Path | None) -> dict[UUID, str]:
-    """Topic id to name: from `topics_file`, from partition.metadata, from a topics.json in a log directory.
+    """Topic id to name: from `topics_file`, partition.metadata, a recording, topics.json in a log directory.
 
     Raises InputError or SourceError for `topics_file`; damaged files that nobody named say nothing.
     """
     names: dict[UUID, str] = {}
     for log_dir in log_dirs:
+        newest = newest_recorded(log_dir)
+        if newest is not None:
+            names |= {log.topic_id: log.topic for log in newest.logs() if log.topic_id is not None}
         beside = log_dir.path / _TOPICS_JSON
         if beside.is_file():
             names |= _names_in_file(beside, asked_for=False)

@@ -4,7 +4,7 @@ The same for a local scan and for one that Spark did: both end in a `Newest`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
 from kgroup.log.files.damage_text import damage_text
 from kgroup.log.files.sources import Sources
-from kgroup.log.topics.log_ends import LogDirEndsReader
+from kgroup.log.topics.log_ends import LogDirEnds, LogDirEndsReader
 from kgroup.log.topics.log_ends_file import read_log_ends_file
 from kgroup.protocol.log_listing import LogListing
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodable
@@ -104,7 +104,8 @@ def gather(
     """Put together what a report on the groups that are `wanted` (by group id) needs.
 
     Log ends are asked for, in order of precedence: the file that the user gave, what a `live` cluster said,
-    segments, checkpoints. `judged` is the live cluster's word with a look into topics that it does not list.
+    segments, checkpoints, samples of a recording. `judged` is the live cluster's word with a look into topics
+    that it does not list.
     Raises InputError or SourceError for that file.
     """
     said = [read_log_ends_file(log_ends_file)] if log_ends_file else []
@@ -131,10 +132,28 @@ def gather(
     return LagInputs(
         groups=groups,
         commits=commits,
-        ends=LogEnds([*said, ends.segments, ends.checkpoints]),
+        ends=LogEnds([*said, ends.segments, ends.checkpoints, recorded_ends(ends, commits)]),
         pending={key for key in pending_commits(newest) if wanted(key[0])},
         problems=(*_problems(newest, sources), *reader.problems),
     )
+
+
+def recorded_ends(ends: LogDirEnds, commits: pa.Table) -> LogListing:
+    """The log ends of the newest sample, no shorter than what was committed since: that had been written."""
+    if ends.recorded_ms is None:
+        return ends.recorded
+    since = commits.take(numbers(np.flatnonzero(values_of(commits["commit_timestamp"]) >= ends.recorded_ms)))
+    furthest: dict[tuple[str, int], int] = {}
+    for commit in iterate_commits(since):
+        key = commit.topic, commit.partition
+        furthest[key] = max(commit.offset, furthest.get(key, -1))
+    logs = tuple(
+        replace(log, log_end_offset=max(log.log_end_offset, furthest.get((log.topic, log.partition), -1)))
+        if log.log_end_offset is not None
+        else log
+        for log in ends.recorded.logs
+    )
+    return replace(ends.recorded, logs=logs)
 
 
 def _problems(newest: "Newest", sources: Sources) -> Iterator[str]:

@@ -20,6 +20,7 @@ from kgroup.log.files.log_dir import (
     parse_segment_name,
     read_partition_folder,
 )
+from kgroup.log.files.recording import recording_remarks
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch
 
@@ -115,6 +116,10 @@ class _PathSearch:
             key=lambda file: (file.partition, str(file.folder), file.base_offset or 0, file.path),
         )
         log_dirs = sorted(self._log_dirs.values(), key=lambda log_dir: str(log_dir.path))
+        for log_dir in log_dirs:
+            own = {each.partition for each in segments if each.folder.parent == log_dir.path.absolute()}
+            for path, why in recording_remarks(log_dir, own):
+                self._skipped[f"{path}: {why}"] = Skipped(path=path, why=why)
         return Sources(
             segments=tuple(segments), log_dirs=tuple(log_dirs), skipped=tuple(self._skipped.values())
         )

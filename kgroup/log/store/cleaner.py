@@ -80,7 +80,7 @@ def clean(log: SegmentLog, now_ms: int) -> Iterator[None]:
         for raw in log.batches_of(segment):
             newest.add(decode_batch(raw))
             yield
-    sweep = _Sweep(newest, now_ms)
+    sweep = Sweep(newest, now_ms)
     for segment in segments:
         kept: list[bytes] = []
         for raw in log.batches_of(segment):
@@ -98,11 +98,11 @@ def clean_memory(log: MemoryLog, now_ms: int) -> None:
     newest = Newest()
     for raw in batches:
         newest.add(decode_batch(raw))
-    sweep = _Sweep(newest, now_ms)
+    sweep = Sweep(newest, now_ms)
     log.replace([cleaned for raw in batches if (cleaned := sweep.cleaned(raw))])
 
 
-class _Sweep:
+class Sweep:
     """Goes over the batches in their order and says what is left of each."""
 
     def __init__(self, newest: Newest, now_ms: int) -> None:

@@ -25,7 +25,7 @@ from kgroup.protocol.topic_id import topic_id_text
 
 Warn = Callable[[str], None]
 _LEFTOVERS: Final = (".cleaned", ".deleted")
-_SWAP: Final = ".swap"
+SWAP_SUFFIX: Final = ".swap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +49,14 @@ class Opening:
     handles: FileHandles = field(default_factory=FileHandles)
 
 
-def check_topic_id(folder: Path, topic_id: UUID, warn: Warn | None) -> None:
+def check_topic_id(folder: Path, topic_id: UUID | None, warn: Warn | None) -> None:
     """Make sure that a partition folder says the id of its topic.
 
     A folder that says another is that of another topic of this name: it is renamed as Kafka renames a stray
-    one. One that says nothing any more is taken for this topic's. Raises OSError.
+    one. One that says nothing any more is taken for this topic's. Brokers before 2.8 have no ids: None.
+    Raises OSError.
     """
-    if not folder.exists():
+    if topic_id is None or not folder.exists():
         return
     metadata = folder / PARTITION_METADATA
     try:
@@ -98,9 +99,9 @@ def settle_leftovers(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.suffix in _LEFTOVERS:
             path.unlink()
-        elif path.name.endswith(".log" + _SWAP):
+        elif path.name.endswith(".log" + SWAP_SUFFIX):
             swaps.append(path)
-        elif path.suffix == _SWAP:
+        elif path.suffix == SWAP_SUFFIX:
             path.unlink()  # of an index, which is made from its log
     for swap in swaps:
         _swap_in(folder, swap)

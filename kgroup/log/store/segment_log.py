@@ -57,7 +57,8 @@ class Segment:
         """Removed, or replaced by another object for the same file."""
         self._bytes_since_entry = 0
         self._indexes_lag = False
-        self._has_new_time = False
+        self._written = 0, 0
+        """How many entries of both indexes are in their files."""
 
     def add(self, header: BatchHeader, position: int) -> bool:
         """Take note of a batch; True when it is worth an index entry."""
@@ -70,8 +71,7 @@ class Segment:
         if indexed:
             self.entries.append(OffsetEntry(header.last_offset, position))
             # As Kafka's TimeIndex.maybeAppend: an entry that says nothing new is left out.
-            self._has_new_time = not self.times or self.max_timestamp_ms > self.times[-1].timestamp_ms
-            if self._has_new_time:
+            if not self.times or self.max_timestamp_ms > self.times[-1].timestamp_ms:
                 self.times.append(TimeEntry(self.max_timestamp_ms, self._offset_of_max))
             self._bytes_since_entry = 0
         self._bytes_since_entry += header.size
@@ -87,6 +87,7 @@ class Segment:
         """Write both indexes anew, as after a recovery."""
         self.path.with_suffix(".index").write_bytes(encode_offset_index(self.entries, self.base_offset))
         self.path.with_suffix(".timeindex").write_bytes(encode_time_index(self.times, self.base_offset))
+        self._written = len(self.entries), len(self.times)
 
     def refresh_indexes(self) -> None:
         """Write the indexes if they are not this segment's: a crash came between it and them."""
@@ -97,9 +98,10 @@ class Segment:
             index = self.path.with_suffix(suffix)
             if not index.exists() or index.read_bytes() != encoded:
                 index.write_bytes(encoded)
+        self._written = len(self.entries), len(self.times)
 
     def append_to_indexes(self) -> None:
-        """Add the newest entries to both files; if that fails, both are written anew with a later entry.
+        """Add the new entries to both files; if that fails, both are written anew with a later entry.
 
         It is no failure of the batch, which is in the log: to refuse it now would give its offset twice.
         """
@@ -114,11 +116,13 @@ class Segment:
             self._indexes_lag = False
 
     def _add_to_indexes(self) -> None:
+        entries, times = self.entries[self._written[0] :], self.times[self._written[1] :]
         with self.path.with_suffix(".index").open("ab") as index:
-            index.write(encode_offset_index(self.entries[-1:], self.base_offset))
-        if self._has_new_time:
+            index.write(encode_offset_index(entries, self.base_offset))
+        if times:
             with self.path.with_suffix(".timeindex").open("ab") as index:
-                index.write(encode_time_index(self.times[-1:], self.base_offset))
+                index.write(encode_time_index(times, self.base_offset))
+        self._written = len(self.entries), len(self.times)
 
 
 class SegmentLog:
@@ -131,7 +135,11 @@ class SegmentLog:
     """
 
     def __init__(
-        self, folder: Path, topic_id: UUID, segment_bytes: int = 1 << 30, opening: Opening | None = None
+        self,
+        folder: Path,
+        topic_id: UUID | None,
+        segment_bytes: int = 1 << 30,
+        opening: Opening | None = None,
     ) -> None:
         self._folder = folder
         self._segment_bytes = segment_bytes
@@ -336,7 +344,8 @@ class SegmentLog:
             # A folder without records is made again if it is lost, and costs a start nothing.
             if self._names_unsynced and self.end_offset:
                 path = self._folder / PARTITION_METADATA
-                sync_path(path)
+                if path.exists():  # a topic of before Kafka 2.8 has none
+                    sync_path(path)
                 path = self._folder
                 sync_folder(path)
                 sync_folder(path.parent)

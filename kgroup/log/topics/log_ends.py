@@ -1,23 +1,26 @@
-"""Starts and ends of the logs of data topics, from a broker's files in its log directories.
+"""Starts and ends of the logs of data topics, from a broker's files in its log directories, or a recording's.
 
-Two listings, in order of precedence:
+Three listings, in order of precedence:
 
 1. The partition folders' own segments: log end offset of this replica, log start as the first segment's base
    offset or, if later, as `log-start-offset-checkpoint` says.
 2. `replication-offset-checkpoint`: the high watermark when the broker wrote it down last (every 5 s, and when
    it stops). This is what consumers and Kafka's tools see as log end, but it may be older than the segments.
+3. The newest sample of `kgroup record`.
 
 Topic ids are from `partition.metadata` (Kafka 2.8 on).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 from uuid import UUID
 
 from kgroup.errors import SourceError
 from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.log.files.recording import RECORDING_TOPIC
+from kgroup.log.topics.recorded_ends import NewestRecorded, newest_recorded
 from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 from kgroup.protocol.topic_id import TopicId
 
@@ -26,10 +29,15 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirEnds:
-    """The log ends that log directories give: `segments` before `checkpoints`."""
+    """The log ends that log directories give: `segments` before `checkpoints` before `recorded`.
+
+    `recorded_ms` is when those were sampled (epoch ms), None without a recording.
+    """
 
     segments: LogListing
     checkpoints: LogListing
+    recorded: LogListing
+    recorded_ms: int | None
 
 
 class LogDirEndsReader:
@@ -41,19 +49,30 @@ class LogDirEndsReader:
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
         self.problems: list[str] = []
         self._folders: list[tuple[LogDir, list[PartitionFolder]]] = [
-            (log_dir, [folder for folder in log_dir.partitions if folder.topic and folder.retired is None])
+            (log_dir, [folder for folder in log_dir.partitions if _is_of_topic(folder)])
             for log_dir in log_dirs
         ]
         self._topic_ids = [self._read_topic_ids(folders) for _, folders in self._folders]
 
     def topic_names(self) -> dict[UUID, str]:
         """Topic id to name, of every topic that has a folder with its id."""
-        return {
+        recorded = {
+            topic.topic_id: name
+            for newest in self._recorded
+            for name, topic in sorted(newest.sample.topics.items())
+            if topic.topic_id is not None
+        }
+        return recorded | {
             topic_id: topic
             for topic_ids in self._topic_ids
             for topic, topic_id in sorted(topic_ids.items())
             if topic_id is not None
         }
+
+    @cached_property
+    def _recorded(self) -> list[NewestRecorded]:
+        newest = (self._ask(partial(newest_recorded, log_dir)) for log_dir, _ in self._folders)
+        return [each for each in newest if each is not None]
 
     def read(self, topics: Collection[str]) -> LogDirEnds:
         """The log ends of all partitions; segments are opened for `topics` only."""
@@ -65,7 +84,17 @@ class LogDirEndsReader:
         return LogDirEnds(
             segments=LogListing(logs=tuple(segments)),
             checkpoints=LogListing(logs=tuple(checkpoints), complete=_lists_every_partition(checkpoints)),
+            recorded=self._sampled(topics),
+            recorded_ms=max((newest.sample.at_ms for newest in self._recorded), default=None),
         )
+
+    def _sampled(self, topics: Collection[str]) -> LogListing:
+        """A recorder lists all topics that it may see, so one that it saw once, and does not now, is gone."""
+        if not self._recorded:
+            return LogListing(logs=())
+        seen = frozenset().union(*(newest.seen for newest in self._recorded))
+        logs = tuple(log for newest in self._recorded for log in newest.logs())
+        return LogListing(logs=logs, complete=True, unsure=frozenset(topics) - seen)
 
     def _checkpointed(self, log_dir: LogDir, topic_ids: Mapping[str, TopicId]) -> Iterator[PartitionLog]:
         log_starts = self._ask(log_dir.log_starts) or {}
@@ -107,6 +136,10 @@ class LogDirEndsReader:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
             return None
+
+
+def _is_of_topic(folder: PartitionFolder) -> bool:
+    return folder.topic not in (None, RECORDING_TOPIC) and folder.retired is None
 
 
 def _id_of_folder(folder: PartitionFolder) -> TopicId:

@@ -1,4 +1,6 @@
-"""Log ends of the data topics that lie next to the offsets topic, at the end of each of many windows."""
+"""Log ends of the data topics at the end of each of many windows: by their logs next to the offsets topic,
+and by what `kgroup record` sampled.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -8,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgroup.log.files.log_dir import LogDir
+from kgroup.log.topics.recorded_ends import RecordedAt
 from kgroup.log.topics.topic_logs import DataLogs
 
 UNKNOWN: Final = -1
@@ -25,7 +28,9 @@ class PastEndsInLogs:
     """Log ends at rising times (epoch ms), found when they are asked for; 64 MB of them are kept."""
 
     def __init__(self, log_dirs: Iterable[LogDir], times_ms: Sequence[int]) -> None:
+        log_dirs = tuple(log_dirs)
         self._logs = DataLogs(log_dirs)
+        self._recorded = RecordedAt(log_dirs, times_ms)
         self._times_ms = times_ms
         self._unknown = PastEnds(np.full(len(times_ms), UNKNOWN), UNKNOWN)
         self._kept = lru_cache(_KEPT_BYTES // (8 * len(times_ms) + 500) + 1)(self._find)
@@ -36,7 +41,15 @@ class PastEndsInLogs:
 
     def _find(self, topic: str, partition: int) -> PastEnds:
         now = self._logs.end(topic, partition)
-        if now is None:
+        recorded = self._recorded.of(topic, partition)
+        if now is None and recorded is None:
             return self._unknown
-        ends = self._logs.ends_at(topic, partition, self._times_ms)
-        return PastEnds(np.array([UNKNOWN if end is None else end for end in ends]), now)
+        logged = np.full(len(self._times_ms), UNKNOWN)
+        if now is not None:
+            ends = self._logs.ends_at(topic, partition, self._times_ms)
+            logged = np.array([UNKNOWN if end is None else end for end in ends], np.int64)
+        if recorded is None:
+            return PastEnds(logged, UNKNOWN if now is None else now)
+        sampled = self._recorded.now(topic, partition)
+        known = [end for end in (now, sampled) if end is not None]
+        return PastEnds(recorded.with_logged(logged), max(known, default=UNKNOWN))

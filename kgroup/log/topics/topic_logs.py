@@ -7,6 +7,7 @@ from typing import Final
 from kgroup.log.files.log_dir import LogDir, PartitionFolder
 from kgroup.log.topics.end_at import log_end_at, log_ends_at
 from kgroup.log.topics.log_end_history import log_end_history
+from kgroup.log.topics.recorded_ends import RecordedHistory
 from kgroup.log.topics.unread import first_unread
 from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
 from kgroup.protocol.log_listing import FirstUnread, LogEndAt
@@ -23,12 +24,14 @@ class DataLogs:
     """
 
     def __init__(self, log_dirs: Iterable[LogDir]) -> None:
+        self._log_dirs = tuple(log_dirs)
         self._replicas: dict[tuple[str, int], list[PartitionFolder]] = {}
-        for log_dir in log_dirs:
+        for log_dir in self._log_dirs:
             for folder in log_dir.partitions:
                 if folder.topic is not None and folder.retired is None and folder.segments:
                     self._replicas.setdefault((folder.topic, folder.partition), []).append(folder)
         self._furthest: dict[tuple[str, int], tuple[int, PartitionFolder]] = {}
+        self._recorded: dict[int, RecordedHistory] = {}
         self._parts = lru_cache(_UNREAD_KEPT)(self._find_parts)
         self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
         self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
@@ -43,7 +46,7 @@ class DataLogs:
         return self._unread(topic, partition, offset)
 
     def history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
-        """Past log ends, as `log_end_history` has them; none if the log is not here."""
+        """Past log ends, as `log_end_history` has them; if the log is not here, those that were recorded."""
         return self._histories(topic, partition, points_max)
 
     def end_at(self, topic: str, partition: int, time_ms: int) -> int | None:
@@ -70,7 +73,11 @@ class DataLogs:
 
     def _find_history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
         log = self._find(topic, partition)
-        return log_end_history(log[1], points_max) if log else ()
+        if log:
+            return log_end_history(log[1], points_max)
+        if points_max not in self._recorded:
+            self._recorded[points_max] = RecordedHistory(self._log_dirs, points_max)
+        return self._recorded[points_max].of(topic, partition)
 
     def _find(self, topic: str, partition: int) -> tuple[int, PartitionFolder] | None:
         topic_partition = topic, partition

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -31,6 +32,14 @@ _EARLIEST: Final = -2
 _LATEST: Final = -1
 _NO_LEADER: Final = -1
 _ZERO_UUID: Final = UUID(int=0)
+
+
+class OffsetSpec(Enum):
+    """The offset of a log that is asked for."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    STABLE = "stable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +185,11 @@ class Cluster:
         self._raise_for(described.error_code, f"describe group {group!r}")
         return ClassicState(state=described.group_state, members=len(described.members))
 
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, None from brokers of before 0.10.1."""
+        answer = self._ask(_metadata_request([]))
+        return getattr(answer, "cluster_id", None) or None
+
     def log_listing(self, names: Collection[str] | None = None) -> LogListing:
         """Log starts and high watermarks of these topics, or of all; `complete` when it is all of them.
 
@@ -210,6 +224,34 @@ class Cluster:
     def ask(self, request: Any, node_id: int) -> Any:
         """Send a request of kafka-python's to one broker, and return its answer; for `raw_logs.py`."""
         return self._ask(request, node_id)
+
+    def ask_each(self, requests: Mapping[int, Any]) -> dict[int, Any]:
+        """Send each broker its request, all at once; by broker its answer, or the SourceError instead."""
+        manager = self._admin._manager
+
+        async def send_all() -> dict[int, Any]:
+            sent = {node_id: manager.send(request, node_id=node_id) for node_id, request in requests.items()}
+            answers: dict[int, Any] = {}
+            for node_id, future in sent.items():
+                try:
+                    answers[node_id] = await future
+                except kafka_errors.KafkaError as error:
+                    answers[node_id] = self._failure(error)
+            return answers
+
+        try:
+            return dict(manager.run(send_all))
+        except kafka_errors.KafkaError as error:
+            raise self._failure(error) from error
+
+    def list_offsets(self, topics: Iterable[Topic], which: OffsetSpec) -> dict[tuple[str, int], int]:
+        """The log starts, high watermarks or last stable offsets (KIP-98) of these topics' partitions.
+
+        Without those that have no leader, or whose leader refuses. Raises SourceError if a leader does not
+        answer.
+        """
+        timestamp = _EARLIEST if which is OffsetSpec.EARLIEST else _LATEST
+        return self._list_offsets(topics, timestamp, read_committed=which is OffsetSpec.STABLE)
 
     def last_stable_offsets(self, names: Collection[str]) -> dict[tuple[str, int], int]:
         """The limit for readers of committed data (KIP-98) in each partition of these topics.

@@ -21,6 +21,7 @@ from kgroup.log.format.batch import Damage
 from kgroup.net.admin.cluster import Cluster, error_name
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
+from kgroup.protocol.topic_id import TopicId
 
 _FETCH_BYTES: Final = 4 * 1024 * 1024
 _ONE_BATCH_BYTES: Final = 1  # the first batch is sent whole, however large (KIP-74)
@@ -194,7 +195,7 @@ def _fetch(
     fetched = {}
     for leader, partitions in sorted(by_leader.items()):
         fetch_offsets = {partition: positions[partition] for partition in sorted(partitions)}
-        request = _fetch_request(topic, fetch_offsets, max_bytes)
+        request = fetch_request(topic, fetch_offsets, max_bytes)
         for answers in cluster.ask(request, leader).responses:
             for answer in answers.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None
@@ -206,19 +207,33 @@ def _fetch(
     return fetched
 
 
-def _fetch_request(topic: str, positions: Mapping[int, int], max_bytes: int) -> Any:
+def fetch_request(
+    topic: str,
+    positions: Mapping[int, int],
+    max_bytes: int,
+    *,
+    topic_id: TopicId = None,
+    min_bytes: int = 1,
+    wait_ms: int = _WAIT_MS,
+    answer_bytes: int | None = None,
+) -> Any:
+    """A Fetch of these partitions from these offsets on, in the order given: a leader fills it in that order.
+    `max_bytes` are of one partition, and of the whole answer unless `answer_bytes` says more.
+    With a `topic_id` brokers that can (3.1 on, KIP-516) refuse if the topic of this name has another one.
+    """
     fetched = FetchRequest.FetchTopic
     partitions = [
         fetched.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
         for partition, offset in positions.items()
     ]
+    by_id = {} if topic_id is None else {"topic_id": topic_id}
     return FetchRequest(
-        max_wait_ms=_WAIT_MS,
-        min_bytes=1,
-        max_bytes=max_bytes,
+        max_wait_ms=wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=answer_bytes or max_bytes,
         isolation_level=0,
-        topics=[fetched(topic=topic, partitions=partitions)],
-        max_version=12,  # from 13 on topics go by id
+        topics=[fetched(topic=topic, partitions=partitions, **by_id)],
+        max_version=12 if topic_id is None else 13,  # from 13 on topics go by id
     )
 
 

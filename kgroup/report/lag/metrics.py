@@ -31,17 +31,17 @@ class LookSummary:
 def lag_metrics(rows: Sequence[Row], summary: LookSummary) -> Iterator[str]:
     """Lines of metrics of rows that have the fields of a report for programs, without line ends."""
     for name, unit, help_text in _OF_PARTITIONS:
-        yield from _gauge(name, help_text, _partition_samples(rows, unit))
+        yield from gauge(name, help_text, _partition_samples(rows, unit))
     yield from _of_logs(rows)
     sums = list(sum_rows(rows, By.GROUP))
     for name, unit, help_text in _OF_GROUPS:
-        yield from _gauge(name, help_text, _samples(sums, unit, lambda row: {"group": row["group"]}))
-    yield from _gauge(
+        yield from gauge(name, help_text, _samples(sums, unit, lambda row: {"group": row["group"]}))
+    yield from gauge(
         f"{_PREFIX}topic_sum_lag",
         "Unread records of a group in a topic, partitions with unknown lags left out.",
         _topic_samples(rows),
     )
-    yield from _gauge(
+    yield from gauge(
         "kgroup_group_info",
         "1; kind and state of a group.",
         [
@@ -49,20 +49,20 @@ def lag_metrics(rows: Sequence[Row], summary: LookSummary) -> Iterator[str]:
             for row in sums
         ],
     )
-    yield from _gauge("kgroup_partition_status", "1; status and the rule that decided.", _statuses(rows))
+    yield from gauge("kgroup_partition_status", "1; status and the rule that decided.", _statuses(rows))
     yield from failed_metrics(summary)
 
 
 def failed_metrics(summary: LookSummary) -> Iterator[str]:
     """Only how the look went: all there is to say when it failed."""
     up = summary.at_ms is not None
-    yield from _gauge("kgroup_up", "1 if the last look succeeded, 0 if it failed.", [({}, int(up))])
-    yield from _gauge("kgroup_look_duration_seconds", "How long the look took.", [({}, summary.seconds)])
+    yield from gauge("kgroup_up", "1 if the last look succeeded, 0 if it failed.", [({}, int(up))])
+    yield from gauge("kgroup_look_duration_seconds", "How long the look took.", [({}, summary.seconds)])
     if summary.at_ms is not None:
-        yield from _gauge(
+        yield from gauge(
             "kgroup_look_timestamp_seconds", "When the look was taken.", [({}, summary.at_ms / 1000)]
         )
-        yield from _gauge("kgroup_look_problems", "Places that could not be read.", [({}, summary.problems)])
+        yield from gauge("kgroup_look_problems", "Places that could not be read.", [({}, summary.problems)])
 
 
 _OF_PARTITIONS: Final = (
@@ -135,7 +135,7 @@ def _of_logs(rows: Sequence[Row]) -> Iterator[str]:
         ),
     ):
         offsets = {(str(row["topic"]), int(str(row["partition"]))): row[column] for row in rows}
-        yield from _gauge(
+        yield from gauge(
             name,
             help_text,
             [
@@ -163,9 +163,9 @@ def _statuses(rows: Iterable[Row]) -> Iterator[_Sample]:
             yield {name: row[name] for name in names}, 1
 
 
-def _gauge(name: str, help_text: str, samples: Iterable[_Sample]) -> Iterator[str]:
+def gauge(name: str, help_text: str, samples: Iterable[_Sample], kind: str = "gauge") -> Iterator[str]:
     """A metric with its samples, which the format wants together; nothing without any."""
-    heading = [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
+    heading = [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
     for labels, number in samples:
         yield from heading
         heading = []

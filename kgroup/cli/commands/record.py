@@ -1,0 +1,92 @@
+"""`kgroup record`: a flight recorder of consumer groups."""
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.cli.lag.view_options import parse_address
+from kgroup.cli.options.record import RecordedCluster, Recording
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Quiet
+from kgroup.cli.shell.say import say
+
+if TYPE_CHECKING:
+    from kgroup.net.record.recorder import Recorder
+
+EXAMPLES: Final = (
+    Example(
+        "The last week of a cluster, in no more than 10 GB",
+        "kgroup record -b localhost:9092 --to /var/lib/kgroup/recording --retain 7d --max-size 10GB",
+    ),
+    Example(
+        "With metrics of the recorder at http://127.0.0.1:9309/metrics",
+        "kgroup record -b localhost:9092 --to recording --serve-metrics 9309",
+    ),
+    Example(
+        "Over TLS, with the properties of Kafka's own clients",
+        "kgroup record -b kafka:9093 --command-config client.properties --to recording",
+    ),
+    Example(
+        "What the recording tells: how far groups were behind, in each minute",
+        "kgroup lag-report recording --windows 1m",
+    ),
+)
+
+
+def record(
+    *, cluster: RecordedCluster, recording: Annotated[Recording, Bundle(Recording)], quiet: Quiet = False
+) -> None:
+    """Record what groups do, before compaction erases it.
+
+    Follows __consumer_offsets and writes its batches byte for byte into segments that every other command
+    reads as a broker's own; beside them, so often, the log starts and ends of all topics, so that lag of the
+    past is known. Prints `ready DIR` when it has begun, and ends on SIGINT or SIGTERM. Started again, it goes
+    on where it was; what could not be fetched any more is noted as a hole. docs/record.md has the details.
+    """
+    from kgroup.api.record import open_recorder
+
+    address = None if recording.serve_metrics is None else parse_address(recording.serve_metrics)
+    stop = threading.Event()
+    recorder = open_recorder(
+        cluster,
+        recording.path(),
+        retention=recording.retention(),
+        sample_ms=recording.sample_ms(),
+        say=say,
+        stop=stop,
+    )
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in _SIGNALS}
+    try:
+        if address is None:
+            recorder.run(lambda: print(f"ready {recording.path()}", flush=True))
+        else:
+            _run_with_metrics(recorder, address, f"ready {recording.path()}")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if not quiet:
+        tally = recorder.folder.tally
+        holes = f", {tally.holes} holes" if tally.holes else ""
+        say(f"recorded {tally.batches} batches, {tally.bytes} bytes, {tally.samples} samples{holes}")
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def _run_with_metrics(recorder: "Recorder", address: tuple[str, int], ready: str) -> None:
+    from kgroup.api.record import state_of
+    from kgroup.net.serve.metrics_server import MetricsServer
+    from kgroup.report.recording import recorder_metrics
+
+    def page() -> str:
+        return "\n".join(recorder_metrics(state_of(recorder))) + "\n"
+
+    with MetricsServer(*address, page) as server:
+        thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+        thread.start()
+        try:
+            recorder.run(lambda: print(ready, server.url, flush=True))
+        finally:
+            server.shutdown()
+            thread.join()

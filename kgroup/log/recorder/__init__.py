@@ -1,0 +1,1 @@
+"""What `kgroup record` fetches, keeps and drops, without a clock or a socket. Read `fetched.py` first."""
