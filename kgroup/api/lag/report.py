@@ -53,6 +53,7 @@ def lag_report(
     time_lag: str | TimeLagMethod | None = None,
     breakdown: bool = False,
     findings: bool = False,
+    hygiene: bool = False,
     retention_ms: int = RETENTION_MS,
     now_ms: int | None = None,
     progress: Progress = NO_PROGRESS,
@@ -62,7 +63,7 @@ def lag_report(
 
     `groups` and `topics` are names or a shell's patterns. `log_ends` is a file whose log ends win over those
     found beside the logs. `status` judges each partition by kgroup's rules, or by those given; `findings`
-    says what is wrong with groups. `retention_ms` is the broker's offsets.retention.minutes. All is as of
+    says what is wrong with groups, with `hygiene` also what is no trouble yet. `retention_ms` is the broker's offsets.retention.minutes. All is as of
     `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
 
     Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
@@ -76,6 +77,7 @@ def lag_report(
         rules=None if rules is None else member_of(RuleSet, rules, "status"),
         time_lag=None if time_lag is None else member_of(TimeLagMethod, time_lag, "time_lag"),
         findings=findings,
+        hygiene=hygiene,
         breakdown=breakdown,
         retention_ms=retention_ms,
     )
@@ -299,7 +301,8 @@ class LagReport(Tabular):
     def _found(self, judged: Sequence[JudgedGroup]) -> Iterator[ReportedGroup]:
         wanted = matcher(self.options.topics) if self.options.topics else None
         for facts, verdicts in judged:
-            yield (facts, verdicts), tuple(about_topic(find(facts), facts, wanted))
+            findings = find(facts, hygiene=self.options.hygiene)
+            yield (facts, verdicts), tuple(about_topic(findings, facts, wanted))
 
 
 def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInputs:

@@ -16,7 +16,7 @@ from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
-from kgroup.lag.findings.model import Finding
+from kgroup.lag.findings.model import Finding, Severity
 from kgroup.lag.findings.text import lasting
 from kgroup.report.emit import (
     OutputFormat,
@@ -66,10 +66,12 @@ class Present:
         )
         remarks = list(_remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
-            emit_page(partial(explain_groups, self._groups(report)), request.output)
+            emit_page(partial(explain_groups, self._explained(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
-            findings = [finding for _, of_group in self._groups(report) for finding in of_group]
+            findings = [
+                finding for _, of_group in self._groups(report) for finding in self._shown(of_group)
+            ]
             remarks += _show_findings(findings, report, request.output)
             problems = report.row_problems
         else:
@@ -123,10 +125,18 @@ class Present:
             for _, findings in chunk.groups:
                 self._request.failing.note_findings(findings)
                 if self._request.asked.stuck:
-                    self._findings += findings
+                    self._findings += self._shown(findings)
             if self._page is not None:
                 self._page.note(chunk.all_rows)
             yield chunk
+
+    def _explained(self, report: LagReport) -> Iterator[ReportedGroup]:
+        return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
+
+    def _shown(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Those to show: hygiene may be here for --fail-on alone."""
+        wanted = frozenset(Severity) if self._request.asked.hygiene else {Severity.TROUBLE}
+        return tuple(finding for finding in findings if finding.severity in wanted)
 
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
         """The same of groups, where no rows are shown."""

@@ -12,7 +12,7 @@ from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import standings
-from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import pace
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
@@ -26,8 +26,11 @@ _TRY_STORM: Final = (
 )
 
 
-def find(facts: GroupFacts) -> tuple[Finding, ...]:
-    """All that is wrong with one group, the worst kinds first, then by topic, partition and member."""
+def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
+    """All that is wrong with one group, the worst kinds first, then by topic, partition and member.
+
+    With `hygiene` also what is no trouble.
+    """
     standing = standings(facts)
     findings = [
         *stalls(facts, standing),
@@ -41,7 +44,8 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
     # A group that nobody is in neither keeps up nor falls behind.
     if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in findings):
         findings += pace(facts, standing)
-    return tuple(sorted(findings, key=_order))
+    wanted = (finding for finding in findings if hygiene or finding.severity is Severity.TROUBLE)
+    return tuple(sorted(wanted, key=_order))
 
 
 def _order(finding: Finding) -> tuple[int, str, int, str]:

@@ -17,8 +17,17 @@ from kgroup.lag.status.window import CommitWindow
 from kgroup.protocol.topic_partition import TopicPartition
 
 
+class Severity(StrEnum):
+    """The weight of a finding."""
+
+    TROUBLE = "trouble"
+    """Records are late, lost or read twice, or soon will be."""
+    HYGIENE = "hygiene"
+    """All works, and something is set up in a way that costs more than it needs to, or will mislead."""
+
+
 class FindingKind(StrEnum):
-    """The kinds of trouble, the worst first."""
+    """The kinds of findings, the worst first."""
 
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
@@ -47,7 +56,13 @@ class FindingKind(StrEnum):
     EMPTY_GROUP = "empty-group"
     """Nobody is in the group, and nothing is known to wait for it."""
 
+    @property
+    def severity(self) -> Severity:
+        """The weight that a finding of this kind has, unless it says otherwise of itself."""
+        return Severity.HYGIENE if self in HYGIENE_KINDS else Severity.TROUBLE
 
+
+HYGIENE_KINDS: frozenset[FindingKind] = frozenset()
 STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
@@ -67,7 +82,8 @@ class Finding:
 
     `topic`, `partition` and `member_id` are None where it is not about one. `since_ms` is epoch ms, None if
     unknown. `evidence` says in words what it is concluded from, `numbers` the same as values: times are epoch
-    ms, durations ms, lags and offsets records. `try_this` is what to do about it.
+    ms, durations ms, lags and offsets records. `try_this` is what to do about it. `weight` is there where
+    this one weighs more, or less, than its kind does.
     """
 
     kind: FindingKind
@@ -80,6 +96,12 @@ class Finding:
     evidence: str
     numbers: Mapping[str, int | float | str | None] = field(default_factory=dict)
     try_this: str
+    weight: Severity | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """Trouble, or hygiene."""
+        return self.weight or self.kind.severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
