@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
 from kgroup.api.lag.facts import GroupFactReader, about_topic
@@ -20,6 +21,7 @@ from kgroup.api.names import member_of, names_given, nothing_matches, without_ma
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
+from kgroup.lag.findings.census import families
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
@@ -63,7 +65,8 @@ def lag_report(
 
     `groups` and `topics` are names or a shell's patterns. `log_ends` is a file whose log ends win over those
     found beside the logs. `status` judges each partition by kgroup's rules, or by those given; `findings`
-    says what is wrong with groups, with `hygiene` also what is no trouble yet. `retention_ms` is the broker's offsets.retention.minutes. All is as of
+    says what is wrong with groups, with `hygiene` also what is no trouble yet. `retention_ms` is the
+    broker's offsets.retention.minutes. All is as of
     `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
 
     Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
@@ -121,7 +124,11 @@ def report_of(
     if options.judges and windows is not None:
         proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms)
     if options.findings and scanned.history is not None:
-        facts = GroupFactReader(scanned.newest, scanned.history, inputs.groups, options.retention_ms)
+        reaches = proofs.reaches if proofs is not None else None
+        assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
+        facts = GroupFactReader(
+            scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned
+        )
     if looks is not None:
         looks.begin(as_of.now_ms)
     breakdown = None
@@ -234,7 +241,17 @@ class LagReport(Tabular):
         """What the rows do not show and somebody may miss. Complete when the rows have been made."""
         skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
         unread = self._breakdown.source.remarks if self._breakdown is not None else ()
-        return (*skipped, *self.inputs.remarks(), *unread)
+        census = self._census() if self.options.findings and self.options.hygiene else ()
+        return (*skipped, *self.inputs.remarks(), *unread, *census)
+
+    def _census(self) -> Iterator[str]:
+        groups = {group_id: self.inputs.groups.get(group_id) for group_id in self.inputs.group_ids()}
+        for family in families(groups):
+            yield (
+                f"group-census: {family.groups:,} groups are called {family.stem},"
+                f" {family.without_members:,} of them without members: give such readers one group id, or"
+                " none and assign(), and delete these"
+            )
 
     def missing(self) -> Iterator[str]:
         """Of several groups or topics asked for, those that are not there."""

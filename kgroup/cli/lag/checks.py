@@ -82,7 +82,11 @@ RULES: Final[tuple[Rule, ...]] = (
         why="--stuck, --explain and --fail-on are neither for --windows nor for --stream",
     ),
     # What only changes something else.
-    Needs(options={"--hygiene"}, one_of={"--stuck", "--explain"}, why="--hygiene is for --stuck and --explain"),
+    Needs(
+        options={"--hygiene"},
+        one_of={"--stuck", "--explain"},
+        why="--hygiene is for --stuck and --explain",
+    ),
     Needs(
         options={"--rules"},
         one_of={"--status", "--explain", "--windows", "--fail-on", "--save-as"},

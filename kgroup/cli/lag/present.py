@@ -69,9 +69,7 @@ class Present:
             emit_page(partial(explain_groups, self._explained(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
-            findings = [
-                finding for _, of_group in self._groups(report) for finding in self._shown(of_group)
-            ]
+            findings = [finding for _, of_group in self._groups(report) for finding in self._shown(of_group)]
             remarks += _show_findings(findings, report, request.output)
             problems = report.row_problems
         else:

@@ -47,6 +47,10 @@ class FindingKind(StrEnum):
     """Two members commit one partition in turn: one of them no longer owns it."""
     REWOUND = "rewound"
     """A committed offset went back and has not come up again."""
+    UNOWNED_PARTITION = "unowned-partition"
+    """A partition that the group subscribes to exists, and no member owns it."""
+    MIXED_SUBSCRIPTIONS = "mixed-subscriptions"
+    """Members subscribe to different topics: two applications, or two versions of one, share a group id."""
     LAG_GROWING = "lag-growing"
     """Commits go on, slower than records are written."""
     HOT_PARTITION = "hot-partition"
@@ -55,6 +59,20 @@ class FindingKind(StrEnum):
     """The broker is about to delete offsets: who comes back then begins at `auto.offset.reset`."""
     EMPTY_GROUP = "empty-group"
     """Nobody is in the group, and nothing is known to wait for it."""
+    UNEVEN_ASSIGNMENT = "uneven-assignment"
+    """Members' shares differ by more than an assignor of Kafka would let them."""
+    USELESS_MEMBERS = "useless-members"
+    """Members own nothing, as there are more of them than partitions."""
+    COMMITS_LAST_OFFSET = "commits-last-offset"
+    """The group commits the offset of the last record it read, and not the next one: lag is never 0."""
+    ZERO_OFFSETS = "zero-offsets"
+    """Offset 0 is committed where the log began after it, or after the group had got further."""
+    IDLE_COMMITS = "idle-commits"
+    """The same offsets are committed again and again, though nothing is read."""
+    COMMITS_TOO_OFTEN = "commits-too-often"
+    """Commits cost more than what is read between them."""
+    COMMITS_TOO_SELDOM = "commits-too-seldom"
+    """So much is read between two commits that a restart reads a great deal again."""
 
     @property
     def severity(self) -> Severity:
@@ -62,7 +80,17 @@ class FindingKind(StrEnum):
         return Severity.HYGIENE if self in HYGIENE_KINDS else Severity.TROUBLE
 
 
-HYGIENE_KINDS: frozenset[FindingKind] = frozenset()
+HYGIENE_KINDS: frozenset[FindingKind] = frozenset(
+    {
+        FindingKind.UNEVEN_ASSIGNMENT,
+        FindingKind.USELESS_MEMBERS,
+        FindingKind.COMMITS_LAST_OFFSET,
+        FindingKind.ZERO_OFFSETS,
+        FindingKind.IDLE_COMMITS,
+        FindingKind.COMMITS_TOO_OFTEN,
+        FindingKind.COMMITS_TOO_SELDOM,
+    }
+)
 STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
@@ -150,11 +178,30 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPartition:
+    """A partition of a topic that a group subscribes to, and what proves it. Times are epoch ms.
+
+    It has existed since `since_ms` at the latest, None where nothing tells; `seen_ms` is when it was seen
+    last, None for one that a listing of logs names now. `unread` are the records there for the group.
+    """
+
+    topic: str
+    partition: int
+    since_ms: int | None = None
+    seen_ms: int | None = None
+    unread: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
     `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
+    `counts` are how many partitions the topics have that the group subscribes to, as far as is known;
+    `unowned` those of them that no member owns. `one_record_left` are partitions where the only offset that
+    the group has not read is a record that every reader gets; `reached_ms` is since when (epoch ms) somebody
+    has been at the committed offset. The last two are looked up only where they may be hygiene.
     """
 
     group: Group
@@ -164,3 +211,7 @@ class GroupFacts:
     patterns: tuple[Pattern, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS
+    counts: Mapping[str, int] = field(default_factory=dict)
+    unowned: tuple[KnownPartition, ...] = ()
+    one_record_left: frozenset[TopicPartition] = frozenset()
+    reached_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
