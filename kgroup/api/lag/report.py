@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
+from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
@@ -98,6 +99,7 @@ def report_on(
     spark: "SparkSession | None" = None,
 ) -> "LagReport":
     """The same by options. Without `now_ms` the clock counts, if `clock_ms` is given, as `AsOf` has it."""
+    logs.pass_over_leaderless()
     scanned = read_log(logs, options.plan, progress, spark)
     newest_ms, live = newest_time(scanned.newest), logs.cluster is not None
     as_of = AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
@@ -144,6 +146,7 @@ def report_of(
         as_of=as_of,
         inputs=inputs,
         sources=logs.sources,
+        down=OffsetsPartitionsDown.of(logs),
         looks=looks,
         _proofs=proofs,
         _facts=facts,
@@ -164,6 +167,7 @@ class LagReport(Tabular):
     as_of: AsOf
     inputs: LagInputs
     sources: Sources
+    down: OffsetsPartitionsDown
     looks: LagLooks | None
     _proofs: ProofReader | None
     _facts: GroupFactReader | None
@@ -199,8 +203,16 @@ class LagReport(Tabular):
             yield from self._found(self._judged(groups))
 
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with groups, by group id. Raises InputError if findings were not asked for."""
-        return tuple(finding for _, findings in self.groups() for finding in findings)
+        """What is wrong with groups, by group id; first what is wrong with partitions of the offsets topic.
+
+        Raises InputError if findings were not asked for.
+        """
+        of_groups = (finding for _, findings in self.groups() for finding in findings)
+        return (*self.cluster_findings(), *of_groups)
+
+    def cluster_findings(self) -> tuple[Finding, ...]:
+        """Findings on groups of which a cluster cannot say anything. Empty if findings were not asked for."""
+        return tuple(self.down.findings(self.options.groups)) if self.options.findings else ()
 
     def held(self) -> "LagReport":
         """The same report with all of its chunks made, so that nobody is asked again."""
@@ -229,7 +241,7 @@ class LagReport(Tabular):
         """Those that leave numbers of rows unknown."""
         times = self._times.source.problems if self._times is not None else ()
         parts = self._breakdown.problems if self._breakdown is not None else ()
-        return tuple(dict.fromkeys((*self.inputs.problems, *times, *parts)))
+        return tuple(dict.fromkeys((*self.down.problems(), *self.inputs.problems, *times, *parts)))
 
     @property
     def proof_problems(self) -> tuple[str, ...]:
@@ -331,6 +343,10 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
 
     inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing, logs.judged)
     if options.groups and not inputs.groups and not inputs.commits.num_rows:
+        if options.findings and any(OffsetsPartitionsDown.of(logs).findings(options.groups)):
+            return inputs
+        if (problem := next(OffsetsPartitionsDown.of(logs).problems(), None)) is not None:
+            raise SourceError(problem)
         otherwise = "; leave out --group to see all"
         raise SourceError(nothing_matches("group", options.groups, groups, otherwise))
     if options.topics and not any(map(matcher(options.topics), topics := inputs.topics())):

@@ -69,7 +69,8 @@ class Present:
             emit_page(partial(explain_groups, self._explained(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
-            findings = [finding for _, of_group in self._groups(report) for finding in self._shown(of_group)]
+            findings = [*self._of_cluster(report)]
+            findings += (finding for _, of_group in self._groups(report) for finding in self._shown(of_group))
             remarks += _show_findings(findings, report, request.output)
             problems = report.row_problems
         else:
@@ -118,6 +119,9 @@ class Present:
 
     def _chunks(self, report: LagReport) -> Iterator[LagChunk]:
         """The report's rows, noted as they pass by whoever needs them besides."""
+        of_cluster = self._of_cluster(report)
+        if self._request.asked.stuck:
+            self._findings += of_cluster
         for chunk in report.chunks():
             self._request.failing.note_rows(chunk.columns)
             for _, findings in chunk.groups:
@@ -127,6 +131,11 @@ class Present:
             if self._page is not None:
                 self._page.note(chunk.all_rows)
             yield chunk
+
+    def _of_cluster(self, report: LagReport) -> Sequence[Finding]:
+        findings = report.cluster_findings()
+        self._request.failing.note_findings(findings)
+        return findings
 
     def _explained(self, report: LagReport) -> Iterator[ReportedGroup]:
         return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
@@ -139,6 +148,8 @@ class Present:
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
         """The same of groups, where no rows are shown."""
         wanted = matcher(self._request.options.topics)
+        if not self._request.asked.stuck:
+            self._of_cluster(report)
         for (facts, verdicts), findings in report.groups():
             rows = [partition.row for partition in facts.partitions]
             columns: Columns = {

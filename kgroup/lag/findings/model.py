@@ -29,6 +29,8 @@ class Severity(StrEnum):
 class FindingKind(StrEnum):
     """The kinds of findings, the worst first."""
 
+    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
+    """No broker leads the partition of the offsets topic that keeps the group."""
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
     STALLED_MEMBER = "stalled-member"
@@ -99,6 +101,7 @@ STUCK_KINDS = frozenset(
         FindingKind.NEVER_COMMITS,
         FindingKind.DEAD_WITH_LAG,
         FindingKind.HANGING_TRANSACTION,
+        FindingKind.OFFSETS_PARTITION_DOWN,
     }
 )
 """The meaning of `--fail-on stuck`: somebody waits for records that nobody reads."""
