@@ -5,10 +5,10 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`,
-`incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and
-`cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of
-them.
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `advise`,
+`check_client`, `incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`,
+`simulate`, and `cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md
+shows each.
 
 They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
 importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
@@ -20,6 +20,8 @@ from kgroup.version import __version__ as __version__
 TYPE_CHECKING = False  # typing's own would take longer to import than all of this
 if TYPE_CHECKING:
     from kgroup import errors as errors
+    from kgroup.api.advise import advise as advise
+    from kgroup.api.advise import check_client as check_client
     from kgroup.api.assign import assign as assign
     from kgroup.api.assign import group_plan as group_plan
     from kgroup.api.coordinators import coordinator_partition as coordinator_partition
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 
 
 _MODULES = {
+    "advise": "kgroup.api.advise",
     "assign": "kgroup.api.assign",
+    "check_client": "kgroup.api.advise",
     "cluster": "kgroup.testing",
     "connect": "kgroup.api.live",
     "coordinator_partition": "kgroup.api.coordinators",
@@ -54,7 +58,9 @@ _MODULES = {
 """Public name -> the module that has it."""
 
 __all__ = [
+    "advise",
     "assign",
+    "check_client",
     "cluster",
     "connect",
     "coordinator_partition",

@@ -87,6 +87,11 @@ class LiveCoordinator:
     rule_agrees: bool | None
     error: str | None
 
+    @property
+    def is_leaderless(self) -> bool:
+        """Whether no broker leads the partition: no group of it has a coordinator until one does."""
+        return self.partition is not None and self.leader is None
+
 
 def live_coordinators(
     cluster: "Cluster", groups: Sequence[str], rule: HashRule, *, reverse: int | None = None

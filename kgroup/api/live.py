@@ -10,7 +10,7 @@ from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs
 from kgroup.log.files.sources import Sources, open_sources
 from kgroup.net.admin.cluster import Cluster
-from kgroup.net.admin.raw_logs import copy_offsets_topic, grow_copy, offsets_spans
+from kgroup.net.admin.raw_logs import grow_copy, offsets_spans
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, partition_for
 from kgroup.protocol.log_listing import LogListing
@@ -31,6 +31,7 @@ class LiveLogs(OpenedLogs):
         self._is_whole = False
         self._copied: Sources | None = None
         self._asked_listing: LogListing | None = None
+        self._leaderless: set[int] | None = None
 
     def __repr__(self) -> str:
         return f"<OpenedLogs {self._live.name}: live, {counted(len(self._ends), 'partition')} copied>"
@@ -64,6 +65,16 @@ class LiveLogs(OpenedLogs):
             return self.sources
         return self.of_partitions({partition_for(group, len(topic.leaders)) for group in groups})
 
+    def pass_over_leaderless(self) -> None:
+        """See OpenedLogs."""
+        if self._leaderless is None:
+            self._leaderless = set()
+
+    @property
+    def leaderless(self) -> Collection[int]:
+        """See OpenedLogs."""
+        return frozenset(self._leaderless or ())
+
     @property
     def listing(self) -> LogListing:
         """The ends of all logs, not before those of the commits that are copied."""
@@ -86,7 +97,8 @@ class LiveLogs(OpenedLogs):
     def grow(self) -> None:
         """Bring the copy up to now, all partitions of it."""
         self._asked_listing = self._copied = None
-        self._ends |= grow_copy(self._live, Path(self.folder), self._ends)
+        self._leaderless = None if self._leaderless is None else set()
+        self._ends |= grow_copy(self._live, Path(self.folder), self._ends, None, self._leaderless)
         self._is_whole = True
 
     def _sources_copied(self) -> Sources:
@@ -98,7 +110,8 @@ class LiveLogs(OpenedLogs):
         if self._is_whole:
             return
         if self._ends:
-            self._copy([number for number in offsets_spans(self._live) if number not in self._ends])
+            spans = offsets_spans(self._live, None, self._leaderless)
+            self._copy([number for number in spans if number not in self._ends])
         else:
             self._copy(None)
         self._is_whole = True
@@ -106,7 +119,7 @@ class LiveLogs(OpenedLogs):
     def _copy(self, partitions: Collection[int] | None) -> None:
         if partitions is None or partitions:
             self._asked_listing = self._copied = None
-            self._ends |= copy_offsets_topic(self._live, Path(self.folder), partitions)
+            self._ends |= grow_copy(self._live, Path(self.folder), {}, partitions, self._leaderless)
 
 
 def connect(bootstrap_servers: str, *, config: str | Path | Mapping[str, str] | None = None) -> OpenedLogs:
@@ -140,6 +153,7 @@ class KeptLog:
         try:
             if self._live is None:
                 self._live = self._open.enter_context(LiveLogs(self._connection))
+                self._live.pass_over_leaderless()
             self._live.grow()
             yield self._live
         except BaseException:

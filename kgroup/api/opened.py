@@ -125,6 +125,16 @@ class OpenedLogs:
         """The live cluster, to ask it more."""
         return self._cluster
 
+    def pass_over_leaderless(self) -> None:
+        """Let `sources` leave out partitions of a live offsets topic that no broker leads, once it is asked
+        for; who calls this tells of them.
+        """
+
+    @property
+    def leaderless(self) -> Collection[int]:
+        """The partitions that were left out."""
+        return ()
+
     @property
     def listing(self) -> LogListing | None:
         """The ends of all logs as the live cluster says them, asked for behind what is read of commits."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Protocol, overload
 from uuid import UUID
 
 from kgroup.api.names import is_pattern, matches_any, nothing_matches, without_match
@@ -75,6 +75,16 @@ class GroupTimeline(Timeline, Tabular):
         from kgroup.report.timeline.rows import generation_rows
 
         return generation_rows([self], table=False)
+
+
+class Watcher(Protocol):
+    """Sees the entries of groups pass by as they are replayed."""
+
+    def begin(self) -> None:
+        """All entries come now, or once more from the start."""
+
+    def add(self, logged: LoggedEntry) -> None:
+        """The next entry."""
 
 
 class Replayed(Mapping[str, GroupTimeline], Tabular):
@@ -152,11 +162,7 @@ def replay(
     """
     if not groups:
         raise InputError("no group given: the group to replay, or a list of patterns such as ['billing-*']")
-    patterns = [groups] if isinstance(groups, str) else groups
-    sources = logs.of_groups(patterns)
-    reader = GroupReader(sources, patterns, logs.topic_names(), logs.cluster, logs.stdin)
-    with progress.counted_bytes("reading", reader.total_bytes) as advance:
-        replayed = reader.read(advance)
+    replayed = replay_all(logs, [groups] if isinstance(groups, str) else groups, progress=progress)
     if not isinstance(groups, str):
         return replayed
     if len(replayed) > 1 and groups not in replayed:
@@ -164,6 +170,21 @@ def replay(
             f"{groups}: matches {len(replayed)} groups; for all of them give a list: [{groups!r}]"
         )
     return replayed[groups] if groups in replayed else next(iter(replayed.values()))
+
+
+def replay_all(
+    logs: OpenedLogs,
+    patterns: Sequence[str],
+    *,
+    progress: Progress = NO_PROGRESS,
+    watcher: Watcher | None = None,
+) -> Replayed:
+    """The timelines of all groups that match, while `watcher` sees their entries. Raises as `replay` does."""
+    reader = GroupReader(
+        logs.of_groups(patterns), patterns, logs.topic_names(), logs.cluster, logs.stdin, watcher
+    )
+    with progress.counted_bytes("reading", reader.total_bytes) as advance:
+        return reader.read(advance)
 
 
 def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]:
@@ -186,7 +207,7 @@ class GroupReader:
     """Reads groups by name or pattern from sources.
 
     `cluster` is the live one that the sources are a copy of, `topic_names` are names of topic ids that it
-    knows, over those of the files; `stdin` is read where the sources name it.
+    knows, over those of the files; `stdin` is read where the sources name it. `watcher` sees all entries.
     """
 
     sources: Sources
@@ -194,6 +215,7 @@ class GroupReader:
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
     cluster: "Cluster | None" = None
     stdin: SpooledStream | None = None
+    watcher: "Watcher | None" = None
     _unwanted: set[str] = field(default_factory=set)
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
@@ -206,6 +228,8 @@ class GroupReader:
         for sources in self._searched():
             problems = []
             entries = _without_damage(self._entries(sources, advance), problems)
+            if self.watcher is not None:
+                entries = _watched(entries, self.watcher)
             timelines = timelines_of(entries, names)
             unmatched = without_match(self.patterns, timelines)
             if not unmatched:
@@ -269,6 +293,14 @@ class GroupReader:
             is_ours = isinstance(item.entry, OffsetsEntry) and self.wanted(group_of(item.entry.key))
             if is_ours or isinstance(item.entry, TransactionMarker):
                 yield item
+
+
+def _watched(items: Iterable[Item], watcher: Watcher) -> Iterator[Item]:
+    watcher.begin()
+    for item in items:
+        if isinstance(item, LoggedEntry):
+            watcher.add(item)
+        yield item
 
 
 def _slices(sources: Sources) -> Iterator[Slice]:

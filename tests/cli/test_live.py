@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kgroup.net.admin.cluster import ClassicState
+from kgroup.protocol.group_hash import partition_for
 from tests.net.broker_with_files import LIVES, BrokerWithFiles
 
 
@@ -121,3 +122,72 @@ def test_a_group_without_a_coordinator_is_shown_and_the_exit_status_is_1(kgroup,
     assert ended.status == 1
     assert [json.loads(line)["error"] for line in ended.out.splitlines()] == ["COORDINATOR_NOT_AVAILABLE"] * 2
     assert ended.err == "kgroup: test:9092: no coordinator for 2 of 2 groups: COORDINATOR_NOT_AVAILABLE\n"
+
+
+class TestOffsetsPartitionDown:
+    """The partition of `orders-app` has no leader."""
+
+    GROUP = "orders-app"
+
+    @pytest.fixture
+    def down(self, broker):
+        partition = partition_for(self.GROUP, 50)
+        broker.leaderless = {partition}
+        return partition
+
+    def test_the_lag_report_says_so_and_goes_on_with_the_others(self, kgroup, down):
+        ended = kgroup("lag-report", "-b", "test:9092", "-o", "jsonl")
+        assert ended.status == 0
+        rows = [json.loads(line) for line in ended.out.splitlines()]
+        assert {partition_for(row["group"], 50) for row in rows}.isdisjoint({down})
+        assert len({row["group"] for row in rows}) > 10
+        (told,) = [line for line in ended.err.splitlines() if "offsets-partition-down" in line]
+        assert told == (
+            "kgroup: test:9092: offsets-partition-down: 1 of 50 partitions of __consumer_offsets have no"
+            f" leader ({down}): their groups have no coordinator, and are not here"
+        )
+        assert kgroup("lag-report", "-b", "test:9092", "--strict").status == 3
+
+    def test_a_finding_names_the_group_asked_for(self, kgroup, down):
+        ended = kgroup("lag-report", "-b", "test:9092", "--stuck", "--group", self.GROUP, "-o", "jsonl")
+        (row,) = rows_of(ended)
+        assert (row["group"], row["finding"], row["severity"]) == (
+            self.GROUP,
+            "offsets-partition-down",
+            "trouble",
+        )
+        assert (row["topic"], row["partition"], row["grade"]) == ("__consumer_offsets", down, "recorded")
+        stuck = ("--fail-on", "stuck", "--group", self.GROUP, "--stuck")
+        assert kgroup("lag-report", "-b", "test:9092", *stuck).status == 3
+
+    def test_without_a_group_it_is_about_all_of_the_hash(self, kgroup, down):
+        ended = kgroup("lag-report", "-b", "test:9092", "--stuck", "--now", "1795178924632", "-o", "jsonl")
+        row = rows_of(ended)[0]
+        assert (row["group"], row["finding"], row["partition"]) == ("*", "offsets-partition-down", down)
+        assert f"every group id whose hash gives {down} of 50" in row["evidence"]
+
+    def test_another_group_is_not_told_of_it(self, kgroup, down):
+        ended = kgroup("lag-report", "-b", "test:9092", "--stuck", "--group", "trades-848", "-o", "jsonl")
+        assert "offsets-partition-down" not in ended.out
+
+    def test_rows_of_the_group_alone_are_refused_with_the_reason(self, kgroup, down):
+        ended = kgroup("lag-report", "-b", "test:9092", "--group", self.GROUP)
+        assert ended.status == 1
+        assert "offsets-partition-down: 1 of 50 partitions" in ended.err
+
+    def test_none_with_a_leader(self, kgroup, broker):
+        broker.leaderless = set(broker.segments)
+        ended = kgroup("lag-report", "-b", "test:9092", "--stuck")
+        assert (ended.status, ended.err) == (
+            1,
+            "kgroup: test:9092: no partition of __consumer_offsets has a leader\n",
+        )
+
+    def test_find_coordinator_names_the_partition(self, kgroup, broker, down):
+        broker.coordinator = None
+        ended = kgroup("find-coordinator", "-b", "test:9092", self.GROUP, "trades-848")
+        assert ended.status == 1
+        assert ended.err == (
+            "kgroup: test:9092: no coordinator for 2 of 2 groups: COORDINATOR_NOT_AVAILABLE;"
+            f" offsets-partition-down: no broker leads __consumer_offsets-{down}\n"
+        )

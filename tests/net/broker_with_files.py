@@ -23,7 +23,7 @@ class BrokerWithFiles:
     """Holds these segments, sends `at_most` bytes a partition, and knows the topics that LIVES lists.
 
     `errors` are its next answers to fetches; `coordinator` is the broker that it names for every group;
-    `states` are those that it says classic groups are in.
+    `states` are those that it says classic groups are in; `leaderless` are offsets partitions.
     """
 
     segments: dict[int, Path] = field(default_factory=SEGMENTS.copy)
@@ -33,6 +33,7 @@ class BrokerWithFiles:
     cleaned_at_the_end: int = 0
     coordinator: int | None = 1
     states: dict[str, ClassicState] = field(default_factory=dict)
+    leaderless: set[int] = field(default_factory=set)
 
     def __enter__(self):
         return self
@@ -62,11 +63,14 @@ class BrokerWithFiles:
         return self.states.get(group)
 
     def topics(self, names=None):
-        offsets_topic = Topic(name=OFFSETS_TOPIC, topic_id=None, leaders=dict.fromkeys(range(50), 1))
+        offsets_topic = Topic(name=OFFSETS_TOPIC, topic_id=None, leaders=self._leaders())
         others = {log.topic: log.topic_id for log in self._listed().logs if log.topic != OFFSETS_TOPIC}
         topics = {name: Topic(name=name, topic_id=topic_id, leaders={}) for name, topic_id in others.items()}
         topics[OFFSETS_TOPIC] = offsets_topic
         return {name: topic for name, topic in topics.items() if names is None or name in names}
+
+    def _leaders(self):
+        return {partition: None if partition in self.leaderless else 1 for partition in range(50)}
 
     def why_unlisted(self, names):
         return {name: 0 if name in self.topics() else UNKNOWN_TOPIC for name in names}
@@ -79,8 +83,10 @@ class BrokerWithFiles:
                 topic=OFFSETS_TOPIC,
                 partition=partition,
                 source=LogEndSource.LIVE,
-                log_start_offset=0,
-                log_end_offset=list(read_segment(path))[-1].last_offset + 1 + self.cleaned_at_the_end,
+                log_start_offset=None if partition in self.leaderless else 0,
+                log_end_offset=None
+                if partition in self.leaderless
+                else list(read_segment(path))[-1].last_offset + 1 + self.cleaned_at_the_end,
             )
             for partition, path in self.segments.items()
         ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from kgroup.api.lag.proof import JudgedGroup
 from kgroup.history.groups.model import GroupKind
-from kgroup.lag.findings.model import Finding, GroupFacts
+from kgroup.lag.findings.model import Finding, GroupFacts, Severity
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import Judged, PartitionStatus, group_status
@@ -140,7 +140,8 @@ def _findings(findings: Sequence[Finding], facts: GroupFacts, width: int) -> Ite
             clients.get(finding.member_id or ""),
         ]
         where = ", ".join(printable(text) for text in about if text)
-        yield f"  {finding.kind.value}{f' ({where})' if where else ''}, {finding.grade.value}"
+        hygiene = "" if finding.severity is Severity.TROUBLE else ", hygiene"
+        yield f"  {finding.kind.value}{f' ({where})' if where else ''}, {finding.grade.value}{hygiene}"
         if finding.since_ms is not None:
             ago = lasting(max(facts.now_ms - finding.since_ms, 0))
             yield f"    since    {iso_time(finding.since_ms)}, {ago} ago"

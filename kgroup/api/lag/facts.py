@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.inputs import iterate_commits
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Pattern
@@ -19,15 +20,23 @@ class GroupFactReader:
     """Adds to the facts on `groups` what records of the groups themselves and open transactions say."""
 
     def __init__(
-        self, newest: Newest, history: History, groups: Mapping[str, Group], retention_ms: int = RETENTION_MS
+        self,
+        newest: Newest,
+        history: History,
+        groups: Mapping[str, Group],
+        retention_ms: int = RETENTION_MS,
+        assigned: AssignedReader | None = None,
     ) -> None:
         self._patterns = _patterns(history, groups)
         self._open_commits = _open_commits(newest)
         self._retention_ms = retention_ms
+        self._assigned = assigned
 
     def complete(self, facts: GroupFacts) -> GroupFacts:
-        """The facts with patterns of rebalances, commits of open transactions and the broker's retention."""
+        """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention."""
         group_id = facts.group.group_id
+        if self._assigned is not None:
+            facts = self._assigned.complete(facts)
         return replace(
             facts,
             patterns=self._patterns.get(group_id, ()),

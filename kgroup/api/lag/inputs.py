@@ -125,7 +125,10 @@ def gather(
     )
     groups = read_groups(of_groups, names)
     owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    topics = owned | set(names_in(commits, "topic"))
+    subscribed = {
+        topic for group in groups.values() for member in group.members for topic in member.subscribed or ()
+    }
+    topics = owned | subscribed | set(names_in(commits, "topic"))
     ends = reader.read(topics)
     if live is not None:
         said[-1] = judged(topics) or live

@@ -24,7 +24,7 @@ class LagOptions:
     """What is asked of each report. `groups` and `topics` are names or a shell's patterns; None is all.
 
     `log_ends` is a file of log ends that win over all others. `rules` and `time_lag` are None where no status
-    and no time lag is wanted.
+    and no time lag is wanted. `hygiene` is for findings: those of hygiene, too.
     """
 
     groups: Sequence[str] | None = None
@@ -33,6 +33,7 @@ class LagOptions:
     rules: RuleSet | None = None
     time_lag: TimeLagMethod | None = None
     findings: bool = False
+    hygiene: bool = False
     breakdown: bool = False
     retention_ms: int = RETENTION_MS
 

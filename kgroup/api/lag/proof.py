@@ -45,6 +45,7 @@ class Reaches:
         self._offsets = values_of(table["offset"])
         self._timestamps = values_of(table["commit_timestamp"])
         topics, partitions = table["topic"].dictionary_encode(), values_of(table["partition"])
+        self._topics: dict[str, list[tuple[int, tuple[int, int]]]] | None = None
         starts = np.flatnonzero(begins_of([values_of(topics), partitions]))
         places = zip(
             table["topic"].take(numbers(starts)).to_pylist(), partitions[starts].tolist(), strict=True
@@ -64,6 +65,17 @@ class Reaches:
             stops=bounds.reshape(-1, 2)[:, 1],
         )
 
+    def times(self, topic: str) -> dict[int, tuple[int, int]]:
+        """By partition of a topic the first and the last time (epoch ms) at which it was seen."""
+        if self._topics is None:
+            self._topics = {}
+            for (name, partition), bounds in self._bounds.items():
+                self._topics.setdefault(name, []).append((partition, bounds))
+        return {
+            partition: (int(self._timestamps[start]), int(self._timestamps[stop - 1]))
+            for partition, (start, stop) in self._topics.get(topic, ())
+        }
+
     def of_row(self, row: LagRow) -> tuple[LogEnd, ...]:
         """The same of one row, by time, without what lies beyond the log's end."""
         rows = slice(*self._bounds.get((row.topic, row.partition), _NOWHERE))
@@ -82,7 +94,7 @@ class ProofReader:
 
     def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
         self._windows = windows
-        self._reaches = Reaches(history) if history is not None else None
+        self.reaches = Reaches(history) if history is not None else None
         self._data_logs = data_logs
         self._now_ms = now_ms
         self.problems: list[str] = []
@@ -133,9 +145,9 @@ class ProofReader:
 
     def _seen(self, columns: PartitionColumns) -> SeenNumbers | None:
         """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
-        if self._reaches is None:
+        if self.reaches is None:
             return None
-        seen = columns.seen(self._reaches.of_rows(columns.rows))
+        seen = columns.seen(self.reaches.of_rows(columns.rows))
         unproven = columns.lagging & (seen.unread_by_ms == UNKNOWN)
         in_logs = [self._in_log(columns.rows[row]) for row in np.flatnonzero(unproven).tolist()]
         if any(in_logs):
@@ -169,8 +181,8 @@ class ProofReader:
 
     def _partition(self, row: LagRow, window: CommitWindow) -> PartitionFacts:
         seen: tuple[LogEnd, ...] = ()
-        if self._reaches is not None and window.commits and is_judged(row) and (row.lag or 0) > 0:
-            seen = self._reaches.of_row(row)
+        if self.reaches is not None and window.commits and is_judged(row) and (row.lag or 0) > 0:
+            seen = self.reaches.of_row(row)
             if unread_by(seen, window.commits[-1].offset) is None:
                 seen = self._in_log(row) or seen
         return partition_facts(row, window, seen, self._now_ms)

@@ -6,8 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
+from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
@@ -20,6 +22,7 @@ from kgroup.api.names import member_of, names_given, nothing_matches, without_ma
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
+from kgroup.lag.findings.census import families
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
@@ -53,6 +56,7 @@ def lag_report(
     time_lag: str | TimeLagMethod | None = None,
     breakdown: bool = False,
     findings: bool = False,
+    hygiene: bool = False,
     retention_ms: int = RETENTION_MS,
     now_ms: int | None = None,
     progress: Progress = NO_PROGRESS,
@@ -62,7 +66,8 @@ def lag_report(
 
     `groups` and `topics` are names or a shell's patterns. `log_ends` is a file whose log ends win over those
     found beside the logs. `status` judges each partition by kgroup's rules, or by those given; `findings`
-    says what is wrong with groups. `retention_ms` is the broker's offsets.retention.minutes. All is as of
+    says what is wrong with groups, with `hygiene` also what is no trouble yet. `retention_ms` is the
+    broker's offsets.retention.minutes. All is as of
     `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
 
     Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
@@ -76,6 +81,7 @@ def lag_report(
         rules=None if rules is None else member_of(RuleSet, rules, "status"),
         time_lag=None if time_lag is None else member_of(TimeLagMethod, time_lag, "time_lag"),
         findings=findings,
+        hygiene=hygiene,
         breakdown=breakdown,
         retention_ms=retention_ms,
     )
@@ -93,6 +99,7 @@ def report_on(
     spark: "SparkSession | None" = None,
 ) -> "LagReport":
     """The same by options. Without `now_ms` the clock counts, if `clock_ms` is given, as `AsOf` has it."""
+    logs.pass_over_leaderless()
     scanned = read_log(logs, options.plan, progress, spark)
     newest_ms, live = newest_time(scanned.newest), logs.cluster is not None
     as_of = AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
@@ -119,7 +126,11 @@ def report_of(
     if options.judges and windows is not None:
         proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms)
     if options.findings and scanned.history is not None:
-        facts = GroupFactReader(scanned.newest, scanned.history, inputs.groups, options.retention_ms)
+        reaches = proofs.reaches if proofs is not None else None
+        assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
+        facts = GroupFactReader(
+            scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned
+        )
     if looks is not None:
         looks.begin(as_of.now_ms)
     breakdown = None
@@ -135,6 +146,7 @@ def report_of(
         as_of=as_of,
         inputs=inputs,
         sources=logs.sources,
+        down=OffsetsPartitionsDown.of(logs),
         looks=looks,
         _proofs=proofs,
         _facts=facts,
@@ -155,6 +167,7 @@ class LagReport(Tabular):
     as_of: AsOf
     inputs: LagInputs
     sources: Sources
+    down: OffsetsPartitionsDown
     looks: LagLooks | None
     _proofs: ProofReader | None
     _facts: GroupFactReader | None
@@ -190,8 +203,16 @@ class LagReport(Tabular):
             yield from self._found(self._judged(groups))
 
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with groups, by group id. Raises InputError if findings were not asked for."""
-        return tuple(finding for _, findings in self.groups() for finding in findings)
+        """What is wrong with groups, by group id; first what is wrong with partitions of the offsets topic.
+
+        Raises InputError if findings were not asked for.
+        """
+        of_groups = (finding for _, findings in self.groups() for finding in findings)
+        return (*self.cluster_findings(), *of_groups)
+
+    def cluster_findings(self) -> tuple[Finding, ...]:
+        """Findings on groups of which a cluster cannot say anything. Empty if findings were not asked for."""
+        return tuple(self.down.findings(self.options.groups)) if self.options.findings else ()
 
     def held(self) -> "LagReport":
         """The same report with all of its chunks made, so that nobody is asked again."""
@@ -220,7 +241,7 @@ class LagReport(Tabular):
         """Those that leave numbers of rows unknown."""
         times = self._times.source.problems if self._times is not None else ()
         parts = self._breakdown.problems if self._breakdown is not None else ()
-        return tuple(dict.fromkeys((*self.inputs.problems, *times, *parts)))
+        return tuple(dict.fromkeys((*self.down.problems(), *self.inputs.problems, *times, *parts)))
 
     @property
     def proof_problems(self) -> tuple[str, ...]:
@@ -232,7 +253,17 @@ class LagReport(Tabular):
         """What the rows do not show and somebody may miss. Complete when the rows have been made."""
         skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
         unread = self._breakdown.source.remarks if self._breakdown is not None else ()
-        return (*skipped, *self.inputs.remarks(), *unread)
+        census = self._census() if self.options.findings and self.options.hygiene else ()
+        return (*skipped, *self.inputs.remarks(), *unread, *census)
+
+    def _census(self) -> Iterator[str]:
+        groups = {group_id: self.inputs.groups.get(group_id) for group_id in self.inputs.group_ids()}
+        for family in families(groups):
+            yield (
+                f"group-census: {family.groups:,} groups are called {family.stem},"
+                f" {family.without_members:,} of them without members: give such readers one group id, or"
+                " none and assign(), and delete these"
+            )
 
     def missing(self) -> Iterator[str]:
         """Of several groups or topics asked for, those that are not there."""
@@ -299,7 +330,8 @@ class LagReport(Tabular):
     def _found(self, judged: Sequence[JudgedGroup]) -> Iterator[ReportedGroup]:
         wanted = matcher(self.options.topics) if self.options.topics else None
         for facts, verdicts in judged:
-            yield (facts, verdicts), tuple(about_topic(find(facts), facts, wanted))
+            findings = find(facts, hygiene=self.options.hygiene)
+            yield (facts, verdicts), tuple(about_topic(findings, facts, wanted))
 
 
 def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInputs:
@@ -311,6 +343,10 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
 
     inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing, logs.judged)
     if options.groups and not inputs.groups and not inputs.commits.num_rows:
+        if options.findings and any(OffsetsPartitionsDown.of(logs).findings(options.groups)):
+            return inputs
+        if (problem := next(OffsetsPartitionsDown.of(logs).problems(), None)) is not None:
+            raise SourceError(problem)
         otherwise = "; leave out --group to see all"
         raise SourceError(nothing_matches("group", options.groups, groups, otherwise))
     if options.topics and not any(map(matcher(options.topics), topics := inputs.topics())):

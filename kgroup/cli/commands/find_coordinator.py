@@ -16,7 +16,7 @@ from kgroup.cli.shell.options import Connection, Output, Quiet, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.source import opened_paths
 from kgroup.errors import InputError, SourceError
-from kgroup.protocol.group_hash import HashRule
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule
 from kgroup.report.emit import Column, Kind, OutputOptions, emit
 
 if TYPE_CHECKING:
@@ -126,7 +126,12 @@ def _show_live(
     failed = [each.error for each in coordinators if each.error is not None]
     if failed:
         groups_failed = f"{len(failed)} of {len(coordinators)} groups"
-        raise SourceError(f"{logs.cluster.name}: no coordinator for {groups_failed}: {failed[0]}")
+        leaderless = {
+            each.partition for each in coordinators if each.is_leaderless and each.partition is not None
+        }
+        places = ", ".join(f"{OFFSETS_TOPIC}-{number}" for number in sorted(leaderless))
+        why = f"; offsets-partition-down: no broker leads {places}" if places else ""
+        raise SourceError(f"{logs.cluster.name}: no coordinator for {groups_failed}: {failed[0]}{why}")
 
 
 def _named_groups(arguments: Sequence[str]) -> Iterator[str]:

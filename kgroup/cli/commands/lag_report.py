@@ -183,6 +183,7 @@ def lag_report(
             rules=asked.rule_set if judged else None,
             time_lag=asked.time_lag,
             findings=asked.stuck or asked.explain is not None or bool(failing.findings),
+            hygiene=asked.hygiene or failing.asks_hygiene,
             breakdown=asked.breakdown,
             retention_ms=asked.retention_ms,
         ),

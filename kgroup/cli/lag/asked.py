@@ -52,6 +52,15 @@ class Asked:
             section=Section.SHOWN,
         ),
     ] = False
+    hygiene: Annotated[
+        bool,
+        option(
+            "--hygiene",
+            help="With --stuck or --explain also what is no trouble yet: uneven shares, members without work,"
+            " commits that say nothing.",
+            section=Section.SHOWN,
+        ),
+    ] = False
     explain: Annotated[
         str | None,
         option(

@@ -83,6 +83,11 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     # What only changes something else.
     Needs(
+        options={"--hygiene"},
+        one_of={"--stuck", "--explain"},
+        why="--hygiene is for --stuck and --explain",
+    ),
+    Needs(
         options={"--rules"},
         one_of={"--status", "--explain", "--windows", "--fail-on", "--save-as"},
         why="--rules is for --status, --explain and --windows",

@@ -7,7 +7,7 @@ from typing import Final
 
 from kgroup.errors import FindingsError, InputError
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.model import STUCK_KINDS, Finding, FindingKind
+from kgroup.lag.findings.model import HYGIENE_KINDS, STUCK_KINDS, Finding, FindingKind
 from kgroup.lag.status.model import GroupStatus, PartitionStatus, group_status
 from kgroup.report.emit_columns import Columns
 
@@ -49,6 +49,11 @@ class FailOn:
                     f" nor a status ({', '.join(_STATUSES).upper()})"
                 )
         return fail_on
+
+    @property
+    def asks_hygiene(self) -> bool:
+        """Whether a finding counts that may be one of hygiene."""
+        return any(kinds & HYGIENE_KINDS for kinds in self.findings.values())
 
     def note_findings(self, findings: Iterable[Finding]) -> None:
         """Note what was found; what the log leaves open is not counted."""

@@ -16,7 +16,7 @@ from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
-from kgroup.lag.findings.model import Finding
+from kgroup.lag.findings.model import Finding, Severity
 from kgroup.lag.findings.text import lasting
 from kgroup.report.emit import (
     OutputFormat,
@@ -66,10 +66,11 @@ class Present:
         )
         remarks = list(_remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
-            emit_page(partial(explain_groups, self._groups(report)), request.output)
+            emit_page(partial(explain_groups, self._explained(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
-            findings = [finding for _, of_group in self._groups(report) for finding in of_group]
+            findings = [*self._of_cluster(report)]
+            findings += (finding for _, of_group in self._groups(report) for finding in self._shown(of_group))
             remarks += _show_findings(findings, report, request.output)
             problems = report.row_problems
         else:
@@ -118,19 +119,37 @@ class Present:
 
     def _chunks(self, report: LagReport) -> Iterator[LagChunk]:
         """The report's rows, noted as they pass by whoever needs them besides."""
+        of_cluster = self._of_cluster(report)
+        if self._request.asked.stuck:
+            self._findings += of_cluster
         for chunk in report.chunks():
             self._request.failing.note_rows(chunk.columns)
             for _, findings in chunk.groups:
                 self._request.failing.note_findings(findings)
                 if self._request.asked.stuck:
-                    self._findings += findings
+                    self._findings += self._shown(findings)
             if self._page is not None:
                 self._page.note(chunk.all_rows)
             yield chunk
 
+    def _of_cluster(self, report: LagReport) -> Sequence[Finding]:
+        findings = report.cluster_findings()
+        self._request.failing.note_findings(findings)
+        return findings
+
+    def _explained(self, report: LagReport) -> Iterator[ReportedGroup]:
+        return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
+
+    def _shown(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Those to show: hygiene may be here for --fail-on alone."""
+        wanted = frozenset(Severity) if self._request.asked.hygiene else {Severity.TROUBLE}
+        return tuple(finding for finding in findings if finding.severity in wanted)
+
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
         """The same of groups, where no rows are shown."""
         wanted = matcher(self._request.options.topics)
+        if not self._request.asked.stuck:
+            self._of_cluster(report)
         for (facts, verdicts), findings in report.groups():
             rows = [partition.row for partition in facts.partitions]
             columns: Columns = {

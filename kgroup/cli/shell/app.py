@@ -25,6 +25,7 @@ from kgroup.errors import KgroupError
 from kgroup.version import __version__
 
 COMMANDS: Final = {
+    "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",

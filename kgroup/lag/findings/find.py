@@ -1,8 +1,9 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
-`group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
+`absence.py`, `commits.py`, `pace.py`; the assignment is judged in `unowned.py`, `uneven.py`, `mixed.py`
+and `useless.py`, what is no more than hygiene besides in `commit_habits.py`. The ground of most are
+`standstill.py` and `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
 """
 
 from collections.abc import Iterator
@@ -10,12 +11,17 @@ from typing import Final
 
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
+from kgroup.lag.findings.commit_habits import commits_last_offset, habits
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import standings
-from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
+from kgroup.lag.findings.mixed import mixed_subscriptions
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import pace
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
+from kgroup.lag.findings.uneven import uneven_assignment
+from kgroup.lag.findings.unowned import unowned_partitions
+from kgroup.lag.findings.useless import useless_members
 
 STORM_NEWS_MS: Final = 3_600_000
 """A storm that has been over for longer is no news."""
@@ -26,8 +32,11 @@ _TRY_STORM: Final = (
 )
 
 
-def find(facts: GroupFacts) -> tuple[Finding, ...]:
-    """All that is wrong with one group, the worst kinds first, then by topic, partition and member."""
+def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
+    """All that is wrong with one group, the worst kinds first, then by topic, partition and member.
+
+    With `hygiene` also what is no trouble.
+    """
     standing = standings(facts)
     findings = [
         *stalls(facts, standing),
@@ -37,11 +46,17 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *_storms(facts),
         *rewinds(facts),
         *expiring(facts),
+        *unowned_partitions(facts),
+        *mixed_subscriptions(facts),
+        *uneven_assignment(facts, standing, hygiene=hygiene),
     ]
+    if hygiene:
+        findings += [*useless_members(facts), *commits_last_offset(facts), *habits(facts)]
     # A group that nobody is in neither keeps up nor falls behind.
     if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in findings):
         findings += pace(facts, standing)
-    return tuple(sorted(findings, key=_order))
+    wanted = (finding for finding in findings if hygiene or finding.severity is Severity.TROUBLE)
+    return tuple(sorted(wanted, key=_order))
 
 
 def _order(finding: Finding) -> tuple[int, str, int, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from kgroup.history.groups.model import GroupKind, GroupState
+from kgroup.lag.findings.commit_habits import last_offset_places
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import How, Standstill, is_behind, standstill
 from kgroup.protocol.topic_partition import TopicPartition
@@ -53,11 +54,12 @@ class Standings:
 
 def standings(facts: GroupFacts) -> Standings:
     """Tell apart what stands still in a group that somebody is in."""
-    step = facts.usual_step
+    step, last_read = facts.usual_step, last_offset_places(facts)
     standing = [
         Standing(partition, still)
         for partition in read_partitions(facts)
-        if (still := standstill(partition, step, facts.now_ms)) is not None
+        if partition.topic_partition not in last_read
+        and (still := standstill(partition, step, facts.now_ms)) is not None
     ]
     if not standing:
         return Standings()

@@ -17,9 +17,20 @@ from kgroup.lag.status.window import CommitWindow
 from kgroup.protocol.topic_partition import TopicPartition
 
 
-class FindingKind(StrEnum):
-    """The kinds of trouble, the worst first."""
+class Severity(StrEnum):
+    """The weight of a finding."""
 
+    TROUBLE = "trouble"
+    """Records are late, lost or read twice, or soon will be."""
+    HYGIENE = "hygiene"
+    """All works, and something is set up in a way that costs more than it needs to, or will mislead."""
+
+
+class FindingKind(StrEnum):
+    """The kinds of findings, the worst first."""
+
+    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
+    """No broker leads the partition of the offsets topic that keeps the group."""
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
     STALLED_MEMBER = "stalled-member"
@@ -38,6 +49,10 @@ class FindingKind(StrEnum):
     """Two members commit one partition in turn: one of them no longer owns it."""
     REWOUND = "rewound"
     """A committed offset went back and has not come up again."""
+    UNOWNED_PARTITION = "unowned-partition"
+    """A partition that the group subscribes to exists, and no member owns it."""
+    MIXED_SUBSCRIPTIONS = "mixed-subscriptions"
+    """Members subscribe to different topics: two applications, or two versions of one, share a group id."""
     LAG_GROWING = "lag-growing"
     """Commits go on, slower than records are written."""
     HOT_PARTITION = "hot-partition"
@@ -46,8 +61,38 @@ class FindingKind(StrEnum):
     """The broker is about to delete offsets: who comes back then begins at `auto.offset.reset`."""
     EMPTY_GROUP = "empty-group"
     """Nobody is in the group, and nothing is known to wait for it."""
+    UNEVEN_ASSIGNMENT = "uneven-assignment"
+    """Members' shares differ by more than an assignor of Kafka would let them."""
+    USELESS_MEMBERS = "useless-members"
+    """Members own nothing, as there are more of them than partitions."""
+    COMMITS_LAST_OFFSET = "commits-last-offset"
+    """The group commits the offset of the last record it read, and not the next one: lag is never 0."""
+    ZERO_OFFSETS = "zero-offsets"
+    """Offset 0 is committed where the log began after it, or after the group had got further."""
+    IDLE_COMMITS = "idle-commits"
+    """The same offsets are committed again and again, though nothing is read."""
+    COMMITS_TOO_OFTEN = "commits-too-often"
+    """Commits cost more than what is read between them."""
+    COMMITS_TOO_SELDOM = "commits-too-seldom"
+    """So much is read between two commits that a restart reads a great deal again."""
+
+    @property
+    def severity(self) -> Severity:
+        """The weight that a finding of this kind has, unless it says otherwise of itself."""
+        return Severity.HYGIENE if self in HYGIENE_KINDS else Severity.TROUBLE
 
 
+HYGIENE_KINDS: frozenset[FindingKind] = frozenset(
+    {
+        FindingKind.UNEVEN_ASSIGNMENT,
+        FindingKind.USELESS_MEMBERS,
+        FindingKind.COMMITS_LAST_OFFSET,
+        FindingKind.ZERO_OFFSETS,
+        FindingKind.IDLE_COMMITS,
+        FindingKind.COMMITS_TOO_OFTEN,
+        FindingKind.COMMITS_TOO_SELDOM,
+    }
+)
 STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
@@ -56,6 +101,7 @@ STUCK_KINDS = frozenset(
         FindingKind.NEVER_COMMITS,
         FindingKind.DEAD_WITH_LAG,
         FindingKind.HANGING_TRANSACTION,
+        FindingKind.OFFSETS_PARTITION_DOWN,
     }
 )
 """The meaning of `--fail-on stuck`: somebody waits for records that nobody reads."""
@@ -67,7 +113,8 @@ class Finding:
 
     `topic`, `partition` and `member_id` are None where it is not about one. `since_ms` is epoch ms, None if
     unknown. `evidence` says in words what it is concluded from, `numbers` the same as values: times are epoch
-    ms, durations ms, lags and offsets records. `try_this` is what to do about it.
+    ms, durations ms, lags and offsets records. `try_this` is what to do about it. `weight` is there where
+    this one weighs more, or less, than its kind does.
     """
 
     kind: FindingKind
@@ -80,6 +127,12 @@ class Finding:
     evidence: str
     numbers: Mapping[str, int | float | str | None] = field(default_factory=dict)
     try_this: str
+    weight: Severity | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """Trouble, or hygiene."""
+        return self.weight or self.kind.severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +181,30 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPartition:
+    """A partition of a topic that a group subscribes to, and what proves it. Times are epoch ms.
+
+    It has existed since `since_ms` at the latest, None where nothing tells; `seen_ms` is when it was seen
+    last, None for one that a listing of logs names now. `unread` are the records there for the group.
+    """
+
+    topic: str
+    partition: int
+    since_ms: int | None = None
+    seen_ms: int | None = None
+    unread: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
     `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
+    `counts` are how many partitions the topics have that the group subscribes to, as far as is known;
+    `unowned` those of them that no member owns. `one_record_left` are partitions where the only offset that
+    the group has not read is a record that every reader gets; `reached_ms` is since when (epoch ms) somebody
+    has been at the committed offset. The last two are looked up only where they may be hygiene.
     """
 
     group: Group
@@ -142,3 +214,7 @@ class GroupFacts:
     patterns: tuple[Pattern, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS
+    counts: Mapping[str, int] = field(default_factory=dict)
+    unowned: tuple[KnownPartition, ...] = ()
+    one_record_left: frozenset[TopicPartition] = frozenset()
+    reached_ms: Mapping[TopicPartition, int] = field(default_factory=dict)

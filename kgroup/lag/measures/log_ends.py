@@ -4,7 +4,7 @@ Precedence, for each number by itself: the first listing given that knows it. Ca
 wrote (`--log-ends`) or a live cluster first, then the data topics' own segments, then checkpoints.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from uuid import UUID
 
@@ -35,6 +35,7 @@ class LogEnds:
         self._topic_ids: dict[str, TopicId] = {}
         self._partition_complete: set[str] = set()
         self._complete = False
+        self._of_topics: dict[str, list[PartitionLog]] | None = None
         self._hidden: set[str] = set()
         self._unsure: set[str] = set()
         for listing in listings:
@@ -55,6 +56,14 @@ class LogEnds:
     def find(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition, None if no source named it."""
         return self._logs.get((topic, partition))
+
+    def of_topic(self, topic: str) -> Sequence[PartitionLog]:
+        """The logs of all partitions of a topic that a source named, in no order."""
+        if self._of_topics is None:
+            self._of_topics = {}
+            for log in self._logs.values():
+                self._of_topics.setdefault(log.topic, []).append(log)
+        return self._of_topics.get(topic, ())
 
     def topic_state(self, topic: str, partition: int, committed_topic_id: TopicId = None) -> TopicState:
         """Judge a topic that an offset was committed for.

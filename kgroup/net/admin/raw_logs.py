@@ -53,15 +53,17 @@ def grow_copy(
     folder: Path,
     positions: Mapping[int, int],
     partitions: Collection[int] | None = None,
+    leaderless: set[int] | None = None,
 ) -> dict[int, int]:
     """Bring a copy up to the high watermark of now: what was written since `positions` goes behind the rest.
 
     What the cleaner has taken from the cluster meanwhile stays in the copy; its newer records win, as in any
-    log. Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic
-    was made anew.
+    log. Partitions without a leader are put into `leaderless` and left as they were, if it is given.
+    Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic was
+    made anew.
     """
     grown = {}
-    for partition, (start, end) in offsets_spans(cluster, partitions).items():
+    for partition, (start, end) in offsets_spans(cluster, partitions, leaderless).items():
         begin = max(start, positions.get(partition, start))
         if begin > end:
             raise SourceError(
@@ -159,8 +161,13 @@ def follow(cluster: Cluster, positions: Mapping[int, int]) -> Iterator[ReadRecor
             following[partition] = max(following[partition], behind)
 
 
-def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -> dict[int, tuple[int, int]]:
-    """The first offset and the high watermark of each partition, in their order. Raises SourceError."""
+def offsets_spans(
+    cluster: Cluster, partitions: Collection[int] | None = None, leaderless: set[int] | None = None
+) -> dict[int, tuple[int, int]]:
+    """The first offset and the high watermark of each partition, in their order.
+
+    Those without a leader are put into `leaderless`, if it is given. Raises SourceError.
+    """
     logs = {log.partition: log for log in cluster.log_listing([OFFSETS_TOPIC]).logs}
     if not logs:
         code = cluster.why_unlisted([OFFSETS_TOPIC])[OFFSETS_TOPIC]
@@ -175,8 +182,13 @@ def offsets_spans(cluster: Cluster, partitions: Collection[int] | None = None) -
                 f"{cluster.name}: {OFFSETS_TOPIC} has {len(logs)} partitions, and no {partition}"
             )
         if log.log_start_offset is None or log.log_end_offset is None:
+            if leaderless is not None:
+                leaderless.add(partition)
+                continue
             raise SourceError(f"{cluster.name}: {OFFSETS_TOPIC} partition {partition} has no leader")
         spans[partition] = (log.log_start_offset, log.log_end_offset)
+    if not spans and leaderless:
+        raise SourceError(f"{cluster.name}: no partition of {OFFSETS_TOPIC} has a leader")
     return spans
 
 

@@ -12,6 +12,7 @@ from kgroup.report.emit import Column, Kind, Row
 FINDING_COLUMNS: Final = (
     Column(name="group"),
     Column(name="finding"),
+    Column(name="severity"),
     Column(name="topic"),
     Column(name="partition", kind=Kind.INTEGER),
     Column(name="member_id"),
@@ -39,6 +40,7 @@ def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> It
         yield {
             "group": finding.group,
             "finding": finding.kind.value,
+            "severity": finding.severity.value,
             "topic": finding.topic,
             "partition": finding.partition,
             "member_id": finding.member_id,

@@ -89,6 +89,7 @@ def test_a_finding_in_json(findings):
             "longest_interval_ms": row["numbers"]["longest_interval_ms"],
             "usual_step": 6,
         },
+        "severity": "trouble",
         "try_this": row["try_this"],
     }
     assert row["member_id"].startswith("onepart-1-")

@@ -1,0 +1,123 @@
+"""What groups could have been assigned: the partitions of subscribed topics, by all that proves them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from kgroup.api.lag.proof import Reaches
+from kgroup.errors import SourceError
+from kgroup.lag.findings.commit_habits import could_be_idle, could_commit_last
+from kgroup.lag.findings.model import GroupFacts, KnownPartition
+from kgroup.lag.findings.subscribers import is_judged, owned_counts, subscribed_topics
+from kgroup.lag.measures.log_ends import LogEnds, TopicState
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.protocol.log_listing import PartitionLog
+from kgroup.protocol.topic_partition import TopicPartition
+
+_POINTS: Final = 60  # log ends of the past, as proofs of standstills ask for them: they are kept
+_Seen = tuple[int, int]
+"""The first and the last time of a commit by anybody, epoch ms."""
+
+
+class AssignedReader:
+    """Completes facts on groups by the partitions that there are, and by records that stand alone unread.
+
+    Only what no member owns is looked at closely. Files that cannot be read prove nothing: whoever reads them
+    for more says so.
+    """
+
+    def __init__(self, ends: LogEnds, reaches: Reaches | None, data_logs: DataLogs, *, hygiene: bool) -> None:
+        self._ends = ends
+        self._reaches = reaches
+        self._data_logs = data_logs
+        self._hygiene = hygiene
+        self._topics: dict[str, Mapping[int, tuple[PartitionLog | None, _Seen | None]]] = {}
+
+    def complete(self, facts: GroupFacts) -> GroupFacts:
+        """The facts with the counts of subscribed topics, and what of these nobody owns."""
+        group = facts.group
+        if is_judged(group):
+            owned = {(owned.topic, owned.partition) for member in group.members for owned in member.owned}
+            counts, unowned = owned_counts(group), list[KnownPartition]()
+            counts = {topic: counts.get(topic, 0) for topic in subscribed_topics(group)}
+            for topic in counts:
+                there = self._of_topic(topic)
+                counts[topic] = max([counts[topic], *(partition + 1 for partition in there)])
+                for partition in sorted(partition for partition in there if (topic, partition) not in owned):
+                    unowned.append(self._known(facts, (topic, partition), *there[partition]))
+            facts = replace(
+                facts,
+                counts={topic: count for topic, count in counts.items() if count},
+                unowned=tuple(unowned),
+            )
+        if waiting := could_commit_last(facts):
+            left = (
+                partition.topic_partition
+                for partition in waiting
+                if self._is_one_record(partition.topic_partition, partition.last_offset)
+            )
+            facts = replace(facts, one_record_left=frozenset(left))
+        if self._hygiene and self._reaches is not None and (idle := could_be_idle(facts)):
+            reached = {
+                partition.topic_partition: next(
+                    (
+                        end.timestamp
+                        for end in self._reaches.of_row(partition.row)
+                        if end.offset >= partition.last_offset and end.timestamp is not None
+                    ),
+                    partition.first_ms,
+                )
+                for partition in idle
+            }
+            facts = replace(facts, reached_ms=reached)
+        return facts
+
+    def _of_topic(self, topic: str) -> Mapping[int, tuple[PartitionLog | None, _Seen | None]]:
+        if topic not in self._topics:
+            seen = self._reaches.times(topic) if self._reaches is not None else {}
+            logs = {log.partition: log for log in self._ends.of_topic(topic)}
+            self._topics[topic] = {
+                partition: (logs.get(partition), seen.get(partition))
+                for partition in sorted(logs.keys() | seen.keys())
+                if self._ends.topic_state(topic, partition) in (TopicState.EXISTS, TopicState.UNKNOWN)
+            }
+        return self._topics[topic]
+
+    def _known(
+        self,
+        facts: GroupFacts,
+        topic_partition: TopicPartition,
+        log: PartitionLog | None,
+        seen: _Seen | None,
+    ) -> KnownPartition:
+        topic, partition = topic_partition
+        row = next((one.row for one in facts.partitions if one.topic_partition == topic_partition), None)
+        times = [] if seen is None else [seen[0]]
+        if log is not None:
+            times += self._first_record(topic, partition)
+        unread = None
+        if log is not None and log.log_end_offset is not None:
+            committed = row.current_offset if row is not None else None
+            begin = log.log_start_offset or 0
+            unread = max(log.log_end_offset - max(committed or 0, begin), 0)
+        return KnownPartition(
+            topic=topic,
+            partition=partition,
+            since_ms=min(times, default=None),
+            seen_ms=None if log is not None or seen is None else seen[1],
+            unread=unread,
+        )
+
+    def _first_record(self, topic: str, partition: int) -> list[int]:
+        try:
+            ends = self._data_logs.history(topic, partition, _POINTS)
+        except SourceError:
+            return []
+        return [ends[0].timestamp_ms] if ends else []
+
+    def _is_one_record(self, topic_partition: TopicPartition, offset: int) -> bool:
+        try:
+            parts = self._data_logs.parts(*topic_partition, offset)
+        except SourceError:
+            return False
+        return parts is not None and (parts.records, parts.markers, parts.gaps) == (1, 0, 0)

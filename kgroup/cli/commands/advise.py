@@ -1,0 +1,144 @@
+"""`kgroup advise`: what the history of groups says of their settings, and of a client about to join."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Connection, Groups, Output, Quiet, Strict, given
+from kgroup.cli.shell.say import fail_if_strict, say
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import Given, opened
+from kgroup.cli.shell.times import parse_length
+from kgroup.errors import FindingsError, InputError
+from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.report.progress import TerminalProgress
+
+EXAMPLES: Final = (
+    Example("What the groups of a broker should set otherwise", "kgroup advise fixtures/3.9.1/lives"),
+    Example(
+        "One group, with the numbers, as JSON lines",
+        "kgroup advise fixtures/3.9.1/lives --group push-storm -o jsonl",
+    ),
+    Example(
+        "A gate before a rollout: exit status 3 if the group would refuse the client, or suffer",
+        "kgroup advise -b localhost:9092 --group billing-app --check client.properties",
+    ),
+)
+
+
+def _logs(
+    *,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Log dirs, partition folders, segments, or directories of many.",
+            show_default=False,
+        ),
+    ] = None,
+    connection: Connection,
+) -> Given:
+    """Logs that can be read twice: not standard input."""
+    return given(paths=paths, connection=connection)
+
+
+def advise(
+    *,
+    source: Annotated[Given, Bundle(_logs)],
+    groups: Groups = None,
+    check: Annotated[
+        Path | None,
+        option(
+            "--check",
+            metavar="FILE",
+            help="Instead: would a client with these consumer properties be refused, or harm the group?"
+            " Without --group that of its group.id. Exit 3 if so.",
+            section=Section.SHOWN,
+        ),
+    ] = None,
+    offsets_retention: Annotated[
+        str | None,
+        option(
+            "--offsets-retention",
+            metavar="DURATION",
+            help="The broker's offsets.retention.minutes; 7 days by default.",
+            section=Section.SHOWN,
+        ),
+    ] = None,
+    output: Output,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say what groups should set otherwise.
+
+    By what the log has seen of each group: session timeouts against the silence of members that came back,
+    max.poll.interval.ms against the pauses between commits, restarts that static membership would have
+    spared, assignors and protocols by what they would have moved, the number of members, and how long
+    offsets are kept. Each with the numbers of the history, or of a what-if. Where nothing follows from a
+    group's history nothing is said of it.
+
+    With --check a client's properties file is held against the group, as a gate before a rollout: assignors
+    that the group does not share, timeouts outside the broker's bounds or below pauses that it has seen, an
+    instance id that is in use, settings that the protocol does not take. docs/advise.md has the rules.
+    """
+    if "-" in source.paths:
+        raise InputError("-: advise cannot read standard input, it needs files")
+    if check is not None:
+        if offsets_retention is not None:
+            raise InputError("--offsets-retention does not go with --check: a client has no say in it")
+        _check(source, groups, check, output, quiet=quiet, strict=strict)
+        return
+    from kgroup.api.advise import advise as advice_on
+    from kgroup.lag.measures.offset_expiry import RETENTION_MS
+    from kgroup.report.advice_rows import ADVICE_COLUMNS, ADVICE_TABLE, advice_rows, advice_table
+
+    retention_ms = RETENTION_MS
+    if offsets_retention is not None:
+        retention_ms = parse_length(offsets_retention, "--offsets-retention")
+    with opened(source) as logs:
+        advised = advice_on(logs, groups, retention_ms=retention_ms, progress=TerminalProgress(quiet=quiet))
+    if output.format is OutputFormat.TABLE:
+        emit(advice_table(advised.advice), ADVICE_TABLE, output)
+    else:
+        emit(advice_rows(advised.advice), ADVICE_COLUMNS, output)
+    # Most are of the setting, and the same for every group.
+    cautions = dict.fromkeys(f"{piece.setting}: {piece.caution}" for piece in advised if piece.caution)
+    nothing = [] if advised.advice else [f"nothing to advise on {advised.groups} groups"]
+    is_table = output.format is OutputFormat.TABLE
+    for line in [*([] if quiet else [*(cautions if is_table else ()), *nothing, *advised.remarks])]:
+        say(line)
+    for line in advised.problems:
+        say(line)
+    fail_if_strict(advised.problems, strict=strict)
+
+
+def _check(
+    source: Given,
+    groups: list[str] | None,
+    check: Path,
+    output: OutputOptions,
+    *,
+    quiet: bool,
+    strict: bool,
+) -> None:
+    from kgroup.api.advise import check_client
+    from kgroup.report.advice_rows import OBJECTION_COLUMNS, OBJECTION_TABLE, objection_rows, objection_table
+
+    with opened(source) as logs:
+        checked = check_client(logs, check, groups, progress=TerminalProgress(quiet=quiet))
+    if output.format is OutputFormat.TABLE:
+        emit(objection_table(checked.objections), OBJECTION_TABLE, output)
+    else:
+        emit(objection_rows(checked.objections), OBJECTION_COLUMNS, output)
+    for line in [*([] if quiet else checked.remarks), *checked.problems]:
+        say(line)
+    failing = [objection for objection in checked.objections if objection.fails]
+    if failing:
+        names = ", ".join(dict.fromkeys(objection.name for objection in failing))
+        raise FindingsError(f"--check {check}: {len(failing)} objections: {names}")
+    if not quiet:
+        say(f"--check {check}: nothing sure speaks against it in {checked.groups} groups")
+    fail_if_strict(checked.problems, strict=strict)
