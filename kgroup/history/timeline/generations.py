@@ -4,8 +4,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from kgroup.history.timeline import causes
-from kgroup.history.timeline.departures import Evidence, why_gone, why_renamed
-from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster
+from kgroup.history.timeline.departures import Evidence, departure, why_renamed
+from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster, SilentDeparture
 
 _FIRST_GENERATION = 1
 
@@ -74,10 +74,12 @@ def _changes(
     changes += [
         why_renamed(before[old], now[new], previous, roster, evidence) for old, new in generation.replaced
     ]
-    changes += [
-        why_gone(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
+    departures = [
+        departure(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
         for member in generation.left
     ]
+    generation.silent = tuple(one for one in departures if isinstance(one, SilentDeparture))
+    changes += [one.cause if isinstance(one, SilentDeparture) else one for one in departures]
     changes += causes.subscription_changes(previous, roster)
     changes += causes.assignor_change(previous, roster)
     return changes

@@ -10,11 +10,12 @@ from uuid import UUID
 
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline import causes, incidents
-from kgroup.history.timeline.commits import CommitTrack, usual_interval_ms
+from kgroup.history.timeline.commits import Committed, CommitTrack, usual_interval_ms
 from kgroup.history.timeline.departures import Evidence, why_renamed_between_rounds
 from kgroup.history.timeline.generations import begun, finish_round
 from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Timeline
 from kgroup.history.timeline.patterns import find_patterns
+from kgroup.history.timeline.poll_intervals import settle
 from kgroup.history.timeline.removals import why_group_removed, why_offsets_removed
 from kgroup.history.timeline.rosters import (
     EPOCH_KEYS,
@@ -42,6 +43,8 @@ class GroupReplay:
         self._tracks: dict[Partition, CommitTrack] = {}
         self._open: dict[int, dict[Partition, LoggedEntry]] = {}
         self._waiting: dict[Partition, tuple[Generation, int]] = {}
+        self._awaited: dict[Partition, int] = {}
+        self._first_commits: dict[tuple[int, Partition], Committed] = {}
         self._known_counts: dict[str, int] = {}
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
@@ -103,6 +106,7 @@ class GroupReplay:
         timeline = self._timeline
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
+        settle(timeline.generations, self._first_commits)
         timeline.patterns = find_patterns(timeline, self._tracks)
         return timeline
 
@@ -183,6 +187,8 @@ class GroupReplay:
         if not roster.members:
             self._last_sign_ms = roster.at_ms
         self._open_gaps(generation)
+        for silent in generation.silent:
+            self._awaited[silent.partition] = roster.offset
 
     def _note_round(self, at_ms: int | None) -> None:
         """Remember a time when the members of the round that begins here had not all joined it.
@@ -241,6 +247,9 @@ class GroupReplay:
             track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
         if partition in self._waiting:
             self._close_gap(partition, at_ms)
+        if partition in self._awaited:
+            round_offset = self._awaited.pop(partition)
+            self._first_commits[round_offset, partition] = Committed(at_ms, logged.offset, value.offset)
         roster = self._roster
         if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
             return
