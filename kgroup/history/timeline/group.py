@@ -10,8 +10,9 @@ from uuid import UUID
 
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline import causes, incidents
-from kgroup.history.timeline.commits import Committed, CommitTrack, usual_interval_ms
+from kgroup.history.timeline.commits import Committed, CommitTrack, silence_of, usual_interval_ms
 from kgroup.history.timeline.departures import Evidence, why_renamed_between_rounds
+from kgroup.history.timeline.duels import Takeover, find_duels
 from kgroup.history.timeline.generations import begun, finish_round
 from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Timeline
 from kgroup.history.timeline.patterns import find_patterns
@@ -43,6 +44,7 @@ class GroupReplay:
         self._tracks: dict[Partition, CommitTrack] = {}
         self._open: dict[int, dict[Partition, LoggedEntry]] = {}
         self._waiting: dict[Partition, tuple[Generation, int]] = {}
+        self._takeovers: list[Takeover] = []
         self._awaited: dict[Partition, int] = {}
         self._first_commits: dict[tuple[int, Partition], Committed] = {}
         self._known_counts: dict[str, int] = {}
@@ -107,7 +109,7 @@ class GroupReplay:
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
         settle(timeline.generations, self._first_commits)
-        timeline.patterns = find_patterns(timeline, self._tracks)
+        timeline.patterns = (*find_patterns(timeline, self._tracks), *find_duels(self._takeovers))
         return timeline
 
     # Generations
@@ -179,6 +181,8 @@ class GroupReplay:
         )
         unrevoked_since_ms = self._modern.unrevoked_since if self._modern else {}
         generation = begun(roster, self._roster, evidence, unrevoked_since_ms)
+        if self._roster is not None:
+            self._note_takeovers(self._roster, roster, generation.replaced)
         self._cut = False
         self._note_round(roster.at_ms)
         generation.usual_interval_ms = usual_interval_ms(self._tracks, self._tracks)
@@ -208,10 +212,34 @@ class GroupReplay:
         now = {member.member_id: member for member in roster.members}
         for old, new in replaced:
             self._occur(logged, why_renamed_between_rounds(before[old], now[new], previous, roster))
+        self._note_takeovers(previous, roster, replaced)
         self._roster = roster
         if self._timeline.generations:
             last = self._timeline.generations[-1]
             last.roster = _as_of(roster, last.roster)
+
+    def _note_takeovers(
+        self, previous: Roster, roster: Roster, replaced: tuple[tuple[str, str], ...]
+    ) -> None:
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        for old_id, new_id in replaced:
+            old, new = before[old_id], now[new_id]
+            silence = silence_of(self._tracks, old.owned, previous.offset)
+            quiet_ms = roster.at_ms - silence.last_ms if silence and roster.at_ms is not None else None
+            self._takeovers.append(
+                Takeover(
+                    instance_id=new.instance_id or "",
+                    at_ms=roster.at_ms,
+                    generation=roster.generation,
+                    old_id=old_id,
+                    new_id=new_id,
+                    before=(old.client_id, old.client_host),
+                    after=(new.client_id, new.client_host),
+                    quiet_ms=quiet_ms,
+                    usual_ms=usual_interval_ms(self._tracks, old.owned),
+                )
+            )
 
     def _note_unreadable(self, logged: LoggedEntry, roster: Roster) -> None:
         noted = {member.member_id for member in self._roster.members} if self._roster else set()

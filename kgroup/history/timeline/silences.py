@@ -14,7 +14,7 @@ from kgroup.history.timeline.model import Partition, Roster, TimelineMember
 # group.consumer.session.timeout.ms by default: a setting of the broker, which no log tells (KIP-848).
 DEFAULT_SESSION_MS = 45_000
 _HEARTBEAT_SLACK_MS = 1_500
-_LEAVE_SLACK_MS = 1_000
+_LEAVE_SLACK_MS = 500
 _COOPERATIVE = "cooperative-sticky"
 
 
@@ -24,7 +24,8 @@ class Quiet:
 
     `ms` is its length. `round_ms` is the longest that the round can have taken, None where those who stayed
     were as silent as the member: then all stood still, and nothing can be told. `lived_ms` is the time since
-    the round before, in which the member polled. `is_next` says that no round between was left unfinished.
+    the round before, in which the member polled. `is_next` says that no round between was left unfinished,
+    `is_one_of_many` that all others went in the same round, so that it waited for each of them to go.
     """
 
     ms: int
@@ -35,6 +36,7 @@ class Quiet:
     lived_ms: int | None
     is_next: bool
     is_static: bool
+    is_one_of_many: bool
 
     @property
     def longest_ms(self) -> int:
@@ -69,6 +71,7 @@ def quiet_of(
         lived_ms=None if previous.at_ms is None else current.at_ms - previous.at_ms,
         is_next=current.generation == previous.generation + 1,
         is_static=member.instance_id is not None,
+        is_one_of_many=len(previous.members) > 1 and not current.members,
     )
 
 
@@ -102,7 +105,7 @@ def is_longer_than_a_leave(quiet: Quiet) -> bool:
     """Whether a member that committed in its rhythm until it left cannot have been silent for so long."""
     if quiet.round_ms is None or not quiet.is_no_lack_of_records:
         return False
-    leave_ms = quiet.longest_ms * 5 // 4 + quiet.round_ms + _LEAVE_SLACK_MS
+    leave_ms = quiet.longest_ms * 11 // 10 + quiet.round_ms + _LEAVE_SLACK_MS
     return quiet.ms > max(leave_ms, quiet.silence.hiccup_ms)
 
 
@@ -122,7 +125,7 @@ def poll_interval_fits(quiet: Quiet) -> bool:
     interval_ms = quiet.poll_interval_ms
     if quiet.is_static or interval_ms is None or quiet.lived_ms is None or quiet.lived_ms < interval_ms:
         return False
-    if not quiet.is_next or not quiet.is_no_lack_of_records:
+    if not quiet.is_next or quiet.is_one_of_many or not quiet.is_no_lack_of_records:
         return False
     latest_ms = interval_ms + quiet.longest_ms + (quiet.round_ms or 0) + _HEARTBEAT_SLACK_MS
     return interval_ms - quiet.longest_ms <= quiet.ms <= latest_ms
