@@ -8,6 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from kgroup.history.timeline.model import Partition
+from kgroup.protocol.topic_id import TopicId
 
 _REMEMBERED = 6
 _REMEMBERED_TIMES = 17
@@ -32,7 +33,7 @@ class CommitTrack:
     `value_version` the version of its value.
 
     `intervals_ms` are the last ones between commits, `advances` whether each of these moved forward;
-    `recent` are more of the last commits themselves.
+    `recent` are more of the last commits themselves. `topic_id` is that of the last commit that has one.
     """
 
     at_ms: int
@@ -43,6 +44,7 @@ class CommitTrack:
     intervals_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     advances: deque[bool] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     recent: deque[Committed] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TIMES))
+    topic_id: TopicId = None
 
     def add(self, at_ms: int, offset: int, log_offset: int, expire_timestamp_ms: int, version: int) -> None:
         """Take the next commit."""

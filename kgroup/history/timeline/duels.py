@@ -3,7 +3,8 @@
 A broker gives the instance a new member id each time, and keeps the client id and host of the first member
 until the next round. So a log shows takeovers, and whether the one before was alive: a process that restarts
 is silent for as long as that takes, one that is fenced off had just committed. Or the instance's client or
-host goes back and forth, which one process cannot do.
+host goes back and forth, which one process cannot do. Without any commits to go by, many takeovers in a row
+are a duel or a crash loop: unknown.
 """
 
 from collections import defaultdict
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kgroup.durations import seconds_text
-from kgroup.history.timeline.model import Pattern
+from kgroup.history.timeline.model import Grade, Pattern
 
 INSTANCE_ID_DUEL = "instance-id-duel"
 
@@ -22,9 +23,10 @@ _ALIVE_MIN = 3
 # No process is started and has joined its group so soon after it died.
 _RESTART_MIN_MS = 1_000
 _AT_ONCE_MIN = 2
+_UNPROVEN_MIN = 8
 _REMEDY = (
-    "Give every process a group.instance.id of its own. Look for a copied configuration, a replica count above"
-    " 1, or an old process that was never stopped; the one that is fenced off logs FENCED_INSTANCE_ID."
+    "Give every process a group.instance.id of its own. Look for a copied configuration, a replica count"
+    " above 1, or an old process that was never stopped; the one that is fenced off logs FENCED_INSTANCE_ID."
 )
 
 
@@ -62,7 +64,10 @@ def find_duels(takeovers: Sequence[Takeover]) -> Iterator[Pattern]:
     for instance_id in sorted(of_instance):
         for run in _runs(of_instance[instance_id]):
             if len(run) >= _TAKEOVERS_MIN and (why := _proof(run)) is not None:
-                yield _duel(instance_id, run, why)
+                yield _duel(instance_id, run, why, Grade.INFERRED)
+            elif len(run) >= _UNPROVEN_MIN and all(takeover.quiet_ms is None for takeover in run):
+                why = "two processes have its id, or one restarts again and again: no commits here tell"
+                yield _duel(instance_id, run, why, Grade.UNKNOWN)
 
 
 def _runs(takeovers: Sequence[Takeover]) -> Iterator[list[Takeover]]:
@@ -96,7 +101,7 @@ def _proof(run: Sequence[Takeover]) -> str | None:
     return None
 
 
-def _duel(instance_id: str, run: Sequence[Takeover], why: str) -> Pattern:
+def _duel(instance_id: str, run: Sequence[Takeover], why: str, grade: Grade) -> Pattern:
     times = [takeover.at_ms for takeover in run if takeover.at_ms is not None]
     pauses = [after - before for before, after in pairwise(times)]
     every = f", one every {seconds_text(sum(pauses) // len(pauses))}" if pauses else ""
@@ -109,6 +114,7 @@ def _duel(instance_id: str, run: Sequence[Takeover], why: str) -> Pattern:
         member_ids=(run[0].old_id, *(takeover.new_id for takeover in run)),
         evidence=f"instance {instance_id} got a new member id {len(run)} times{every}; {why}",
         remedy=_REMEDY,
+        grade=grade,
     )
 
 

@@ -44,6 +44,7 @@ class GroupReplay:
         self._tracks: dict[Partition, CommitTrack] = {}
         self._open: dict[int, dict[Partition, LoggedEntry]] = {}
         self._waiting: dict[Partition, tuple[Generation, int]] = {}
+        self._topic_ids: dict[str, UUID] = {}
         self._takeovers: list[Takeover] = []
         self._awaited: dict[Partition, int] = {}
         self._first_commits: dict[tuple[int, Partition], Committed] = {}
@@ -273,17 +274,41 @@ class GroupReplay:
         else:
             before = track.offset
             track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
+        is_new_topic = self._note_topic(logged, partition, value, before)
         if partition in self._waiting:
             self._close_gap(partition, at_ms)
         if partition in self._awaited:
             round_offset = self._awaited.pop(partition)
             self._first_commits[round_offset, partition] = Committed(at_ms, logged.offset, value.offset)
         roster = self._roster
-        if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
+        if (
+            is_new_topic
+            or logged.producer_id is not None
+            or roster is None
+            or roster.kind is GroupKind.STREAMS
+        ):
             return
         if not roster.members or (before is not None and value.offset < before):
             cause = incidents.odd_commit(roster, partition, before, value.offset, cut=self._cut)
             self._occur(logged, cause, (partition,))
+
+    def _note_topic(
+        self, logged: LoggedEntry, partition: Partition, value: values.OffsetCommitValue, before: int | None
+    ) -> bool:
+        """Whether the partition's last commit was of an older topic of this name; told once a topic."""
+        topic_id, topic = value.topic_id, partition.topic
+        if topic_id is None:
+            return False
+        track = self._tracks[partition]
+        is_new = track.topic_id not in (None, topic_id)
+        track.topic_id = topic_id
+        known = self._topic_ids.setdefault(topic, topic_id)
+        if known != topic_id:
+            self._topic_ids[topic] = topic_id
+            offsets = f"{'-' if before is None else before} to {value.offset}"
+            cause = incidents.topic_recreated(topic, known, topic_id, partition, offsets)
+            self._occur(logged, cause, (partition,))
+        return is_new
 
     def _end_transaction(self, logged: LoggedEntry, marker: TransactionMarker) -> None:
         commits = self._open.pop(marker.producer_id, {})

@@ -221,6 +221,7 @@ class Pattern:
     member_ids: tuple[str, ...]
     evidence: str
     remedy: str | None
+    grade: Grade = Grade.INFERRED
 
 
 @dataclass(slots=True, kw_only=True)

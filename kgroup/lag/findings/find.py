@@ -8,7 +8,8 @@ The kinds and their facts are in `model.py`; a module per subject finds them: `s
 from collections.abc import Iterator
 from typing import Final
 
-from kgroup.history.timeline.model import Grade
+from kgroup.history.timeline.duels import INSTANCE_ID_DUEL
+from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import standings
@@ -18,8 +19,13 @@ from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
 
 STORM_NEWS_MS: Final = 3_600_000
-"""A storm that has been over for longer is no news."""
+"""A storm, or another pattern of members, that has been over for longer is no news."""
 
+_OF_PATTERNS: Final = {
+    "rebalance-storm": FindingKind.REBALANCE_STORM,
+    MEMBERS_OSCILLATE: FindingKind.MEMBERS_OSCILLATE,
+    INSTANCE_ID_DUEL: FindingKind.INSTANCE_ID_DUEL,
+}
 _WORST_FIRST: Final = tuple(FindingKind)
 _TRY_STORM: Final = (
     "Find out why members do not stay (crash loop, autoscaler, max.poll.interval.ms): kgroup replay --group."
@@ -34,7 +40,7 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *without_members(facts),
         *never_commits(facts),
         *hanging_transactions(facts),
-        *_storms(facts),
+        *_patterns(facts),
         *rewinds(facts),
         *expiring(facts),
     ]
@@ -53,19 +59,20 @@ def _order(finding: Finding) -> tuple[int, str, int, str]:
     )
 
 
-def _storms(facts: GroupFacts) -> Iterator[Finding]:
+def _patterns(facts: GroupFacts) -> Iterator[Finding]:
     for pattern in facts.patterns:
-        if pattern.name != "rebalance-storm":
+        kind = _OF_PATTERNS.get(pattern.name)
+        if kind is None:
             continue
         ended_ms = facts.now_ms - pattern.to_ms if pattern.to_ms is not None else 0
         if ended_ms > STORM_NEWS_MS:
             continue
         yield Finding(
-            kind=FindingKind.REBALANCE_STORM,
+            kind=kind,
             group=facts.group.group_id,
             member_id=pattern.member_ids[0] if len(pattern.member_ids) == 1 else None,
             since_ms=pattern.from_ms,
-            grade=Grade.INFERRED,
+            grade=pattern.grade,
             evidence=f"{pattern.evidence}; the last one {lasting(max(ended_ms, 0))} ago",
             numbers={
                 "first_generation": pattern.first_generation,
