@@ -94,7 +94,10 @@ class Truth:
         match cause.kind:
             case K.FIRST_JOIN | K.JOIN:
                 return all(any(map(window.holds, self._added[_name(m)])) for m in cause.member_ids)
-            case K.LEAVE | K.SESSION_EXPIRED | K.REBALANCE_TIMEOUT | K.POLL_INTERVAL_EXCEEDED:
+            case K.LEAVE:
+                # Who stops polling sends the same LeaveGroup.
+                return not {K.LEAVE, K.POLL_INTERVAL_EXCEEDED}.isdisjoint(self.departures(cause, window))
+            case K.SESSION_EXPIRED | K.REBALANCE_TIMEOUT | K.POLL_INTERVAL_EXCEEDED:
                 return cause.kind in self.departures(cause, window)
             case K.TOPIC_GREW:
                 grown = self._grown[cause.evidence.partition(":")[0]]

@@ -49,7 +49,10 @@ def pending_member(
         longest_ms = max(longest_ms, silence.longest_ms, silence.hiccup_ms)
     waited_ms = [current.at_ms - silence.last_ms for silence in silences if silence is not None]
     shortest_ms = min(waited_ms)
-    fits = 9 * session_ms <= 10 * shortest_ms and max(waited_ms) <= session_ms + longest_ms + _SLACK_MS
+    # Who stays commits when it hears of the round, up to a heartbeat after the member id was handed out. Only
+    # somebody who joined shows what began the round; without, the time has to fit all the better.
+    least_ms = session_ms * (80 if generation.joined else 95) // 100
+    fits = least_ms <= shortest_ms and max(waited_ms) <= session_ms + longest_ms + _SLACK_MS
     if not fits or shortest_ms <= longest_ms + _SLACK_MS:
         return None
     return Cause(
