@@ -63,14 +63,13 @@ class Silence:
     before.
 
     `log_offset` is that of the last one's record. `usual_ms` is the median interval, None with too few
-    commits to tell. `in_rhythm` is True if the last commit came no sooner than usual (a closing client
-    commits out of turn) and each one moved forward.
+    commits to tell. `in_rhythm` is True if the last commit came in its turn (a closing client commits out of
+    turn) and each one moved forward.
 
     `longest_ms` is the longest interval, but for one hiccup among many; None with too few. `hiccup_ms` is the
-    longest of all. `moves` says that each of the last commits moved forward, and none came out of turn,
-    `commits_idle` that commits go on where nothing was read, as those of clients do that commit by the clock.
-    With either, a silence is no lack of records. `partition` has the last commit, of `last_offset`; commits
-    moved on by `per_ms` records a ms.
+    longest of all. `commits_idle` says that commits go on where nothing was read, as those of clients do that
+    commit by the clock. With that or a rhythm, a silence is no lack of records. `partition` has the last
+    commit, of `last_offset`; commits moved on by `per_ms` records a ms.
     """
 
     last_ms: int
@@ -79,7 +78,6 @@ class Silence:
     in_rhythm: bool
     longest_ms: int | None = None
     hiccup_ms: int = 0
-    moves: bool = False
     commits_idle: bool = False
     partition: Partition | None = None
     last_offset: int = 0
@@ -99,12 +97,7 @@ def silence_of(
     if len(latest.intervals_ms) < _RHYTHM_COMMITS_MIN:
         return Silence(latest.at_ms, latest.log_offset, None, False, partition=partition)
     usual = int(median(latest.intervals_ms))
-    in_rhythm = (
-        usual > 0
-        and latest.intervals_ms[-1] >= _OFF_BEAT * usual
-        and max(latest.intervals_ms) <= 2 * usual
-        and all(latest.advances)
-    )
+    in_rhythm = _is_in_turn(latest.intervals_ms, usual) and all(latest.advances)
     since = [commit for commit in latest.recent if commit.log_offset > since_log_offset]
     intervals = sorted(after.at_ms - before.at_ms for before, after in pairwise(since))
     if len(intervals) < _RHYTHM_COMMITS_MIN:
@@ -116,7 +109,6 @@ def silence_of(
         in_rhythm,
         longest_ms=intervals[-2] if len(intervals) >= _HICCUP_AMONG_MIN else intervals[-1],
         hiccup_ms=intervals[-1],
-        moves=all(latest.advances) and _is_in_turn(latest.intervals_ms, usual),
         commits_idle=_commits_idle(since),
         partition=partition,
         last_offset=latest.offset,

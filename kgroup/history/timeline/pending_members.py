@@ -44,7 +44,7 @@ def pending_member(
         return None
     longest_ms = 0
     for silence in silences:
-        if silence is None or silence.longest_ms is None or not (silence.moves or silence.commits_idle):
+        if silence is None or silence.longest_ms is None or not (silence.in_rhythm or silence.commits_idle):
             return None
         longest_ms = max(longest_ms, silence.longest_ms, silence.hiccup_ms)
     waited_ms = [current.at_ms - silence.last_ms for silence in silences if silence is not None]

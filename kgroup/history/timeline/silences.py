@@ -47,7 +47,7 @@ class Quiet:
     def is_no_lack_of_records(self) -> bool:
         """Whether the member was expected to go on committing."""
         silence = self.silence
-        return silence.longest_ms is not None and (silence.moves or silence.commits_idle)
+        return silence.longest_ms is not None and (silence.in_rhythm or silence.commits_idle)
 
 
 def quiet_of(

@@ -18,7 +18,7 @@ SESSION_MS, INTERVAL_MS, EVERY_MS, ROUND_MS = 10_000, 60_000, 2_000, 1_000
 
 
 def quiet(ms: int, **changes: object) -> Quiet:
-    rhythm: dict[str, object] = {"longest_ms": EVERY_MS, "hiccup_ms": EVERY_MS, "moves": True}
+    rhythm: dict[str, object] = {"longest_ms": EVERY_MS, "hiccup_ms": EVERY_MS, "in_rhythm": True}
     rhythm |= {name: changes.pop(name) for name in list(changes) if name in Silence.__slots__}
     known: dict[str, object] = {
         "session_ms": SESSION_MS,
@@ -29,7 +29,7 @@ def quiet(ms: int, **changes: object) -> Quiet:
         "is_static": False,
         "is_one_of_many": False,
     }
-    silence = Silence(0, 1, EVERY_MS, True, **rhythm)  # type: ignore[arg-type]
+    silence = Silence(last_ms=0, log_offset=1, usual_ms=EVERY_MS, **rhythm)  # type: ignore[arg-type]
     return Quiet(ms=ms, silence=silence, **(known | changes))  # type: ignore[arg-type]
 
 
@@ -46,8 +46,8 @@ LEAVE_MS = EVERY_MS * 11 // 10 + ROUND_MS + 500
         (quiet(LEAVE_MS + 1, round_ms=ROUND_MS + 1), False),
         (quiet(LEAVE_MS + 1, hiccup_ms=LEAVE_MS + 1), False),  # it was silent for as long once before
         (quiet(LEAVE_MS + 1, round_ms=None), False),  # all stood still
-        (quiet(LEAVE_MS + 1, moves=False), False),  # it may have had nothing to read
-        (quiet(LEAVE_MS + 1, moves=False, commits_idle=True), True),
+        (quiet(LEAVE_MS + 1, in_rhythm=False), False),  # it may have had nothing to read
+        (quiet(LEAVE_MS + 1, in_rhythm=False, commits_idle=True), True),
         (quiet(LEAVE_MS + 1, longest_ms=None), False),  # too few commits to tell
     ],
 )
@@ -87,8 +87,8 @@ def test_a_session_ends_after_its_timeout_and_within_a_commit_and_a_heartbeat_of
         (quiet(INTERVAL_MS, lived_ms=None), False),
         (quiet(INTERVAL_MS, is_next=False), False),  # it may have gone rounds ago
         (quiet(INTERVAL_MS, is_one_of_many=True), False),
-        (quiet(INTERVAL_MS, moves=False), False),
-        (quiet(INTERVAL_MS, moves=False, commits_idle=True), True),
+        (quiet(INTERVAL_MS, in_rhythm=False), False),
+        (quiet(INTERVAL_MS, in_rhythm=False, commits_idle=True), True),
     ],
 )
 def test_a_client_that_does_not_poll_goes_after_its_interval(silent: Quiet, fits: bool) -> None:
