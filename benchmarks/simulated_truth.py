@@ -14,6 +14,15 @@ _EVER_MS: Final = 1 << 62
 _UUID_CHARACTERS: Final = 37  # of a member id, with the hyphen before
 
 
+_DEPARTURES: Final = (
+    K.LEAVE,
+    K.SESSION_EXPIRED,
+    K.POLL_INTERVAL_EXCEEDED,
+    K.REBALANCE_TIMEOUT,
+    K.MEMBER_GONE,
+)
+
+
 class Window(NamedTuple):
     """A time of the world, in its own epoch ms, whatever the clocks of brokers show in the log."""
 
@@ -76,7 +85,7 @@ class Truth:
 
     def departures(self, cause: Cause, window: Window) -> Iterator[CauseKind]:
         """Why the members that a departure is about were taken out; none for causes of other kinds."""
-        if cause.kind in (K.LEAVE, K.SESSION_EXPIRED, K.REBALANCE_TIMEOUT, K.MEMBER_GONE):
+        if cause.kind in _DEPARTURES:
             for member_id in cause.member_ids:
                 yield from {kind for at_ms, kind in self._removed[member_id] if window.holds(at_ms)}
 
@@ -85,7 +94,10 @@ class Truth:
         match cause.kind:
             case K.FIRST_JOIN | K.JOIN:
                 return all(any(map(window.holds, self._added[_name(m)])) for m in cause.member_ids)
-            case K.LEAVE | K.SESSION_EXPIRED | K.REBALANCE_TIMEOUT:
+            case K.LEAVE:
+                # Who stops polling sends the same LeaveGroup.
+                return not {K.LEAVE, K.POLL_INTERVAL_EXCEEDED}.isdisjoint(self.departures(cause, window))
+            case K.SESSION_EXPIRED | K.REBALANCE_TIMEOUT | K.POLL_INTERVAL_EXCEEDED:
                 return cause.kind in self.departures(cause, window)
             case K.TOPIC_GREW:
                 grown = self._grown[cause.evidence.partition(":")[0]]
@@ -108,6 +120,8 @@ def _name(member_id: str) -> str:
 
 
 def _kind(why: str) -> CauseKind:
+    if why.startswith("left: max.poll.interval.ms"):
+        return K.POLL_INTERVAL_EXCEEDED
     if why.startswith("left"):
         return K.LEAVE
     if why == "session expired":

@@ -1,6 +1,7 @@
 """A group's log, written record by record for a test."""
 
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.timeline.replay import replay
@@ -33,6 +34,8 @@ def member(
     instance: str | None = None,
     host: str = "/10.0.0.1",
     client: str | None = None,
+    session_ms: int = SESSION_MS,
+    rebalance_ms: int = REBALANCE_MS,
 ) -> MemberMetadata:
     """A classic member that subscribes to `topics` and owns partitions of the first."""
     owned = (NamedTopicPartitions(topic=topics[0], partitions=partitions),) if partitions else ()
@@ -41,8 +44,8 @@ def member(
         group_instance_id=instance,
         client_id=client or name,
         client_host=host,
-        session_timeout=SESSION_MS,
-        rebalance_timeout=REBALANCE_MS,
+        session_timeout=session_ms,
+        rebalance_timeout=rebalance_ms,
         subscription=encode_subscription(Subscription(topics=topics)),
         assignment=encode_assignment(Assignment(assigned_partitions=owned)),
     )
@@ -74,8 +77,16 @@ class GroupLog:
         )
         self._write(at, RecordType.GROUP_METADATA, GroupMetadataKey(group=GROUP), value)
 
-    def commit(self, at: float, partition: int, offset: int, *, producer: int | None = None) -> None:
-        value = OffsetCommitValue(offset=offset, metadata="", commit_timestamp=_ms(at))
+    def commit(
+        self,
+        at: float,
+        partition: int,
+        offset: int,
+        *,
+        producer: int | None = None,
+        topic_id: UUID | None = None,
+    ) -> None:
+        value = OffsetCommitValue(offset=offset, metadata="", commit_timestamp=_ms(at), topic_id=topic_id)
         self._write(at, RecordType.OFFSET_COMMIT, _commit_key(partition), value, producer)
 
     def commits(self, first: float, last: float, every: float, *partitions: int) -> None:

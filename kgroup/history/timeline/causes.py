@@ -209,6 +209,30 @@ def cooperative_follow_up(before: Roster | None, previous: Roster, current: Rost
     ]
 
 
+def rejoined_after_a_move(previous: Roster, current: Roster) -> Cause | None:
+    """The same members, and another coordinator since the round before; None if it is the same.
+
+    A coordinator that takes over loads the last finished round. One that was under way is lost with its
+    parked joins, and whoever was in it joins again.
+    """
+    before, now = previous.leader_epoch, current.leader_epoch
+    if (
+        before is None
+        or now is None
+        or before == now
+        or previous.offsets_partition != current.offsets_partition
+    ):
+        return None
+    return Cause(
+        kind=CauseKind.COORDINATOR_MOVED,
+        grade=Grade.INFERRED,
+        evidence="the members and what they subscribe to are the same as before, and since then the offsets"
+        f" partition has leader epoch {now} instead of {before}: they joined again with the new coordinator",
+        remedy="Look at the brokers at that time: another one took over the offsets partition, or the same"
+        " one restarted.",
+    )
+
+
 def unexplained(current: Roster, unfinished: int) -> Cause:
     """The same members with the same subscriptions, and yet a new generation."""
     evidence = "the members and what they subscribe to are the same as before"

@@ -1,15 +1,30 @@
 """The commits of a group: per partition the last one, and the rhythm of those before it."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from kgroup.history.timeline.model import Partition
+from kgroup.protocol.topic_id import TopicId
 
 _REMEMBERED = 6
+_REMEMBERED_TIMES = 17
 _RHYTHM_COMMITS_MIN = 3  # intervals, from four commits
 _OFF_BEAT = 0.9
+# One longest interval of so many is taken for a hiccup, not for the rhythm.
+_HICCUP_AMONG_MIN = 8
+_IDLE_COMMITS_MIN = 2
+
+
+class Committed(NamedTuple):
+    """One commit: its time (epoch ms), the offset of its record in the log, and the committed offset."""
+
+    at_ms: int
+    log_offset: int
+    offset: int
 
 
 @dataclass(slots=True)
@@ -17,7 +32,8 @@ class CommitTrack:
     """The commits of one partition so far. `offset` is the committed one, `log_offset` its record's,
     `value_version` the version of its value.
 
-    `intervals_ms` are the last ones between commits, `advances` whether each of these moved forward.
+    `intervals_ms` are the last ones between commits, `advances` whether each of these moved forward;
+    `recent` are more of the last commits themselves. `topic_id` is that of the last commit that has one.
     """
 
     at_ms: int
@@ -27,9 +43,14 @@ class CommitTrack:
     value_version: int = -1
     intervals_ms: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
     advances: deque[bool] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    recent: deque[Committed] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TIMES))
+    topic_id: TopicId = None
 
     def add(self, at_ms: int, offset: int, log_offset: int, expire_timestamp_ms: int, version: int) -> None:
         """Take the next commit."""
+        if not self.recent:
+            self.recent.append(Committed(self.at_ms, self.log_offset, self.offset))
+        self.recent.append(Committed(at_ms, log_offset, offset))
         self.intervals_ms.append(at_ms - self.at_ms)
         self.advances.append(offset > self.offset)
         self.at_ms, self.offset, self.log_offset = at_ms, offset, log_offset
@@ -42,35 +63,78 @@ class Silence:
     before.
 
     `log_offset` is that of the last one's record. `usual_ms` is the median interval, None with too few
-    commits to tell. `in_rhythm` is True if the last commit came no sooner than usual (a closing client
-    commits out of turn) and each one moved forward.
+    commits to tell. `in_rhythm` is True if the last commit came in its turn (a closing client commits out of
+    turn) and each one moved forward.
+
+    `longest_ms` is the longest interval, but for one hiccup among many; None with too few. `hiccup_ms` is the
+    longest of all. `commits_idle` says that commits go on where nothing was read, as those of clients do that
+    commit by the clock. With that or a rhythm, a silence is no lack of records. `partition` has the last
+    commit, of `last_offset`; commits moved on by `per_ms` records a ms.
     """
 
     last_ms: int
     log_offset: int
     usual_ms: int | None
     in_rhythm: bool
+    longest_ms: int | None = None
+    hiccup_ms: int = 0
+    commits_idle: bool = False
+    partition: Partition | None = None
+    last_offset: int = 0
+    per_ms: float = 0.0
 
 
 def silence_of(
     tracks: dict[Partition, CommitTrack], owned: Iterable[Partition], since_log_offset: int
 ) -> Silence | None:
     """The evidence of commits for the partitions since a record; None if there are none."""
-    own = [tracks[partition] for partition in owned if partition in tracks]
-    own = [track for track in own if track.log_offset > since_log_offset]
+    own = {partition: tracks[partition] for partition in owned if partition in tracks}
+    own = {partition: track for partition, track in own.items() if track.log_offset > since_log_offset}
     if not own:
         return None
-    latest = max(own, key=lambda track: (track.at_ms, track.log_offset))
+    partition = max(own, key=lambda name: (own[name].at_ms, own[name].log_offset, name))
+    latest = own[partition]
     if len(latest.intervals_ms) < _RHYTHM_COMMITS_MIN:
-        return Silence(latest.at_ms, latest.log_offset, None, False)
+        return Silence(latest.at_ms, latest.log_offset, None, False, partition=partition)
     usual = int(median(latest.intervals_ms))
-    in_rhythm = (
-        usual > 0
-        and latest.intervals_ms[-1] >= _OFF_BEAT * usual
-        and max(latest.intervals_ms) <= 2 * usual
-        and all(latest.advances)
+    in_rhythm = _is_in_turn(latest.intervals_ms, usual) and all(latest.advances)
+    since = [commit for commit in latest.recent if commit.log_offset > since_log_offset]
+    intervals = sorted(after.at_ms - before.at_ms for before, after in pairwise(since))
+    if len(intervals) < _RHYTHM_COMMITS_MIN:
+        intervals = sorted(latest.intervals_ms)
+    return Silence(
+        latest.at_ms,
+        latest.log_offset,
+        usual,
+        in_rhythm,
+        longest_ms=intervals[-2] if len(intervals) >= _HICCUP_AMONG_MIN else intervals[-1],
+        hiccup_ms=intervals[-1],
+        commits_idle=_commits_idle(since),
+        partition=partition,
+        last_offset=latest.offset,
+        per_ms=_per_ms(since),
     )
-    return Silence(latest.at_ms, latest.log_offset, usual, in_rhythm)
+
+
+def _per_ms(since: Sequence[Committed]) -> float:
+    if len(since) < 2 or since[-1].at_ms <= since[0].at_ms:
+        return 0.0
+    return (since[-1].offset - since[0].offset) / (since[-1].at_ms - since[0].at_ms)
+
+
+def _is_in_turn(intervals_ms: deque[int], usual_ms: int) -> bool:
+    """Whether the last commit came no sooner than others; a client that closes commits at once."""
+    *earlier, last = intervals_ms
+    return last >= _OFF_BEAT * min(usual_ms, sorted(earlier)[1])
+
+
+def _commits_idle(since: Sequence[Committed]) -> bool:
+    """Not counting the last one, which a client that closes commits in any case.
+
+    One that never read anything proves nothing: it may commit what it was told to.
+    """
+    idle = sum(before.offset == after.offset for before, after in pairwise(since[:-1]))
+    return idle >= _IDLE_COMMITS_MIN and since[-1].offset > since[0].offset
 
 
 def usual_interval_ms(tracks: dict[Partition, CommitTrack], owned: Iterable[Partition]) -> int | None:

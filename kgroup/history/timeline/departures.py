@@ -1,10 +1,11 @@
 """Why a member is gone: told from the timeouts it joined with and from the last commits of what it owned.
 
-A log says that a member is gone, never why. Two facts narrow it down. A coordinator counts a commit as a
-sign of life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that
-committed less than its session timeout before cannot have expired. And a member whose commits came in a
-steady rhythm, moving forward, and then stopped for just the session timeout was still expected to commit.
-Everything else is unknown.
+A log says that a member is gone, never why. Facts narrow it down. A coordinator counts a commit as a sign of
+life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that committed
+less than its session timeout before cannot have expired. A member that closes commits and leaves, or leaves
+within its rhythm of commits; one whose silence is longer was silent before it went, and how long tells
+(`silences.py`): about a session, and it has expired; about its poll interval, and its client left by itself
+(`poll_intervals.py`). Where more than one fits, it is unknown.
 """
 
 from dataclasses import dataclass, replace
@@ -13,14 +14,27 @@ from kgroup.durations import seconds_text
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.causes import static_restart
 from kgroup.history.timeline.commits import CommitTrack, Silence, silence_of
-from kgroup.history.timeline.model import Cause, CauseKind, Grade, Partition, Roster, TimelineMember
+from kgroup.history.timeline.model import (
+    Cause,
+    CauseKind,
+    Grade,
+    Partition,
+    Roster,
+    SilentDeparture,
+    TimelineMember,
+)
+from kgroup.history.timeline.poll_intervals import first_look
+from kgroup.history.timeline.silences import (
+    DEFAULT_SESSION_MS,
+    Quiet,
+    expiry_fits,
+    is_longer_than_a_leave,
+    poll_interval_fits,
+    quiet_of,
+)
 
-# Settings of a broker that no log tells (KIP-848): group.consumer.session.timeout.ms by default, and a
-# time in
-# which no broker expires anybody (the lowest session timeout that anybody configures is above it).
-_DEFAULT_SESSION_MS = 45_000
+# A time in which no broker expires anybody: the lowest session timeout that anybody configures is above it.
 _NEVER_EXPIRES_MS = 4_000
-_HEARTBEAT_SLACK_MS = 1_500
 
 _POSSIBLE = (CauseKind.LEAVE, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 
@@ -31,6 +45,10 @@ _REMEDY_LEAVE = (
 _REMEDY_EXPIRED = (
     "heartbeat.interval.ms at most a third of session.timeout.ms; look for a killed process, long pauses or a"
     " broken network at that time; session.timeout.ms longer if it came back by itself."
+)
+_REMEDY_STATIC_EXPIRED = (
+    "session.timeout.ms longer than a restart of a static member takes; if it was not restarted, look for a"
+    " killed process, or one that did not poll for max.poll.interval.ms and then sent no heartbeats."
 )
 _REMEDY_REBALANCE_TIMEOUT = (
     "max.poll.interval.ms above the time a batch and on_partitions_revoked "
@@ -62,10 +80,22 @@ def why_gone(
     evidence: Evidence,
     unrevoked_since_ms: int | None = None,
 ) -> Cause:
-    """The cause of one member's departure in the round that `current` came out of.
+    """The cause of one member's departure in the round that `current` came out of, as of that round.
 
     `unrevoked_since_ms` is since when a broker has waited for it to give up partitions.
     """
+    verdict = departure(member, previous, current, evidence, unrevoked_since_ms)
+    return verdict.cause if isinstance(verdict, SilentDeparture) else verdict
+
+
+def departure(
+    member: TimelineMember,
+    previous: Roster,
+    current: Roster,
+    evidence: Evidence,
+    unrevoked_since_ms: int | None = None,
+) -> Cause | SilentDeparture:
+    """The same as `why_gone`, with the silence where what comes later in the log may decide."""
     at_ms = None if evidence.history_lost else current.at_ms
     tracks, together_after_ms = evidence.tracks, evidence.together_after_ms
     silence = silence_of(tracks, member.owned, previous.offset)
@@ -89,18 +119,31 @@ def why_gone(
         return _unknown(member, f"gone; {why}, so that nothing tells how it went")
     if silence.log_offset < evidence.clock_from:
         return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
-    quiet_ms = at_ms - silence.last_ms
+    quiet = quiet_of(member, silence, previous, current, tracks)
+    if evidence.cut or not poll_interval_fits(quiet):
+        return _by_silence(member, previous, current, evidence, quiet)
+    if is_longer_than_a_leave(quiet):
+        return first_look(member, quiet)
+    cause = _by_silence(member, previous, current, evidence, quiet)
+    return cause if cause.grade is not Grade.UNKNOWN else first_look(member, quiet, cause)
+
+
+def _by_silence(
+    member: TimelineMember, previous: Roster, current: Roster, evidence: Evidence, quiet: Quiet
+) -> Cause:
+    """What the length of the silence says, if the client did poll."""
     if member.session_timeout_ms is None:
-        return _without_session_timeout(member, silence, quiet_ms, cut=evidence.cut)
-    if quiet_ms < member.session_timeout_ms:
-        return _alive_shortly_before(member, previous, current, tracks, quiet_ms)
-    # With rounds between that nobody finished, a member may have left long before this one ended.
-    is_next = current.generation == previous.generation + 1
-    is_silent = silence.in_rhythm and _fits(quiet_ms, member.session_timeout_ms, silence)
-    if is_next and is_silent and not evidence.cut:
-        return _expired(member, quiet_ms, silence, member.session_timeout_ms)
+        return _without_session_timeout(member, quiet, cut=evidence.cut)
+    if quiet.ms < member.session_timeout_ms:
+        return _alive_shortly_before(member, previous, current, evidence.tracks, quiet.ms)
+    if not evidence.cut and expiry_fits(quiet, member.session_timeout_ms):
+        if member.instance_id:
+            return _static_expired(member, quiet, member.session_timeout_ms)
+        # With rounds between that nobody finished, a member may have left long before this one ended.
+        if quiet.is_next and is_longer_than_a_leave(quiet):
+            return _expired(member, quiet.ms, quiet.silence, member.session_timeout_ms)
     why = (
-        f"gone {seconds_text(quiet_ms)} after its last commit; its session timeout is "
+        f"gone {seconds_text(quiet.ms)} after its last commit; its session timeout is "
         f"{seconds_text(member.session_timeout_ms)}"
     )
     return _unknown(member, why)
@@ -214,22 +257,28 @@ def _round_was_shorter(
     return False
 
 
-def _without_session_timeout(member: TimelineMember, silence: Silence, quiet_ms: int, *, cut: bool) -> Cause:
-    if quiet_ms <= _NEVER_EXPIRES_MS:
-        why = f"it committed {seconds_text(quiet_ms)} before it was gone, sooner than any session expires"
+def _without_session_timeout(member: TimelineMember, quiet: Quiet, *, cut: bool) -> Cause:
+    if quiet.ms <= _NEVER_EXPIRES_MS:
+        why = f"it committed {seconds_text(quiet.ms)} before it was gone, sooner than any session expires"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
-    if not cut and silence.in_rhythm and _fits(quiet_ms, _DEFAULT_SESSION_MS, silence):
-        return _expired(member, quiet_ms, silence, _DEFAULT_SESSION_MS)
+    if not cut and expiry_fits(quiet, DEFAULT_SESSION_MS) and is_longer_than_a_leave(quiet):
+        return _expired(member, quiet.ms, quiet.silence, DEFAULT_SESSION_MS)
     why = (
-        f"gone {seconds_text(quiet_ms)} after its last commit; the broker's session timeout is not in the log"
+        f"gone {seconds_text(quiet.ms)} after its last commit; the broker's session timeout is not in the log"
     )
     return _unknown(member, why)
 
 
-def _fits(quiet_ms: int, session_ms: int, silence: Silence) -> bool:
-    """Whether a silence is what a death between two commits leaves behind."""
-    assert silence.usual_ms is not None
-    return session_ms <= quiet_ms <= session_ms + silence.usual_ms + session_ms // 3 + _HEARTBEAT_SLACK_MS
+def _static_expired(member: TimelineMember, quiet: Quiet, session_ms: int) -> Cause:
+    """A static member that closes sends no LeaveGroup (KIP-345), nor does a round drop one.
+
+    Only an admin takes it out, or a client of 4.x that is told to (KIP-1092).
+    """
+    why = (
+        f"the static member was away for {seconds_text(quiet.ms)} since its last commit, and its session"
+        f" timeout is {seconds_text(session_ms)}"
+    )
+    return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_STATIC_EXPIRED)
 
 
 def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from kgroup.history.timeline import causes
-from kgroup.history.timeline.departures import Evidence, why_gone, why_renamed
-from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster
+from kgroup.history.timeline.departures import Evidence, departure, why_renamed
+from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster, SilentDeparture
+from kgroup.history.timeline.pending_members import pending_member
 
 _FIRST_GENERATION = 1
 
@@ -30,7 +31,9 @@ def begun(
     generation.leader_changed = previous.leader != roster.leader and bool(roster.members)
     lost = evidence.cut and (generation.unfinished > 0 or roster.generation < previous.generation)
     evidence = replace(evidence, history_lost=lost)
-    generation.causes = tuple(_changes(generation, previous, evidence, unrevoked_since))
+    changes = _changes(generation, previous, evidence, unrevoked_since)
+    waited = pending_member(generation, previous, evidence.tracks)
+    generation.causes = (*changes, *([waited] if waited is not None else []))
     return generation
 
 
@@ -74,10 +77,12 @@ def _changes(
     changes += [
         why_renamed(before[old], now[new], previous, roster, evidence) for old, new in generation.replaced
     ]
-    changes += [
-        why_gone(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
+    departures = [
+        departure(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
         for member in generation.left
     ]
+    generation.silent = tuple(one for one in departures if isinstance(one, SilentDeparture))
+    changes += [one.cause if isinstance(one, SilentDeparture) else one for one in departures]
     changes += causes.subscription_changes(previous, roster)
     changes += causes.assignor_change(previous, roster)
     return changes
@@ -111,5 +116,8 @@ def _with_moves(
         follow_up = causes.cooperative_follow_up(before, previous, roster)
         reasons += [cause for cause in follow_up if cause not in reasons]
     if not reasons:
-        reasons.append(causes.unexplained(roster, generation.unfinished))
+        reasons.append(
+            causes.rejoined_after_a_move(previous, roster)
+            or causes.unexplained(roster, generation.unfinished)
+        )
     return reasons

@@ -10,11 +10,13 @@ from uuid import UUID
 
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline import causes, incidents
-from kgroup.history.timeline.commits import CommitTrack, usual_interval_ms
+from kgroup.history.timeline.commits import Committed, CommitTrack, silence_of, usual_interval_ms
 from kgroup.history.timeline.departures import Evidence, why_renamed_between_rounds
+from kgroup.history.timeline.duels import Takeover, find_duels
 from kgroup.history.timeline.generations import begun, finish_round
 from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Timeline
 from kgroup.history.timeline.patterns import find_patterns
+from kgroup.history.timeline.poll_intervals import settle
 from kgroup.history.timeline.removals import why_group_removed, why_offsets_removed
 from kgroup.history.timeline.rosters import (
     EPOCH_KEYS,
@@ -42,6 +44,10 @@ class GroupReplay:
         self._tracks: dict[Partition, CommitTrack] = {}
         self._open: dict[int, dict[Partition, LoggedEntry]] = {}
         self._waiting: dict[Partition, tuple[Generation, int]] = {}
+        self._topic_ids: dict[str, UUID] = {}
+        self._takeovers: list[Takeover] = []
+        self._awaited: dict[Partition, int] = {}
+        self._first_commits: dict[tuple[int, Partition], Committed] = {}
         self._known_counts: dict[str, int] = {}
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
@@ -103,7 +109,8 @@ class GroupReplay:
         timeline = self._timeline
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
-        timeline.patterns = find_patterns(timeline, self._tracks)
+        settle(timeline.generations, self._first_commits)
+        timeline.patterns = (*find_patterns(timeline, self._tracks), *find_duels(self._takeovers))
         return timeline
 
     # Generations
@@ -175,6 +182,8 @@ class GroupReplay:
         )
         unrevoked_since_ms = self._modern.unrevoked_since if self._modern else {}
         generation = begun(roster, self._roster, evidence, unrevoked_since_ms)
+        if self._roster is not None:
+            self._note_takeovers(self._roster, roster, generation.replaced)
         self._cut = False
         self._note_round(roster.at_ms)
         generation.usual_interval_ms = usual_interval_ms(self._tracks, self._tracks)
@@ -183,6 +192,8 @@ class GroupReplay:
         if not roster.members:
             self._last_sign_ms = roster.at_ms
         self._open_gaps(generation)
+        for silent in generation.silent:
+            self._awaited[silent.partition] = roster.offset
 
     def _note_round(self, at_ms: int | None) -> None:
         """Remember a time when the members of the round that begins here had not all joined it.
@@ -202,10 +213,34 @@ class GroupReplay:
         now = {member.member_id: member for member in roster.members}
         for old, new in replaced:
             self._occur(logged, why_renamed_between_rounds(before[old], now[new], previous, roster))
+        self._note_takeovers(previous, roster, replaced)
         self._roster = roster
         if self._timeline.generations:
             last = self._timeline.generations[-1]
             last.roster = _as_of(roster, last.roster)
+
+    def _note_takeovers(
+        self, previous: Roster, roster: Roster, replaced: tuple[tuple[str, str], ...]
+    ) -> None:
+        before = {member.member_id: member for member in previous.members}
+        now = {member.member_id: member for member in roster.members}
+        for old_id, new_id in replaced:
+            old, new = before[old_id], now[new_id]
+            silence = silence_of(self._tracks, old.owned, previous.offset)
+            quiet_ms = roster.at_ms - silence.last_ms if silence and roster.at_ms is not None else None
+            self._takeovers.append(
+                Takeover(
+                    instance_id=new.instance_id or "",
+                    at_ms=roster.at_ms,
+                    generation=roster.generation,
+                    old_id=old_id,
+                    new_id=new_id,
+                    before=(old.client_id, old.client_host),
+                    after=(new.client_id, new.client_host),
+                    quiet_ms=quiet_ms,
+                    usual_ms=usual_interval_ms(self._tracks, old.owned),
+                )
+            )
 
     def _note_unreadable(self, logged: LoggedEntry, roster: Roster) -> None:
         noted = {member.member_id for member in self._roster.members} if self._roster else set()
@@ -239,14 +274,41 @@ class GroupReplay:
         else:
             before = track.offset
             track.add(at_ms, value.offset, logged.offset, value.expire_timestamp, version)
+        is_new_topic = self._note_topic(logged, partition, value, before)
         if partition in self._waiting:
             self._close_gap(partition, at_ms)
+        if partition in self._awaited:
+            round_offset = self._awaited.pop(partition)
+            self._first_commits[round_offset, partition] = Committed(at_ms, logged.offset, value.offset)
         roster = self._roster
-        if logged.producer_id is not None or roster is None or roster.kind is GroupKind.STREAMS:
+        if (
+            is_new_topic
+            or logged.producer_id is not None
+            or roster is None
+            or roster.kind is GroupKind.STREAMS
+        ):
             return
         if not roster.members or (before is not None and value.offset < before):
             cause = incidents.odd_commit(roster, partition, before, value.offset, cut=self._cut)
             self._occur(logged, cause, (partition,))
+
+    def _note_topic(
+        self, logged: LoggedEntry, partition: Partition, value: values.OffsetCommitValue, before: int | None
+    ) -> bool:
+        """Whether the partition's last commit was of an older topic of this name; told once a topic."""
+        topic_id, topic = value.topic_id, partition.topic
+        if topic_id is None:
+            return False
+        track = self._tracks[partition]
+        is_new = track.topic_id not in (None, topic_id)
+        track.topic_id = topic_id
+        known = self._topic_ids.setdefault(topic, topic_id)
+        if known != topic_id:
+            self._topic_ids[topic] = topic_id
+            offsets = f"{'-' if before is None else before} to {value.offset}"
+            cause = incidents.topic_recreated(topic, known, topic_id, partition, offsets)
+            self._occur(logged, cause, (partition,))
+        return is_new
 
     def _end_transaction(self, logged: LoggedEntry, marker: TransactionMarker) -> None:
         commits = self._open.pop(marker.producer_id, {})

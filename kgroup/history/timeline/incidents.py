@@ -1,5 +1,7 @@
 """Incidents of a group outside its rounds, as causes, and the list they are kept in."""
 
+from uuid import UUID
+
 from kgroup.history.timeline.model import (
     Cause,
     CauseKind,
@@ -12,6 +14,7 @@ from kgroup.history.timeline.model import (
 )
 from kgroup.history.timeline.rosters import time_of
 from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.protocol.topic_id import topic_id_text
 
 # One seek or one reset commits all of its partitions at about the same time.
 _ONE_ACT_MS = 1_000
@@ -50,6 +53,18 @@ def coordinator_moved(before: int, now: int) -> Cause:
         evidence=f"the offsets partition has leader epoch {now}, before {before}",
         remedy="Look at the brokers at that time: another one took over the offsets partition, or the same"
         " one restarted.",
+    )
+
+
+def topic_recreated(topic: str, before: UUID, now: UUID, partition: Partition, offsets: str) -> Cause:
+    """Commits of a topic have another topic id than before: those of Kafka 4.1 and later carry it."""
+    return Cause(
+        kind=CauseKind.TOPIC_RECREATED,
+        grade=Grade.RECORDED,
+        evidence=f"{topic} was deleted and made anew: its id is {topic_id_text(now)}, before"
+        f" {topic_id_text(before)}; {partition}: {offsets}",
+        remedy="What the group had not read of the old topic is gone. An offset of the old topic says nothing"
+        " of the new one: the group begins at auto.offset.reset where it is out of range, else anywhere.",
     )
 
 

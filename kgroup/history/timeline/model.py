@@ -37,6 +37,7 @@ class CauseKind(StrEnum):
     JOIN = "join"
     LEAVE = "leave"
     SESSION_EXPIRED = "session-expired"
+    POLL_INTERVAL_EXCEEDED = "poll-interval-exceeded"
     REBALANCE_TIMEOUT = "rebalance-timeout"
     MEMBER_GONE = "member-gone"
     STATIC_RESTART = "static-restart"
@@ -45,10 +46,12 @@ class CauseKind(StrEnum):
     ASSIGNOR_CHANGED = "assignor-changed"
     COOPERATIVE_FOLLOW_UP = "cooperative-follow-up"
     LEADER_REJOINED = "leader-rejoined"
+    PENDING_MEMBER = "pending-member"
     COORDINATOR_MOVED = "coordinator-moved"
     PROTOCOL_MIGRATED = "protocol-migrated"
     OFFSET_RESET = "offset-reset"
     REWIND = "rewind"
+    TOPIC_RECREATED = "topic-recreated"
     TOPIC_DELETED = "topic-deleted"
     OFFSETS_DELETED = "offsets-deleted"
     OFFSETS_EXPIRED = "offsets-expired"
@@ -120,6 +123,30 @@ class Roster:
         return next((member for member in self.members if partition in member.owned), None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentDeparture:
+    """A departure after a silence about as long as the member's poll interval: what comes later decides.
+
+    `quiet_ms` is from its last commit (`last_ms`, of `last_offset` in `partition`) until the round was
+    stored, `longest_ms` the longest usual time between its commits, `round_ms` the longest that the round can
+    have taken, `per_ms` how many records its commits moved on by in a ms. `commits_idle`: see `Silence`.
+    `may_have_expired` says that its session may have run out as well, `may_have_left` that it may have left
+    within its rhythm of commits.
+    """
+
+    member: TimelineMember
+    cause: Cause
+    partition: Partition
+    last_offset: int
+    quiet_ms: int
+    longest_ms: int
+    round_ms: int
+    per_ms: float
+    commits_idle: bool
+    may_have_expired: bool
+    may_have_left: bool
+
+
 class CommitGap(NamedTuple):
     """The time a partition went without a commit around a rebalance, in epoch ms."""
 
@@ -151,7 +178,7 @@ class Generation:
 
     `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
     compaction or damage took records between the last generation and this one. `commits` counts those until
-    the next.
+    the next. `silent` are departures of which more is known once the log has been read.
     """
 
     roster: Roster
@@ -159,6 +186,7 @@ class Generation:
     left: tuple[TimelineMember, ...] = ()
     replaced: tuple[tuple[str, str], ...] = ()
     causes: tuple[Cause, ...] = ()
+    silent: tuple[SilentDeparture, ...] = ()
     moved: Moved = NOTHING_MOVED
     leader_changed: bool = False
     since_previous_ms: int | None = None
@@ -193,6 +221,7 @@ class Pattern:
     member_ids: tuple[str, ...]
     evidence: str
     remedy: str | None
+    grade: Grade = Grade.INFERRED
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from kgroup.durations import seconds_text
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.model import CauseKind, Generation, Partition, Pattern, Timeline
+from kgroup.history.timeline.oscillation import find_oscillation
 
 # A storm: this many rounds in a row, none longer than this after the one before.
 _STORM_ROUNDS_MIN = 8
@@ -28,6 +29,7 @@ def find_patterns(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> t
     return (
         *_storms(generations),
         *_flapping(generations),
+        *find_oscillation(generations),
         *_ping_pong(generations),
         *_leader_churn(generations),
         *_growth_without_change(generations),

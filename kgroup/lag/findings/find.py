@@ -9,7 +9,8 @@ and `useless.py`, what is no more than hygiene besides in `commit_habits.py`. Th
 from collections.abc import Iterator
 from typing import Final
 
-from kgroup.history.timeline.model import Grade
+from kgroup.history.timeline.duels import INSTANCE_ID_DUEL
+from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.commit_habits import commits_last_offset, habits
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
@@ -24,8 +25,13 @@ from kgroup.lag.findings.unowned import unowned_partitions
 from kgroup.lag.findings.useless import useless_members
 
 STORM_NEWS_MS: Final = 3_600_000
-"""A storm that has been over for longer is no news."""
+"""A storm, or another pattern of members, that has been over for longer is no news."""
 
+_OF_PATTERNS: Final = {
+    "rebalance-storm": FindingKind.REBALANCE_STORM,
+    MEMBERS_OSCILLATE: FindingKind.MEMBERS_OSCILLATE,
+    INSTANCE_ID_DUEL: FindingKind.INSTANCE_ID_DUEL,
+}
 _WORST_FIRST: Final = tuple(FindingKind)
 _TRY_STORM: Final = (
     "Find out why members do not stay (crash loop, autoscaler, max.poll.interval.ms): kgroup replay --group."
@@ -43,7 +49,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *without_members(facts),
         *never_commits(facts),
         *hanging_transactions(facts),
-        *_storms(facts),
+        *_patterns(facts),
         *rewinds(facts),
         *expiring(facts),
         *unowned_partitions(facts),
@@ -68,19 +74,20 @@ def _order(finding: Finding) -> tuple[int, str, int, str]:
     )
 
 
-def _storms(facts: GroupFacts) -> Iterator[Finding]:
+def _patterns(facts: GroupFacts) -> Iterator[Finding]:
     for pattern in facts.patterns:
-        if pattern.name != "rebalance-storm":
+        kind = _OF_PATTERNS.get(pattern.name)
+        if kind is None:
             continue
         ended_ms = facts.now_ms - pattern.to_ms if pattern.to_ms is not None else 0
         if ended_ms > STORM_NEWS_MS:
             continue
         yield Finding(
-            kind=FindingKind.REBALANCE_STORM,
+            kind=kind,
             group=facts.group.group_id,
             member_id=pattern.member_ids[0] if len(pattern.member_ids) == 1 else None,
             since_ms=pattern.from_ms,
-            grade=Grade.INFERRED,
+            grade=pattern.grade,
             evidence=f"{pattern.evidence}; the last one {lasting(max(ended_ms, 0))} ago",
             numbers={
                 "first_generation": pattern.first_generation,

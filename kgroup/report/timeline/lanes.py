@@ -67,7 +67,7 @@ def cause_class(cause: Cause) -> str:
             return "come"
         case "leave" | "group-deleted" | "offsets-deleted":
             return "go"
-        case "session-expired" | "rebalance-timeout":
+        case "session-expired" | "rebalance-timeout" | "poll-interval-exceeded":
             return "lost"
         case "static-restart":
             return "static"

@@ -1,0 +1,169 @@
+"""Members whose clients left by themselves since nobody polled for max.poll.interval.ms.
+
+A classic member's record has the interval as its rebalance timeout (Java's client and librdkafka, KIP-62);
+other clients have a timeout of their own there and do not leave. The LeaveGroup itself is in no log. So a
+silence that fits (`silences.py`) is not enough: a consumer that had nothing to read for as long may just have
+been shut down, as autoscalers do after five minutes, which is also the default of the interval. Either the
+client commits even when it has read nothing, or records waited for whoever took over, or the same client came
+back under a new id.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from kgroup.durations import seconds_text
+from kgroup.history.timeline.commits import Committed
+from kgroup.history.timeline.model import (
+    Cause,
+    CauseKind,
+    Generation,
+    Grade,
+    Partition,
+    SilentDeparture,
+    TimelineMember,
+)
+from kgroup.history.timeline.silences import Quiet, expiry_fits
+
+_UNLIKELY = 0.01
+_COMES_BACK_MS = 600_000
+_BACKLOG_MIN = 10
+_REMEDY = (
+    "max.poll.interval.ms above the time the slowest batch takes, or fewer max.poll.records, or slow work in"
+    " a thread of its own while the consumer is paused and polls on."
+)
+
+FirstCommits = Mapping[tuple[int, Partition], Committed]
+"""The first commit of a partition after a round, by the log offset of the round's record."""
+
+
+def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = None) -> SilentDeparture:
+    """A departure that fits the poll interval, as far as the log tells when the round is stored.
+
+    `otherwise` is what it may have been within the rhythm of its commits, None if it was silent for longer.
+    """
+    silence = quiet.silence
+    assert silence.partition is not None and quiet.poll_interval_ms is not None
+    may_have_expired = expiry_fits(quiet, quiet.session_ms)
+    why = (
+        f"it committed every {seconds_text(silence.usual_ms or 0)}, then nothing for"
+        f" {seconds_text(quiet.ms)}, and its poll interval (rebalance timeout) is"
+        f" {seconds_text(quiet.poll_interval_ms)}"
+    )
+    if may_have_expired:
+        why += f"; its session timeout is {seconds_text(quiet.session_ms)}"
+    elif member.session_timeout_ms is not None and quiet.ms < member.session_timeout_ms:
+        why += f", its session timeout {seconds_text(member.session_timeout_ms)}, so it cannot have expired"
+    others: tuple[CauseKind, ...] = (CauseKind.SESSION_EXPIRED if may_have_expired else CauseKind.LEAVE,)
+    if otherwise is not None:
+        others = otherwise.alternatives
+    return SilentDeparture(
+        member=member,
+        cause=Cause(
+            kind=CauseKind.MEMBER_GONE,
+            grade=Grade.UNKNOWN,
+            member_ids=(member.member_id,),
+            evidence=why,
+            alternatives=(CauseKind.POLL_INTERVAL_EXCEEDED, *others),
+        ),
+        partition=silence.partition,
+        last_offset=silence.last_offset,
+        quiet_ms=quiet.ms,
+        longest_ms=quiet.longest_ms,
+        round_ms=quiet.round_ms or 0,
+        per_ms=silence.per_ms,
+        commits_idle=silence.commits_idle,
+        may_have_expired=may_have_expired,
+        may_have_left=otherwise is not None,
+    )
+
+
+def settle(generations: Sequence[Generation], first_commits: FirstCommits) -> None:
+    """Grade the silent departures, now that all of the log is known."""
+    silent = [(number, one) for number, generation in enumerate(generations) for one in generation.silent]
+    if not silent:
+        return
+    backs = {id(one): _comes_back(generations, number, one.member) for number, one in silent}
+    proven = {
+        id(one): why
+        for number, one in silent
+        if not (one.may_have_expired or one.may_have_left)
+        and (why := _support(one, generations[number], first_commits, backs[id(one)])) is not None
+    }
+    for number, one in silent:
+        why = proven.get(id(one)) or _by_the_others(one, [each for _, each in silent], proven, backs)
+        if why is not None:
+            _replace(generations[number], one, why)
+
+
+def _support(
+    one: SilentDeparture, generation: Generation, first_commits: FirstCommits, comes_back: bool
+) -> str | None:
+    """The reason why it was not just shut down while it had nothing to read; None without one."""
+    if one.commits_idle:
+        return "it commits even when it has read nothing"
+    first = first_commits.get((generation.roster.offset, one.partition))
+    at_ms = generation.roster.at_ms
+    if first is not None and at_ms is not None:
+        more = first.offset - one.last_offset
+        if more > 2 * one.per_ms * (first.at_ms - at_ms + one.longest_ms) + _BACKLOG_MIN:
+            return f"{more} records of {one.partition} waited for the next reader"
+    return "the same client came back under a new id" if comes_back else None
+
+
+def _comes_back(generations: Sequence[Generation], number: int, member: TimelineMember) -> bool:
+    """Whether the client joins again soon, with a name that no other member of its time had."""
+    before, gone = generations[number - 1].roster, generations[number].roster
+    if sum(other.identity == member.identity for other in before.members) != 1 or gone.at_ms is None:
+        return False
+    for generation in generations[number:]:
+        at_ms = generation.roster.at_ms
+        if at_ms is None or at_ms - gone.at_ms > max(_COMES_BACK_MS, 2 * (member.rebalance_timeout_ms or 0)):
+            return False
+        if any(other.identity == member.identity for other in generation.joined):
+            return True
+    return False
+
+
+def _by_the_others(
+    one: SilentDeparture,
+    silent: Sequence[SilentDeparture],
+    proven: Mapping[int, str],
+    backs: Mapping[int, bool],
+) -> str | None:
+    """What other departures of the same client say of one that may have gone another way as well.
+
+    A process that dies is silent for its session and a part of its rhythm more. That its silence reaches the
+    poll interval each time, where that is longer, is soon unlikely.
+    """
+    if not backs[id(one)]:
+        return None
+    same = [each for each in silent if each.member.identity == one.member.identity and backs[id(each)]]
+    known = sum(id(each) in proven for each in same)
+    if known > one.may_have_left:
+        times = "another time" if known == 1 else f"{known} other times"
+        return f"the same client came back under a new id, and did not poll {times}"
+    if not one.may_have_left and prod(_chance_of_reaching(each) for each in same) < _UNLIKELY:
+        return f"the same client came back under a new id, and was silent for so long {len(same)} times"
+    return None
+
+
+def _chance_of_reaching(one: SilentDeparture) -> float:
+    """How likely a silence reaches the poll interval if the session ran out; 1 if it did not reach it."""
+    session_ms, interval_ms = one.member.session_timeout_ms, one.member.rebalance_timeout_ms
+    if session_ms is None or interval_ms is None or one.quiet_ms < interval_ms or interval_ms <= session_ms:
+        return 1.0
+    spread_ms = one.longest_ms + one.round_ms
+    return max(session_ms + spread_ms - interval_ms, 0) / max(spread_ms, 1)
+
+
+def _replace(generation: Generation, one: SilentDeparture, why: str) -> None:
+    settled = replace(
+        one.cause,
+        kind=CauseKind.POLL_INTERVAL_EXCEEDED,
+        grade=Grade.INFERRED,
+        evidence=f"{one.cause.evidence}; {why}",
+        alternatives=(),
+        remedy=_REMEDY,
+    )
+    generation.causes = tuple(settled if cause is one.cause else cause for cause in generation.causes)
