@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kgroup.api.lag.inputs import LagInputs
+from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_transactions
 from kgroup.api.lag.windows import Windows
 from kgroup.errors import SourceError
 from kgroup.history.groups.model import Group, simple_group
@@ -80,31 +81,46 @@ class ProofReader:
     own rules, whatever --rules says of statuses: findings stand on what is certain.
     """
 
-    def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
+    def __init__(
+        self,
+        windows: Windows,
+        history: History | None,
+        data_logs: DataLogs,
+        now_ms: int,
+        transactions: TransactionSource | None = None,
+    ) -> None:
         self._windows = windows
+        self._transactions = transactions or TransactionsInLogs(data_logs)
         self._reaches = Reaches(history) if history is not None else None
         self._data_logs = data_logs
         self._now_ms = now_ms
-        self.problems: list[str] = []
+        self._unreadable: list[str] = []
+
+    @property
+    def problems(self) -> tuple[str, ...]:
         """What of the data topics' logs could not be read, once it has been met."""
+        return (*self._unreadable, *self._transactions.problems)
 
     def facts(self, groups: Sequence[GroupRows]) -> list[GroupFacts]:
         """Some thousand rows' groups at once, with what is known of their partitions."""
         columns = self._columns(groups)
         if columns.is_strange():
-            return list(map(self._one_by_one, groups))
-        return self._facts(groups, columns, self._seen(columns))
+            return self._with_transactions(list(map(self._one_by_one, groups)))
+        return self._with_transactions(self._facts(groups, columns, self._seen(columns)))
 
     def judged(self, groups: Sequence[GroupRows], rules: LagRules) -> list[JudgedGroup]:
         """The same groups with the status of each partition."""
         columns = self._columns(groups)
         if columns.is_strange():
-            plain = map(self._one_by_one, groups)
+            plain = self._with_transactions(list(map(self._one_by_one, groups)))
             return [(facts, judged_one_by_one(facts, rules)) for facts in plain]
         seen = self._seen(columns)
-        of_groups = self._facts(groups, columns, seen)
+        of_groups = self._with_transactions(self._facts(groups, columns, seen))
         judged = iter(columns.judged(of_groups, seen, rules))
         return [(facts, list(islice(judged, len(facts.partitions)))) for facts in of_groups]
+
+    def _with_transactions(self, groups: list[GroupFacts]) -> list[GroupFacts]:
+        return groups if self._reaches is None else with_transactions(groups, self._transactions)
 
     def _columns(self, groups: Sequence[GroupRows]) -> PartitionColumns:
         rows = [row for _, of_group in groups for row in of_group]
@@ -150,8 +166,8 @@ class ProofReader:
         try:
             ends = self._data_logs.history(row.topic, row.partition, _POINTS)
         except SourceError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
+            if str(error) not in self._unreadable:
+                self._unreadable.append(str(error))
             return ()
         past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
         return seen_ends(past, row.log_end_offset)

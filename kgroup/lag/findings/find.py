@@ -1,7 +1,7 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
+`blocked.py`, `absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
 `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
 """
 
@@ -10,6 +10,7 @@ from typing import Final
 
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
+from kgroup.lag.findings.blocked import blocked_readers
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
@@ -31,6 +32,7 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
     standing = standings(facts)
     findings = [
         *stalls(facts, standing),
+        *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),
         *hanging_transactions(facts),

@@ -14,6 +14,7 @@ from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
 from kgroup.lag.status.window import CommitWindow
+from kgroup.protocol.log_listing import OpenTransaction
 from kgroup.protocol.topic_partition import TopicPartition
 
 
@@ -30,6 +31,8 @@ class FindingKind(StrEnum):
     """A member owns partitions with something to read, and the group has no offset for them."""
     DEAD_WITH_LAG = "dead-with-lag"
     """Nobody is in the group, and records wait behind its offsets."""
+    OPEN_TRANSACTION = "open-transaction"
+    """Readers of committed data wait at the beginning of a transaction that has not ended."""
     HANGING_TRANSACTION = "hanging-transaction"
     """Offsets were committed in a transaction that ought to have ended by now."""
     REBALANCE_STORM = "rebalance-storm"
@@ -55,6 +58,7 @@ STUCK_KINDS = frozenset(
         FindingKind.STALLED_PARTITION,
         FindingKind.NEVER_COMMITS,
         FindingKind.DEAD_WITH_LAG,
+        FindingKind.OPEN_TRANSACTION,
         FindingKind.HANGING_TRANSACTION,
     }
 )
@@ -118,6 +122,8 @@ class PartitionFacts:
     """The last time the log was proven to go on beyond the last commit."""
     written_per_s: float | None = None
     """Records, in the time of the commits; None if that is unknown."""
+    open_transaction: OpenTransaction | None = None
+    """What keeps readers of committed data from all that is unread; looked for where nothing moves."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 

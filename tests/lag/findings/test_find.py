@@ -200,11 +200,28 @@ class TestCommits:
             OpenCommit(topic="orders", partition=number, offset=9, timestamp=ago(901), producer_id=7)
             for number in (0, 1)
         ]
-        young = OpenCommit(topic="orders", partition=2, offset=9, timestamp=ago(899), producer_id=8)
-        finding = only(facts(partition(0, HEALTHY, 495), open_commits=(*commits, young)))
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=tuple(commits)))
         assert finding.kind is K.HANGING_TRANSACTION
+        assert finding.grade is Grade.INFERRED
         assert finding.numbers["producer_id"] == 7
         assert "orders-0, orders-1" in finding.evidence
+
+    @pytest.mark.parametrize(
+        ("open_for", "grade"), [(69, None), (71, Grade.UNKNOWN), (900, Grade.UNKNOWN), (901, Grade.INFERRED)]
+    )
+    def test_a_transaction_that_outlives_the_default_timeout_may_be_meant_to(self, open_for, grade):
+        commit = OpenCommit(topic="orders", partition=2, offset=9, timestamp=ago(open_for), producer_id=8)
+        findings = find(facts(partition(0, HEALTHY, 495), open_commits=(commit,)))
+        assert [finding.grade for finding in findings] == ([] if grade is None else [grade])
+
+    def test_of_a_producers_commits_the_oldest_counts(self):
+        commits = [
+            OpenCommit(topic="orders", partition=number, offset=9, timestamp=ago(100 - number), producer_id=8)
+            for number in (0, 99)
+        ]
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=tuple(commits)))
+        assert finding.numbers["open_ms"] == 100_000
+        assert "orders-0, orders-99" in finding.evidence
 
 
 FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second
