@@ -93,7 +93,7 @@ def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_com
 
 
 def behind(one, *, first=None, open_for=120, producer=7):
-    """A partition whose unread records all lie behind a transaction that has been open for so many seconds."""
+    """A partition of which all that is unread lies behind a transaction, open for so many seconds."""
     transaction = OpenTransaction(
         first_offset=one.last_offset if first is None else first,
         since_ms=None if open_for is None else ago(open_for),

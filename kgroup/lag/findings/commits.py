@@ -14,9 +14,9 @@ TRANSACTION_MAX_MS: Final = 900_000
 """`transaction.max.timeout.ms`: no producer may keep a transaction open for longer than 15 minutes, after
 which its coordinator aborts it (KIP-664 searches for hanging ones by the same limit)."""
 TRANSACTION_USUAL_MS: Final = 70_000
-"""`transaction.timeout.ms` of a producer that sets none, and the ten seconds after which its coordinator looks
-for what has expired (`transaction.abort.timed.out.transaction.cleanup.interval.ms`): what is open for longer
-has another timeout, or hangs."""
+"""`transaction.timeout.ms` of a producer that sets none, and the ten seconds after which its coordinator
+looks for what has expired (`transaction.abort.timed.out.transaction.cleanup.interval.ms`): what is open for
+longer has another timeout, or hangs."""
 _TURNS: Final = 2
 
 _TRY_TRANSACTION: Final = (
@@ -119,9 +119,7 @@ def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,
             since_ms=since_ms,
-            grade=Grade.INFERRED
-            if facts.now_ms - since_ms > TRANSACTION_MAX_MS
-            else Grade.UNKNOWN,
+            grade=Grade.INFERRED if facts.now_ms - since_ms > TRANSACTION_MAX_MS else Grade.UNKNOWN,
             evidence=f"producer {producer_id} committed offsets of {places} in a transaction"
             f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed",
             numbers={"producer_id": producer_id, "open_ms": facts.now_ms - since_ms},

@@ -34,6 +34,7 @@ from kgroup.lag.status.model import Judged, PartitionStatus, Proof, Rewound, Rul
 from kgroup.lag.status.numbers import PROVEN, ChangedBetween, Numbers, RuleNumbers, verdict_numbers
 from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
 NumbersByName = dict[str, int | float | bool | None]
 _REWOUND: Final = RULES.index(Rule.REWOUND)
@@ -98,6 +99,14 @@ class PartitionColumns:
         return seen_numbers(
             ends.only(self.lagging), self.ends, windows.commits, windows.stops, windows.counts
         )
+
+    def worth_reading(self, steps: Sequence[int]) -> Int64s:
+        """The rows of which a look into the own log can matter; `steps` are those of each group."""
+        looked, lag = self.looked, np.where(self.lagging, self.looked.lag, 0)
+        stands = (looked.count > 1) & (looked.offsets[0] == looked.offsets[-1])
+        silent = self.now_ms - looked.last_ms >= SHORTEST_MS
+        usual = np.array(steps, np.int64)[self.groups] if len(self.groups) else np.empty(0, np.int64)
+        return np.flatnonzero(self.lagging & (stands | silent | (lag >= COMMITS_BEHIND * usual)))
 
     def usual_steps(self, number: int) -> list[int]:
         """The number of records by which commits usually advance, for each of `number` groups."""

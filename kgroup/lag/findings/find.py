@@ -12,7 +12,7 @@ from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.blocked import blocked_readers
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
-from kgroup.lag.findings.group_standstill import standings
+from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.pace import pace
 from kgroup.lag.findings.stalls import stalls
@@ -41,7 +41,7 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *expiring(facts),
     ]
     # A group that nobody is in neither keeps up nor falls behind.
-    if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in findings):
+    if any(are_read(facts)):
         findings += pace(facts, standing)
     return tuple(sorted(findings, key=_order))
 

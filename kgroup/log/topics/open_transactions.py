@@ -15,13 +15,12 @@ from kgroup.log.topics.unread import PlacedBatch, batches_from, records_of
 from kgroup.protocol.log_listing import OpenTransaction
 from kgroup.protocol.records.entries import TransactionMarker
 
-
 _LOOK_BACK: Final = 1000  # offsets, in which a transaction shows that the group is in the midst of
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """Where a transaction begins, as far as it was looked at, and its first batch from the group's offset on."""
+    """Where a transaction begins, as far as was looked, its first unread offset, and its first batch."""
 
     offset: int
     unread_from: int | None

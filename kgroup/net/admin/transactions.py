@@ -61,7 +61,9 @@ def _producers(cluster: Cluster, begins: Collection[UnreadPlace]) -> dict[Unread
         for topic in response.topics:
             for partition in topic.partitions:
                 for producer in partition.active_producers:
-                    begin = UnreadPlace(topic.name, partition.partition_index, producer.current_txn_start_offset)
+                    begin = UnreadPlace(
+                        topic.name, partition.partition_index, producer.current_txn_start_offset
+                    )
                     if begin in begins:
                         producers[begin] = producer.producer_id, producer.producer_epoch
     return producers

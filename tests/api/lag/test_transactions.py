@@ -64,7 +64,11 @@ def log_dir(folder: Path, ledger: list[bytes], of_groups: dict[str, list[int]]) 
 
 
 LEDGER = [written(0, 100), written(100, 1, producer_id=7), written(101, 99)]
-GROUPS = {"committed": list(range(91, 101)), "uncommitted": list(range(191, 201)), "hangs": list(range(71, 81))}
+GROUPS = {
+    "committed": list(range(91, 101)),
+    "uncommitted": list(range(191, 201)),
+    "hangs": list(range(71, 81)),
+}
 NOW_MS = BEGIN_MS + EVERY_MS * 201
 
 

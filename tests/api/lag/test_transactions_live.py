@@ -9,7 +9,7 @@ import kgroup.testing
 from kgroup.api.lag.report import LagReport, lag_report
 from kgroup.api.live import connect
 from kgroup.lag.findings.model import FindingKind
-from tests.net.admin.test_unread import BEGIN_MS, OPEN, PATIENCE_S, deals
+from tests.net.admin.test_unread import BEGIN_MS, OPEN, deals
 
 COMMITTED = {"waits": 4, "before-a-marker": 3, "could-read": 2, "uncommitted": 5}
 """In `deals` 0 is aborted, 2 committed, 4 in a transaction that stays open; 1 and 3 are markers."""

@@ -36,8 +36,9 @@ def test_what_is_said_of_it():
     assert finding.since_ms == ago(120)
     assert finding.grade is Grade.INFERRED
     assert finding.evidence == (
-        "blocked by an open transaction for 2m 0s: producer id 7, epoch 0; orders-0 from offset 100 on, orders-1"
-        " from offset 92 on; all 810 unread on 2 partitions lie behind it, and the last commit is 1m 58s ago"
+        "blocked by an open transaction for 2m 0s: producer id 7, epoch 0; orders-0 from offset 100 on,"
+        " orders-1 from offset 92 on; all 810 unread on 2 partitions lie behind it, and the last"
+        " commit is 1m 58s ago"
     )
     assert finding.numbers == {
         "producer_id": 7,
@@ -133,7 +134,9 @@ def test_a_group_that_all_have_left_waits_for_its_members():
 def test_a_producer_that_nobody_knows_and_a_clock_ahead():
     unknown = behind(SILENT, producer=None, open_for=None)
     (finding,) = find(facts(unknown))
-    assert finding.evidence.startswith("blocked by an open transaction: its producer is unknown; orders-0 from")
+    assert finding.evidence.startswith(
+        "blocked by an open transaction: its producer is unknown; orders-0 from"
+    )
     (finding,) = find(facts(behind(SILENT, open_for=-3600)))
     assert finding.since_ms == ago(0)
     assert "for 0.0s" in finding.evidence

@@ -300,3 +300,8 @@ def test_the_worst_comes_first_then_by_place():
 
 def test_a_group_of_which_nothing_is_known():
     assert kinds(facts()) == []
+
+
+def test_a_group_that_all_have_left_a_moment_ago_is_not_slow():
+    left = partition(0, steadily(1, 100), 500, seen=FAST, member=None)
+    assert kinds(facts(left, since=1)) == []

@@ -1,4 +1,4 @@
-"""The open transaction that keeps readers of committed data from going on: logs made by hand, and a broker's."""
+"""The open transaction at which readers of committed data wait, in logs made by hand."""
 
 from pathlib import Path
 
@@ -32,7 +32,11 @@ def opened(first_offset: int, producer_id: int = 5) -> OpenTransaction:
 BLOCKED: dict[str, tuple[list[bytes], int, int]] = {
     "at its first offset": ([OPEN], 0, 0),
     "records of no transaction wait behind it": ([OPEN, batch(2, [RECORD])], 0, 0),
-    "a later transaction is over": ([OPEN, batch(2, [RECORD], producer_id=6), marker(3, 6, committed=True)], 0, 0),
+    "a later transaction is over": (
+        [OPEN, batch(2, [RECORD], producer_id=6), marker(3, 6, committed=True)],
+        0,
+        0,
+    ),
     "only a marker lies before it": (
         [batch(0, [RECORD], producer_id=5), marker(1, 5, committed=True), batch(2, [RECORD], producer_id=5)],
         1,
