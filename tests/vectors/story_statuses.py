@@ -13,6 +13,7 @@ from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus
 STANDING = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
+BEHIND = {K.LAG_GROWING, K.HOT_PARTITION, K.SLOW_MEMBER, K.OPEN_TRANSACTION}
 CEASED = {S.STOP, S.STALL}
 
 
@@ -39,7 +40,7 @@ def _of_statuses(
             yield contradiction
         if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
             yield contradiction
-        if status is S.WARN and K.LAG_GROWING not in kinds:
+        if status is S.WARN and not kinds & BEHIND:
             yield contradiction
         if status is S.OK and kinds & (STANDING | {K.DEAD_WITH_LAG}) and (partition.row.lag or 0) > 0:
             yield contradiction
@@ -51,7 +52,7 @@ def _of_findings(
     """As many partitions as a finding counts have its status."""
     for finding in findings:
         expected = CEASED if finding.kind in STANDING else {S.WARN}
-        if finding.kind not in STANDING | {K.LAG_GROWING}:
+        if finding.kind not in STANDING | {K.LAG_GROWING, K.OPEN_TRANSACTION}:
             continue
         statuses = [
             judged[partition.topic_partition].status
