@@ -13,7 +13,8 @@ from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus
 STANDING = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
-BEHIND = {K.LAG_GROWING, K.HOT_PARTITION, K.SLOW_MEMBER, K.OPEN_TRANSACTION}
+CEASING = STANDING | {K.DEAD_WITH_LAG, K.POISON_RECORD}
+BEHIND = {K.LAG_GROWING, K.HOT_PARTITION, K.SLOW_MEMBER, K.OPEN_TRANSACTION, K.POISON_RECORD}
 CEASED = {S.STOP, S.STALL}
 
 
@@ -36,7 +37,7 @@ def _of_statuses(
         status = judged[partition.topic_partition].status
         kinds = {str(finding.kind) for finding in findings if is_about(finding, partition)}
         contradiction = f"{partition.topic_partition} is {status}, findings are {sorted(kinds)}"
-        if status in CEASED and not kinds & (STANDING | {K.DEAD_WITH_LAG}):
+        if status in CEASED and not kinds & CEASING:
             yield contradiction
         if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
             yield contradiction

@@ -150,6 +150,7 @@ class PartitionColumns:
                 first_ms=first_ms,
                 last_offset=last_offset,
                 last_ms=last_ms,
+                reached_ms=reached_ms,
                 longest_interval_ms=longest_ms,
                 status=status,
                 rewound=reason,
@@ -167,6 +168,7 @@ class PartitionColumns:
                 first_ms,
                 last_offset,
                 last_ms,
+                reached_ms,
                 longest_ms,
                 status,
                 reason,
@@ -181,6 +183,7 @@ class PartitionColumns:
                 looked.first_ms.tolist(),
                 looked.offsets[-1].tolist(),
                 looked.last_ms.tolist(),
+                _reached_ms(looked).tolist(),
                 _optional(_rhythms_ms(looked.times, windows.counts)),
                 statuses,
                 rewound,
@@ -278,6 +281,15 @@ def _rhythms_ms(times: Sequence[Int64s], counts: Int64s) -> Int64s:
     intervals = [after - before for before, after in pairwise(times)]
     longest, shortest = np.maximum.reduce(intervals), np.minimum.reduce(intervals)
     return np.where((counts >= RHYTHM_COMMITS) & (shortest >= 0) & (longest > 0), longest, UNKNOWN)
+
+
+def _reached_ms(looked: Seen) -> Int64s:
+    """When each last offset was committed first, without another one since."""
+    reached, is_same = looked.last_ms, np.ones(len(looked.last_ms), np.bool_)
+    for times, offsets in zip(reversed(looked.times), reversed(looked.offsets), strict=True):
+        is_same = is_same & (offsets == looked.offsets[-1])
+        reached = np.where(is_same, times, reached)
+    return reached
 
 
 def _optional(values: NDArray[np.int64]) -> list[int | None]:

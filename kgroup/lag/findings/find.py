@@ -1,7 +1,7 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`blocked.py`, `absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
+`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
 `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
 """
 
@@ -15,6 +15,7 @@ from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.pace import pace
+from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
 
@@ -30,8 +31,10 @@ _TRY_STORM: Final = (
 def find(facts: GroupFacts) -> tuple[Finding, ...]:
     """All that is wrong with one group, the worst kinds first, then by topic, partition and member."""
     standing = standings(facts)
+    poisoned = poison_records(facts)
     findings = [
-        *stalls(facts, standing),
+        *poisoned.values(),
+        *stalls(facts, standing.without(poisoned)),
         *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),
@@ -42,7 +45,7 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
     ]
     # A group that nobody is in neither keeps up nor falls behind.
     if any(are_read(facts)):
-        findings += pace(facts, standing)
+        findings += pace(facts, standing, poisoned)
     return tuple(sorted(findings, key=_order))
 
 

@@ -4,7 +4,7 @@ A partition by itself can only be silent. Whether that is a fault depends on the
 with another partition that is as far behind, or all of the group may stand still.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -46,6 +46,19 @@ class Standings:
     def of_reader(self, partition: PartitionFacts) -> Sequence[Standing]:
         """The standstills of the group, or else of the partition's owner, if all of it stands still."""
         return self.group or self.members.get(partition.row.member_id or "", ())
+
+    def without(self, places: Container[TopicPartition]) -> "Standings":
+        """Less what something else explains of single partitions."""
+
+        def left(standing: Iterable[Standing]) -> list[Standing]:
+            return [stopped for stopped in standing if stopped.facts.topic_partition not in places]
+
+        return replace(
+            self,
+            group=tuple(left(self.group)),
+            members={member: rest for member, of in self.members.items() if (rest := left(of))},
+            partitions=left(self.partitions),
+        )
 
     def explained(self, partitions: Sequence[PartitionFacts]) -> set[TopicPartition]:
         """The partitions whose trouble these standstills explain."""

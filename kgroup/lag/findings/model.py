@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.history.timeline.model import Grade, Pattern, Roster
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
@@ -23,6 +23,8 @@ class FindingKind(StrEnum):
 
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
+    POISON_RECORD = "poison-record"
+    """The same offset stops each member that gets the partition."""
     STALLED_MEMBER = "stalled-member"
     """All that a member owns and could read stands still, while others of the group go on."""
     STALLED_PARTITION = "stalled-partition"
@@ -56,6 +58,7 @@ class FindingKind(StrEnum):
 STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
+        FindingKind.POISON_RECORD,
         FindingKind.STALLED_MEMBER,
         FindingKind.STALLED_PARTITION,
         FindingKind.NEVER_COMMITS,
@@ -114,6 +117,8 @@ class PartitionFacts:
     first_ms: int = 0
     last_offset: int = 0
     last_ms: int = 0
+    reached_ms: int = 0
+    """The first of the last commits that are all of the last offset."""
     longest_interval_ms: int | None = None
     """Between two of the commits; None if there are too few to tell a rhythm, or clocks disagree."""
     status: PartitionStatus | None = None
@@ -140,7 +145,8 @@ class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
-    `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
+    `open_commits` are those of open transactions. `rosters` are the last assignments, in log order, where a
+    partition stands for long. `retention_ms` is the broker's `offsets.retention.minutes`.
     """
 
     group: Group
@@ -148,5 +154,6 @@ class GroupFacts:
     now_ms: int
     usual_step: int = 1
     patterns: tuple[Pattern, ...] = ()
+    rosters: tuple[Roster, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS

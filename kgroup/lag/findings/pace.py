@@ -1,6 +1,6 @@
 """Groups that read, and do not keep up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -12,6 +12,7 @@ from kgroup.lag.findings.standstill import broken_after_ms, has_unread
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.findings.uneven import unevenly_behind
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND
+from kgroup.protocol.topic_partition import TopicPartition
 
 KEEPS_PACE: Final = 0.9
 """A group that reads at least this share of what is written is taken to keep pace: rates are rough."""
@@ -45,9 +46,14 @@ class Growth:
     silent_ms: int | None = None
 
 
-def pace(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
-    """Lag that grows, per topic, or who has nearly all of it; what stands still is found already."""
-    for uneven, growth in _behind(facts, standings):
+def pace(
+    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+) -> Iterator[Finding]:
+    """Lag that grows, per topic, or who has nearly all of it.
+
+    What stands still is found already, and so is what a record stops.
+    """
+    for uneven, growth in _behind(facts, standings, poisoned):
         yield from uneven
         if growth is not None and not uneven:
             yield _lag_growing(facts, growth)
@@ -58,9 +64,11 @@ def growths(facts: GroupFacts, standings: Standings) -> Iterator[Growth]:
     yield from (growth for _, growth in _behind(facts, standings) if growth is not None)
 
 
-def _behind(facts: GroupFacts, standings: Standings) -> Iterator[tuple[Sequence[Finding], Growth | None]]:
+def _behind(
+    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+) -> Iterator[tuple[Sequence[Finding], Growth | None]]:
     """Of each topic who has nearly all of the lag, if one has, and the growth of what he has, else of all."""
-    explained = standings.explained(facts.partitions)
+    explained = standings.explained(facts.partitions) | set(poisoned)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.topic_partition not in explained]
         uneven = list(unevenly_behind(facts, of_topic)) if len(going) == len(of_topic) else []

@@ -6,7 +6,7 @@ in for it where numbers are too large to be reckoned with in columns.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 from typing import Final
 
@@ -57,6 +57,7 @@ def partition_facts(
         first_ms=first.timestamp,
         last_offset=last.offset,
         last_ms=last.timestamp,
+        reached_ms=_reached_ms(window),
         longest_interval_ms=_rhythm_ms(window),
         status=verdict.status if verdict else None,
         rewound=verdict.reason if verdict and isinstance(verdict.reason, Rewound) else None,
@@ -67,6 +68,13 @@ def partition_facts(
         else written_per_s(seen_ends, first.timestamp, last.timestamp),
         window=window,
     )
+
+
+def _reached_ms(window: CommitWindow) -> int:
+    """When the last offset was committed first, without another one since."""
+    last = window.commits[-1]
+    of_last = takewhile(lambda commit: commit.offset == last.offset, reversed(window.commits))
+    return [commit.timestamp for commit in of_last][-1]
 
 
 def usual_step(windows: Iterable[CommitWindow]) -> int:
