@@ -52,6 +52,19 @@ class FirstUnread:
     outcome: TransactionOutcome | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransaction:
+    """A transaction that has written to a partition and not ended, and its first offset there.
+
+    `since_ms` is the time of its first record there (epoch ms). None is what nobody could say.
+    """
+
+    first_offset: int
+    since_ms: int | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+
+
 class LogEndAt(NamedTuple):
     """A log end offset and the time at which the log ended there, in epoch ms."""
 

@@ -1,5 +1,7 @@
 """Facts on a group for tests of findings, written on a few lines; times are seconds ago."""
 
+from dataclasses import replace
+
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.lag.findings.model import GroupFacts
 from kgroup.lag.findings.partition_facts import partition_facts, usual_step
@@ -7,7 +9,7 @@ from kgroup.lag.findings.seen_ends import seen_ends
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.rows import LagRow, Note
 from kgroup.lag.status.window import CommitWindow, LogEnd, WindowCommit
-from kgroup.protocol.log_listing import LogEndSource
+from kgroup.protocol.log_listing import LogEndSource, OpenTransaction
 from tests.lag.windows import NOW, ago
 
 
@@ -88,3 +90,14 @@ def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_com
         patterns=patterns,
         open_commits=open_commits,
     )
+
+
+def behind(one, *, first=None, open_for=120, producer=7):
+    """A partition of which all that is unread lies behind a transaction, open for so many seconds."""
+    transaction = OpenTransaction(
+        first_offset=one.last_offset if first is None else first,
+        since_ms=None if open_for is None else ago(open_for),
+        producer_id=producer,
+        producer_epoch=None if producer is None else 0,
+    )
+    return replace(one, open_transaction=transaction)

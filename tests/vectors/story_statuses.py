@@ -13,6 +13,8 @@ from tests.vectors.story_findings import Found
 
 K, S = FindingKind, PartitionStatus
 STANDING = {K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION}
+CEASING = STANDING | {K.DEAD_WITH_LAG, K.POISON_RECORD}
+BEHIND = {K.LAG_GROWING, K.HOT_PARTITION, K.SLOW_MEMBER, K.OPEN_TRANSACTION, K.POISON_RECORD}
 CEASED = {S.STOP, S.STALL}
 
 
@@ -35,11 +37,11 @@ def _of_statuses(
         status = judged[partition.topic_partition].status
         kinds = {str(finding.kind) for finding in findings if is_about(finding, partition)}
         contradiction = f"{partition.topic_partition} is {status}, findings are {sorted(kinds)}"
-        if status in CEASED and not kinds & (STANDING | {K.DEAD_WITH_LAG}):
+        if status in CEASED and not kinds & CEASING:
             yield contradiction
         if status is S.REWIND and K.REWOUND not in kinds and K.ZOMBIE_COMMITS not in kinds:
             yield contradiction
-        if status is S.WARN and K.LAG_GROWING not in kinds:
+        if status is S.WARN and not kinds & BEHIND:
             yield contradiction
         if status is S.OK and kinds & (STANDING | {K.DEAD_WITH_LAG}) and (partition.row.lag or 0) > 0:
             yield contradiction
@@ -51,7 +53,7 @@ def _of_findings(
     """As many partitions as a finding counts have its status."""
     for finding in findings:
         expected = CEASED if finding.kind in STANDING else {S.WARN}
-        if finding.kind not in STANDING | {K.LAG_GROWING}:
+        if finding.kind not in STANDING | {K.LAG_GROWING, K.OPEN_TRANSACTION}:
             continue
         statuses = [
             judged[partition.topic_partition].status

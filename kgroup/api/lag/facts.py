@@ -1,14 +1,15 @@
 """What is known of whole groups besides their partitions, as `kgroup.lag.findings` takes it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.inputs import iterate_commits
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Pattern
+from kgroup.history.timeline.model import Pattern, Roster
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, GroupFacts, OpenCommit
+from kgroup.lag.findings.poison import stands_long
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.scan.kernels.gather import values_of
@@ -27,22 +28,33 @@ class GroupFactReader:
         retention_ms: int = RETENTION_MS,
         assigned: AssignedReader | None = None,
     ) -> None:
-        self._patterns = _patterns(history, groups)
+        self._rounds = _rounds(history, groups)
+        self._patterns = _patterns(self._rounds)
         self._open_commits = _open_commits(newest)
         self._retention_ms = retention_ms
         self._assigned = assigned
 
     def complete(self, facts: GroupFacts) -> GroupFacts:
-        """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention."""
+        """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention.
+
+        Of groups in which a partition stands for long also the last assignments.
+        """
         group_id = facts.group.group_id
         if self._assigned is not None:
             facts = self._assigned.complete(facts)
         return replace(
             facts,
+            rosters=self._rosters(group_id) if any(stands_long(facts)) else (),
             patterns=self._patterns.get(group_id, ()),
             open_commits=tuple(self._open_commits.get(group_id, ())),
             retention_ms=self._retention_ms,
         )
+
+    def _rosters(self, group_id: str) -> tuple[Roster, ...]:
+        if group_id not in self._rounds:
+            return ()
+        timeline = replay(self._rounds[group_id], {})[group_id]
+        return tuple(generation.roster for generation in timeline.generations)
 
 
 def about_topic(
@@ -55,11 +67,15 @@ def about_topic(
         yield from (one for one in findings if one.topic is None or wanted_topic(one.topic))
 
 
-def _patterns(history: History, groups: Mapping[str, Group]) -> dict[str, tuple[Pattern, ...]]:
+def _rounds(history: History, groups: Mapping[str, Group]) -> dict[str, list[LoggedEntry]]:
     of_groups: dict[str, list[LoggedEntry]] = {}
     for (_, group_id), entries in sorted(history.rounds.items()):
         if group_id in groups:
             of_groups.setdefault(group_id, []).extend(entries)
+    return of_groups
+
+
+def _patterns(of_groups: Mapping[str, Sequence[LoggedEntry]]) -> dict[str, tuple[Pattern, ...]]:
     timelines = {group_id: replay(entries, {})[group_id] for group_id, entries in of_groups.items()}
     return {group_id: timeline.patterns for group_id, timeline in timelines.items() if timeline.patterns}
 

@@ -8,17 +8,18 @@ from typing import Final
 import numpy as np
 
 from kgroup.api.lag.inputs import LagInputs
+from kgroup.api.lag.own_logs import OwnLogs
+from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_transactions
 from kgroup.api.lag.windows import Windows
-from kgroup.errors import SourceError
 from kgroup.history.groups.model import Group, simple_group
 from kgroup.lag.findings.fact_columns import PartitionColumns
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.findings.own_log import NO_LOG, is_worth_reading
 from kgroup.lag.findings.partition_facts import is_judged, partition_facts, usual_step
 from kgroup.lag.findings.proven_status import judged_one_by_one
-from kgroup.lag.findings.seen_ends import seen_ends, unread_by
+from kgroup.lag.findings.seen_ends import seen_ends
 from kgroup.lag.findings.seen_ends_columns import SeenColumns, SeenNumbers
 from kgroup.lag.measures.rows import LagRow
-from kgroup.lag.status.columns import UNKNOWN
 from kgroup.lag.status.model import Judged
 from kgroup.lag.status.rule_sets import LagRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
@@ -27,7 +28,6 @@ from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reductions.history import History
 
-_POINTS: Final = 60  # log ends of the past, evenly over a partition's log
 ROWS_AT_ONCE: Final = 4096
 _NOWHERE: Final = (0, 0)
 
@@ -92,31 +92,48 @@ class ProofReader:
     own rules, whatever --rules says of statuses: findings stand on what is certain.
     """
 
-    def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
+    def __init__(
+        self,
+        windows: Windows,
+        history: History | None,
+        data_logs: DataLogs,
+        now_ms: int,
+        transactions: TransactionSource | None = None,
+    ) -> None:
         self._windows = windows
+        self._transactions = transactions or TransactionsInLogs(data_logs)
         self.reaches = Reaches(history) if history is not None else None
-        self._data_logs = data_logs
         self._now_ms = now_ms
-        self.problems: list[str] = []
+        self._unreadable: list[str] = []
+        self._own_logs = OwnLogs(logs=data_logs, now_ms=now_ms, problems=self._unreadable)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
         """What of the data topics' logs could not be read, once it has been met."""
+        return (*self._unreadable, *self._transactions.problems)
 
     def facts(self, groups: Sequence[GroupRows]) -> list[GroupFacts]:
         """Some thousand rows' groups at once, with what is known of their partitions."""
         columns = self._columns(groups)
         if columns.is_strange():
-            return list(map(self._one_by_one, groups))
-        return self._facts(groups, columns, self._seen(columns))
+            return self._with_transactions(list(map(self._one_by_one, groups)))
+        steps = columns.usual_steps(len(groups))
+        return self._with_transactions(self._facts(groups, columns, self._seen(columns, steps), steps))
 
     def judged(self, groups: Sequence[GroupRows], rules: LagRules) -> list[JudgedGroup]:
         """The same groups with the status of each partition."""
         columns = self._columns(groups)
         if columns.is_strange():
-            plain = map(self._one_by_one, groups)
+            plain = self._with_transactions(list(map(self._one_by_one, groups)))
             return [(facts, judged_one_by_one(facts, rules)) for facts in plain]
-        seen = self._seen(columns)
-        of_groups = self._facts(groups, columns, seen)
+        steps = columns.usual_steps(len(groups))
+        seen = self._seen(columns, steps)
+        of_groups = self._with_transactions(self._facts(groups, columns, seen, steps))
         judged = iter(columns.judged(of_groups, seen, rules))
         return [(facts, list(islice(judged, len(facts.partitions)))) for facts in of_groups]
+
+    def _with_transactions(self, groups: list[GroupFacts]) -> list[GroupFacts]:
+        return groups if self.reaches is None else with_transactions(groups, self._transactions)
 
     def _columns(self, groups: Sequence[GroupRows]) -> PartitionColumns:
         rows = [row for _, of_group in groups for row in of_group]
@@ -130,9 +147,13 @@ class ProofReader:
         )
 
     def _facts(
-        self, groups: Sequence[GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
+        self,
+        groups: Sequence[GroupRows],
+        columns: PartitionColumns,
+        seen: SeenNumbers | None,
+        steps: Sequence[int],
     ) -> list[GroupFacts]:
-        partitions, steps = iter(columns.facts(seen)), columns.usual_steps(len(groups))
+        partitions = iter(columns.facts(seen))
         return [
             GroupFacts(
                 group=group,
@@ -143,49 +164,38 @@ class ProofReader:
             for (group, rows), step in zip(groups, steps, strict=True)
         ]
 
-    def _seen(self, columns: PartitionColumns) -> SeenNumbers | None:
-        """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
+    def _seen(self, columns: PartitionColumns, steps: Sequence[int]) -> SeenNumbers | None:
+        """By other groups' commits, and by the partition's own log, if it is here."""
         if self.reaches is None:
             return None
         seen = columns.seen(self.reaches.of_rows(columns.rows))
-        unproven = columns.lagging & (seen.unread_by_ms == UNKNOWN)
-        in_logs = [self._in_log(columns.rows[row]) for row in np.flatnonzero(unproven).tolist()]
-        if any(in_logs):
-            of_rows: list[tuple[LogEnd, ...]] = [()] * len(columns.rows)
-            for row, ends in zip(np.flatnonzero(unproven).tolist(), in_logs, strict=True):
-                of_rows[row] = ends
-            there = np.array([bool(ends) for ends in of_rows], np.bool_)
-            seen = seen.or_where(there, columns.seen(SeenColumns.of(of_rows)))
-        return seen
-
-    def _in_log(self, row: LagRow) -> tuple[LogEnd, ...]:
-        try:
-            ends = self._data_logs.history(row.topic, row.partition, _POINTS)
-        except SourceError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
-            return ()
-        past = (LogEnd(offset=end.offset, timestamp=end.timestamp_ms) for end in ends)
-        return seen_ends(past, row.log_end_offset)
+        rows = [(row, columns.rows[row]) for row in columns.worth_reading(steps).tolist()]
+        return seen.with_logs(
+            {row: self._own_logs.proof(of_row, self._windows.of_row(of_row)) for row, of_row in rows}
+        )
 
     def _one_by_one(self, of_group: GroupRows) -> GroupFacts:
         """The same of a group with numbers that columns have no room to reckon with."""
         group, rows = of_group
         windows = [self._windows.of_row(row) for row in rows]
+        step = usual_step(windows)
         return GroupFacts(
             group=group,
-            partitions=tuple(map(self._partition, rows, windows)),
+            partitions=tuple(
+                self._partition(row, window, step) for row, window in zip(rows, windows, strict=True)
+            ),
             now_ms=self._now_ms,
-            usual_step=usual_step(windows),
+            usual_step=step,
         )
 
-    def _partition(self, row: LagRow, window: CommitWindow) -> PartitionFacts:
+    def _partition(self, row: LagRow, window: CommitWindow, step: int) -> PartitionFacts:
         seen: tuple[LogEnd, ...] = ()
-        if self.reaches is not None and window.commits and is_judged(row) and (row.lag or 0) > 0:
+        in_log, lag = NO_LOG, row.lag or 0
+        if self.reaches is not None and window.commits and is_judged(row) and lag > 0:
             seen = self.reaches.of_row(row)
-            if unread_by(seen, window.commits[-1].offset) is None:
-                seen = self._in_log(row) or seen
-        return partition_facts(row, window, seen, self._now_ms)
+            if is_worth_reading(window, lag, step, self._now_ms):
+                in_log = self._own_logs.proof(row, window)
+        return partition_facts(row, window, seen, self._now_ms, in_log)
 
 
 def some_groups(inputs: LagInputs) -> Iterator[list[GroupRows]]:

@@ -17,6 +17,7 @@ from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_group
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.time import TimesInLogs
 from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, TimeSource
+from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource
 from kgroup.api.lag.windows import Windows
 from kgroup.api.names import member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
@@ -124,7 +125,8 @@ def report_of(
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and windows is not None:
-        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms)
+        transactions = _transactions(logs, data_logs)
+        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions)
     if options.findings and scanned.history is not None:
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
@@ -361,6 +363,14 @@ def _parts(logs: OpenedLogs, data_logs: DataLogs, progress: Progress) -> PartsSo
     from kgroup.api.lag.breakdown_live import PartsInCluster
 
     return PartsInCluster(cluster=logs.cluster, progress=progress)
+
+
+def _transactions(logs: OpenedLogs, data_logs: DataLogs) -> TransactionSource:
+    if logs.cluster is None:
+        return TransactionsInLogs(data_logs)
+    from kgroup.api.lag.transactions_live import TransactionsInCluster
+
+    return TransactionsInCluster(cluster=logs.cluster)
 
 
 def _times(

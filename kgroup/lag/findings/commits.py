@@ -13,6 +13,10 @@ from kgroup.lag.status.window import CommitWindow
 TRANSACTION_MAX_MS: Final = 900_000
 """`transaction.max.timeout.ms`: no producer may keep a transaction open for longer than 15 minutes, after
 which its coordinator aborts it (KIP-664 searches for hanging ones by the same limit)."""
+TRANSACTION_USUAL_MS: Final = 70_000
+"""`transaction.timeout.ms` of a producer that sets none, and the ten seconds after which its coordinator
+looks for what has expired (`transaction.abort.timed.out.transaction.cleanup.interval.ms`): what is open for
+longer has another timeout, or hangs."""
 _TURNS: Final = 2
 
 _TRY_TRANSACTION: Final = (
@@ -101,20 +105,21 @@ def _rewound(facts: GroupFacts, partition: PartitionFacts, reason: Rewound) -> F
 
 
 def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
-    """Commits in transactions that are open for longer than allowed, one finding per producer."""
+    """Commits in transactions that are open for longer than usual, one finding per producer."""
     by_producer: dict[int, list[tuple[int, str]]] = {}
     for commit in facts.open_commits:
-        if facts.now_ms - commit.timestamp > TRANSACTION_MAX_MS:
-            partition = f"{commit.topic}-{commit.partition}"
-            by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, partition))
+        partition = f"{commit.topic}-{commit.partition}"
+        by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, partition))
     for producer_id, commits in sorted(by_producer.items()):
         since_ms = min(timestamp for timestamp, _ in commits)
+        if facts.now_ms - since_ms <= TRANSACTION_USUAL_MS:
+            continue
         places = listed(sorted({partition for _, partition in commits}))
         yield Finding(
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,
             since_ms=since_ms,
-            grade=Grade.INFERRED,
+            grade=Grade.INFERRED if facts.now_ms - since_ms > TRANSACTION_MAX_MS else Grade.UNKNOWN,
             evidence=f"producer {producer_id} committed offsets of {places} in a transaction"
             f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed",
             numbers={"producer_id": producer_id, "open_ms": facts.now_ms - since_ms},

@@ -34,6 +34,7 @@ from kgroup.lag.status.model import Judged, PartitionStatus, Proof, Rewound, Rul
 from kgroup.lag.status.numbers import PROVEN, ChangedBetween, Numbers, RuleNumbers, verdict_numbers
 from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
+from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
 NumbersByName = dict[str, int | float | bool | None]
 _REWOUND: Final = RULES.index(Rule.REWOUND)
@@ -99,6 +100,14 @@ class PartitionColumns:
             ends.only(self.lagging), self.ends, windows.commits, windows.stops, windows.counts
         )
 
+    def worth_reading(self, steps: Sequence[int]) -> Int64s:
+        """The rows of which a look into the own log can matter; `steps` are those of each group."""
+        looked, lag = self.looked, np.where(self.lagging, self.looked.lag, 0)
+        stands = (looked.count > 1) & (looked.offsets[0] == looked.offsets[-1])
+        silent = self.now_ms - looked.last_ms >= SHORTEST_MS
+        usual = np.array(steps, np.int64)[self.groups] if len(self.groups) else np.empty(0, np.int64)
+        return np.flatnonzero(self.lagging & (stands | silent | (lag >= COMMITS_BEHIND * usual)))
+
     def usual_steps(self, number: int) -> list[int]:
         """The number of records by which commits usually advance, for each of `number` groups."""
         steps = [
@@ -141,6 +150,7 @@ class PartitionColumns:
                 first_ms=first_ms,
                 last_offset=last_offset,
                 last_ms=last_ms,
+                reached_ms=reached_ms,
                 longest_interval_ms=longest_ms,
                 status=status,
                 rewound=reason,
@@ -158,6 +168,7 @@ class PartitionColumns:
                 first_ms,
                 last_offset,
                 last_ms,
+                reached_ms,
                 longest_ms,
                 status,
                 reason,
@@ -172,6 +183,7 @@ class PartitionColumns:
                 looked.first_ms.tolist(),
                 looked.offsets[-1].tolist(),
                 looked.last_ms.tolist(),
+                _reached_ms(looked).tolist(),
                 _optional(_rhythms_ms(looked.times, windows.counts)),
                 statuses,
                 rewound,
@@ -269,6 +281,15 @@ def _rhythms_ms(times: Sequence[Int64s], counts: Int64s) -> Int64s:
     intervals = [after - before for before, after in pairwise(times)]
     longest, shortest = np.maximum.reduce(intervals), np.minimum.reduce(intervals)
     return np.where((counts >= RHYTHM_COMMITS) & (shortest >= 0) & (longest > 0), longest, UNKNOWN)
+
+
+def _reached_ms(looked: Seen) -> Int64s:
+    """When each last offset was committed first, without another one since."""
+    reached, is_same = looked.last_ms, np.ones(len(looked.last_ms), np.bool_)
+    for times, offsets in zip(reversed(looked.times), reversed(looked.offsets), strict=True):
+        is_same = is_same & (offsets == looked.offsets[-1])
+        reached = np.where(is_same, times, reached)
+    return reached
 
 
 def _optional(values: NDArray[np.int64]) -> list[int | None]:

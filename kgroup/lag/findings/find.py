@@ -1,9 +1,10 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`absence.py`, `commits.py`, `pace.py`; the assignment is judged in `unowned.py`, `uneven.py`, `mixed.py`
-and `useless.py`, what is no more than hygiene besides in `commit_habits.py`. The ground of most are
-`standstill.py` and `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
+`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `pace.py`, `unevenly_behind.py`; the assignment is
+judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene besides in
+`commit_habits.py`. The ground of most are `standstill.py` and `group_standstill.py`; `proven_status.py` makes
+partitions' statuses of the same.
 """
 
 from collections.abc import Iterator
@@ -12,12 +13,14 @@ from typing import Final
 from kgroup.history.timeline.duels import INSTANCE_ID_DUEL
 from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
+from kgroup.lag.findings.blocked import blocked_readers
 from kgroup.lag.findings.commit_habits import commits_last_offset, habits
 from kgroup.lag.findings.commits import hanging_transactions, rewinds
-from kgroup.lag.findings.group_standstill import standings
+from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.mixed import mixed_subscriptions
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import pace
+from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
 from kgroup.lag.findings.uneven import uneven_assignment
@@ -44,8 +47,11 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     With `hygiene` also what is no trouble.
     """
     standing = standings(facts)
+    poisoned = poison_records(facts)
     findings = [
-        *stalls(facts, standing),
+        *poisoned.values(),
+        *stalls(facts, standing.without(poisoned)),
+        *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),
         *hanging_transactions(facts),
@@ -59,8 +65,8 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     if hygiene:
         findings += [*useless_members(facts), *commits_last_offset(facts), *habits(facts)]
     # A group that nobody is in neither keeps up nor falls behind.
-    if not any(finding.kind is FindingKind.DEAD_WITH_LAG for finding in findings):
-        findings += pace(facts, standing)
+    if any(are_read(facts)):
+        findings += pace(facts, standing, poisoned)
     wanted = (finding for finding in findings if hygiene or finding.severity is Severity.TROUBLE)
     return tuple(sorted(wanted, key=_order))
 

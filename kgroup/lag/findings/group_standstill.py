@@ -4,8 +4,8 @@ A partition by itself can only be silent. Whether that is a fault depends on the
 with another partition that is as far behind, or all of the group may stand still.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from kgroup.history.groups.model import GroupKind, GroupState
@@ -27,13 +27,15 @@ class Standing:
 class Standings:
     """All that stands still, as widely as it holds: `group` if all does, else by member, else by partition.
 
-    `in_turn` are those of members that are busy elsewhere, which is no fault.
+    `in_turn` are those of members that are busy elsewhere, which is no fault. `blocked` are partitions that
+    wait for a transaction's end, at least one of them for long; they are in none of the others.
     """
 
     group: tuple[Standing, ...] = ()
     members: dict[str, list[Standing]] = field(default_factory=dict)
     partitions: list[Standing] = field(default_factory=list)
     in_turn: list[Standing] = field(default_factory=list)
+    blocked: tuple[PartitionFacts, ...] = ()
 
     def accused(self) -> Iterator[Standing]:
         """All that a finding is about."""
@@ -46,10 +48,24 @@ class Standings:
         """The standstills of the group, or else of the partition's owner, if all of it stands still."""
         return self.group or self.members.get(partition.row.member_id or "", ())
 
-    def explained(self, partitions: Iterable[PartitionFacts]) -> set[TopicPartition]:
+    def without(self, places: Container[TopicPartition]) -> "Standings":
+        """Less what something else explains of single partitions."""
+
+        def left(standing: Iterable[Standing]) -> list[Standing]:
+            return [stopped for stopped in standing if stopped.facts.topic_partition not in places]
+
+        return replace(
+            self,
+            group=tuple(left(self.group)),
+            members={member: rest for member, of in self.members.items() if (rest := left(of))},
+            partitions=left(self.partitions),
+        )
+
+    def explained(self, partitions: Sequence[PartitionFacts]) -> set[TopicPartition]:
         """The partitions whose trouble these standstills explain."""
         of_readers = {partition.topic_partition for partition in partitions if self.of_reader(partition)}
-        return of_readers | {stopped.facts.topic_partition for stopped in self.partitions}
+        at_transactions = {one.topic_partition for one in partitions if one.open_transaction is not None}
+        return of_readers | at_transactions | {stopped.facts.topic_partition for stopped in self.partitions}
 
 
 def standings(facts: GroupFacts) -> Standings:
@@ -61,11 +77,29 @@ def standings(facts: GroupFacts) -> Standings:
         if partition.topic_partition not in last_read
         and (still := standstill(partition, step, facts.now_ms)) is not None
     ]
+    blocked = _blocked(facts, standing)
+    standing = [stopped for stopped in standing if stopped.facts.open_transaction is None]
     if not standing:
-        return Standings()
+        return Standings(blocked=blocked)
     if not _goes_on(facts.partitions, standing):
-        return Standings(group=tuple(standing))
-    return _members_and_partitions(facts, standing, step)
+        return Standings(group=tuple(standing), blocked=blocked)
+    return replace(_members_and_partitions(facts, standing, step), blocked=blocked)
+
+
+def transaction_of(partition: PartitionFacts) -> tuple[object, ...] | None:
+    """What tells the open transaction at a partition from others: its producer, else the partition."""
+    transaction = partition.open_transaction
+    if transaction is None:
+        return None
+    if transaction.producer_id is None:
+        return partition.topic_partition
+    return transaction.producer_id, transaction.producer_epoch
+
+
+def _blocked(facts: GroupFacts, standing: Sequence[Standing]) -> tuple[PartitionFacts, ...]:
+    """All partitions that wait for a transaction at which the group stands still somewhere."""
+    waited_for = {transaction_of(stopped.facts) for stopped in standing} - {None}
+    return tuple(one for one in read_partitions(facts) if transaction_of(one) in waited_for)
 
 
 def are_read(facts: GroupFacts) -> list[bool]:

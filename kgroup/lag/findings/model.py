@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.history.timeline.model import Grade, Pattern, Roster
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
 from kgroup.lag.status.window import CommitWindow
+from kgroup.protocol.log_listing import OpenTransaction
 from kgroup.protocol.topic_partition import TopicPartition
 
 
@@ -33,6 +34,8 @@ class FindingKind(StrEnum):
     """No broker leads the partition of the offsets topic that keeps the group."""
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
+    POISON_RECORD = "poison-record"
+    """The same offset stops each member that gets the partition."""
     STALLED_MEMBER = "stalled-member"
     """All that a member owns and could read stands still, while others of the group go on."""
     STALLED_PARTITION = "stalled-partition"
@@ -41,6 +44,8 @@ class FindingKind(StrEnum):
     """A member owns partitions with something to read, and the group has no offset for them."""
     DEAD_WITH_LAG = "dead-with-lag"
     """Nobody is in the group, and records wait behind its offsets."""
+    OPEN_TRANSACTION = "open-transaction"
+    """Readers of committed data wait at the beginning of a transaction that has not ended."""
     HANGING_TRANSACTION = "hanging-transaction"
     """Offsets were committed in a transaction that ought to have ended by now."""
     REBALANCE_STORM = "rebalance-storm"
@@ -60,7 +65,9 @@ class FindingKind(StrEnum):
     LAG_GROWING = "lag-growing"
     """Commits go on, slower than records are written."""
     HOT_PARTITION = "hot-partition"
-    """One partition holds most of what a topic has for the group to read."""
+    """More is written to one partition than to others, and it holds most of what is to read."""
+    SLOW_MEMBER = "slow-member"
+    """One member has most of the lag of a topic of which all partitions get as much."""
     OFFSETS_EXPIRE = "offsets-expire"
     """The broker is about to delete offsets: who comes back then begins at `auto.offset.reset`."""
     EMPTY_GROUP = "empty-group"
@@ -100,10 +107,12 @@ HYGIENE_KINDS: frozenset[FindingKind] = frozenset(
 STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
+        FindingKind.POISON_RECORD,
         FindingKind.STALLED_MEMBER,
         FindingKind.STALLED_PARTITION,
         FindingKind.NEVER_COMMITS,
         FindingKind.DEAD_WITH_LAG,
+        FindingKind.OPEN_TRANSACTION,
         FindingKind.HANGING_TRANSACTION,
         FindingKind.OFFSETS_PARTITION_DOWN,
     }
@@ -165,6 +174,8 @@ class PartitionFacts:
     first_ms: int = 0
     last_offset: int = 0
     last_ms: int = 0
+    reached_ms: int = 0
+    """The first of the last commits that are all of the last offset."""
     longest_interval_ms: int | None = None
     """Between two of the commits; None if there are too few to tell a rhythm, or clocks disagree."""
     status: PartitionStatus | None = None
@@ -175,6 +186,8 @@ class PartitionFacts:
     """The last time the log was proven to go on beyond the last commit."""
     written_per_s: float | None = None
     """Records, in the time of the commits; None if that is unknown."""
+    open_transaction: OpenTransaction | None = None
+    """What keeps readers of committed data from all that is unread; looked for where nothing moves."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 
@@ -204,7 +217,8 @@ class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
-    `open_commits` are those of open transactions. `retention_ms` is the broker's `offsets.retention.minutes`.
+    `open_commits` are those of open transactions. `rosters` are the last assignments, in log order, where a
+    partition stands for long. `retention_ms` is the broker's `offsets.retention.minutes`.
     `counts` are how many partitions the topics have that the group subscribes to, as far as is known;
     `unowned` those of them that no member owns. `one_record_left` are partitions where the only offset that
     the group has not read is a record that every reader gets; `reached_ms` is since when (epoch ms) somebody
@@ -216,6 +230,7 @@ class GroupFacts:
     now_ms: int
     usual_step: int = 1
     patterns: tuple[Pattern, ...] = ()
+    rosters: tuple[Roster, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -1,32 +1,26 @@
-"""Groups that read, and do not keep up; topics of which one partition has nearly all of the lag."""
+"""Groups that read, and do not keep up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import median
 from typing import Final
 
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import broken_after_ms, has_unread
-from kgroup.lag.findings.text import counted
+from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.unevenly_behind import unevenly_behind
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND
+from kgroup.protocol.topic_partition import TopicPartition
 
 KEEPS_PACE: Final = 0.9
 """A group that reads at least this share of what is written is taken to keep pace: rates are rough."""
 _WINDOW_MS: Final = 5_000  # shorter windows give no rate worth the name
-_HOT_SHARE: Final = 0.8
-_HOT_PARTITIONS: Final = 3
-_HOT_TIMES_OTHERS: Final = 10
 
 _TRY_GROWING: Final = (
     "Make each record cheaper or add members, up to one per partition; if all partitions have a member of"
     " their own, more partitions or threads. Look for what changed: a slower dependency, a burst."
-)
-_TRY_HOT: Final = (
-    "More members do not help one partition. Look at the keys: a very frequent one, null keys with a sticky"
-    " partitioner, or a custom partitioner; salt the key, or process by key in several threads."
 )
 
 
@@ -35,37 +29,57 @@ class _Pace:
     partition: PartitionFacts
     written_per_s: float
     read_per_s: float
+    silent_ms: int
+    """Since the last commit, if that is longer than it ever was between two; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A topic of which a group reads clearly less than is written, over these partitions together."""
+    """A topic of which a group reads clearly less than is written, over these partitions together.
+
+    `silent_ms` is for how long none of them has been committed, None if no longer than usual.
+    """
 
     partitions: tuple[PartitionFacts, ...]
     read_per_s: float
     written_per_s: float
+    silent_ms: int | None = None
 
 
-def pace(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
-    """Lag that grows, per topic, and hot partitions; what stands still is found already."""
-    step, explained = facts.usual_step, standings.explained(facts.partitions)
-    for of_topic in _by_topic(facts):
-        going = [partition for partition in of_topic if partition.topic_partition not in explained]
-        growth = _growth(going, step)
-        if growth is not None:
+def pace(
+    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+) -> Iterator[Finding]:
+    """Lag that grows, per topic, or who has nearly all of it.
+
+    What stands still is found already, and so is what a record stops.
+    """
+    for uneven, growth in _behind(facts, standings, poisoned):
+        yield from uneven
+        if growth is not None and not uneven:
             yield _lag_growing(facts, growth)
-        if len(going) == len(of_topic):
-            yield from _hot(facts, of_topic, step)
 
 
 def growths(facts: GroupFacts, standings: Standings) -> Iterator[Growth]:
-    """The topics of which the lag grows; what stands still is found already."""
-    step, explained = facts.usual_step, standings.explained(facts.partitions)
+    """The topics of which the lag grows, or their partitions that have nearly all of it."""
+    yield from (growth for _, growth in _behind(facts, standings) if growth is not None)
+
+
+def _behind(
+    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+) -> Iterator[tuple[Sequence[Finding], Growth | None]]:
+    """Of each topic who has nearly all of the lag, if one has, and the growth of what he has, else of all."""
+    explained = standings.explained(facts.partitions) | set(poisoned)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.topic_partition not in explained]
-        growth = _growth(going, step)
-        if growth is not None:
-            yield growth
+        uneven = list(unevenly_behind(facts, of_topic)) if len(going) == len(of_topic) else []
+        if uneven:
+            going = [one for one in going if any(_is_about(finding, one) for finding in uneven)]
+        yield uneven, _growth(going, facts.usual_step)
+
+
+def _is_about(finding: Finding, partition: PartitionFacts) -> bool:
+    row = partition.row
+    return finding.partition in (None, row.partition) and finding.member_id in (None, row.member_id)
 
 
 def _by_topic(facts: GroupFacts) -> Iterator[list[PartitionFacts]]:
@@ -83,12 +97,18 @@ def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
         return None
     if read <= 0:
         return None  # nothing moves: that is a standstill, or too little is known for one
-    return Growth(tuple(pace.partition for pace in paces), round(read, 3), round(written, 3))
+    return Growth(
+        tuple(pace.partition for pace in paces),
+        round(read, 3),
+        round(written, 3),
+        min((pace.silent_ms for pace in paces), default=0) or None,
+    )
 
 
 def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
     rows = [partition.row for partition in growth.partitions]
     lag = sum(row.lag or 0 for row in rows)
+    pause = f" (nothing for {lasting(growth.silent_ms)})" if growth.silent_ms is not None else ""
     return Finding(
         kind=FindingKind.LAG_GROWING,
         group=facts.group.group_id,
@@ -96,11 +116,12 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
         partition=rows[0].partition if len(rows) == 1 else None,
         since_ms=min(partition.first_ms for partition in growth.partitions),
         grade=Grade.INFERRED,
-        evidence=f"reads {growth.read_per_s:.1f}/s, {growth.written_per_s:.1f}/s are written; {lag:,} unread"
-        f" on {counted(len(rows), 'partition')}",
+        evidence=f"reads {growth.read_per_s:.1f}/s{pause}, {growth.written_per_s:.1f}/s are written;"
+        f" {lag:,} unread on {counted(len(rows), 'partition')}",
         numbers={
             "read_per_s": growth.read_per_s,
             "written_per_s": growth.written_per_s,
+            "silent_ms": growth.silent_ms,
             "total_lag": lag,
             "partitions": len(rows),
         },
@@ -118,37 +139,6 @@ def _pace(partition: PartitionFacts) -> _Pace | None:
     if span_ms < _WINDOW_MS or silent_ms >= broken_after_ms(longest_ms):
         return None
     advanced = max(partition.last_offset - partition.first_offset, 0)
-    return _Pace(partition, written, advanced * 1000 / span_ms)
-
-
-def _is_read_as_the_others(hottest: PartitionFacts, with_lag: Sequence[PartitionFacts]) -> bool:
-    """Whether it was committed as lately as the rest: else it is no load that makes it lag."""
-    if hottest.longest_interval_ms is None:
-        return False
-    newest_ms = max(partition.last_ms for partition in with_lag)
-    return newest_ms - hottest.last_ms <= 2 * hottest.longest_interval_ms
-
-
-def _hot(facts: GroupFacts, of_topic: Sequence[PartitionFacts], step: int) -> Iterator[Finding]:
-    with_lag = [partition for partition in of_topic if partition.row.lag is not None]
-    total = sum(max(partition.row.lag or 0, 0) for partition in with_lag)
-    if len(with_lag) < _HOT_PARTITIONS or not total:
-        return
-    hottest = max(with_lag, key=lambda partition: partition.row.lag or 0)
-    lag = hottest.row.lag or 0
-    others = [max(partition.row.lag or 0, 0) for partition in with_lag if partition is not hottest]
-    is_hot = lag >= _HOT_SHARE * total and lag >= _HOT_TIMES_OTHERS * max(median(others), 1)
-    if not is_hot or lag < COMMITS_BEHIND * step or not _is_read_as_the_others(hottest, with_lag):
-        return
-    yield Finding(
-        kind=FindingKind.HOT_PARTITION,
-        group=facts.group.group_id,
-        topic=hottest.row.topic,
-        partition=hottest.row.partition,
-        member_id=hottest.row.member_id,
-        grade=Grade.INFERRED,
-        evidence=f"{lag:,} of the topic's {total:,} unread are in one of {len(with_lag)} partitions, the"
-        f" others have {median(others):g} each",
-        numbers={"lag": lag, "total_lag": total, "share": round(lag / total, 3), "partitions": len(with_lag)},
-        try_this=_TRY_HOT,
-    )
+    # A commit that is not late says nothing of what it will hold; beyond that the silence counts.
+    late_ms = max(silent_ms - longest_ms, 0)
+    return _Pace(partition, written, advanced * 1000 / (span_ms + late_ms), silent_ms if late_ms else 0)

@@ -9,12 +9,20 @@ from dataclasses import replace
 
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.lag.findings.absence import is_abandoned
-from kgroup.lag.findings.group_standstill import are_read, read_partitions, standings
+from kgroup.lag.findings.group_standstill import Standings, are_read, read_partitions, standings
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.pace import growths
 from kgroup.lag.findings.standstill import has_unread, standstill
 from kgroup.lag.measures.log_ends import TopicState
-from kgroup.lag.status.model import Judged, LagGrew, NoMembers, Proof, ReaderStandsStill, ReadInTurn
+from kgroup.lag.status.model import (
+    BehindTransaction,
+    Judged,
+    LagGrew,
+    NoMembers,
+    Proof,
+    ReaderStandsStill,
+    ReadInTurn,
+)
 from kgroup.lag.status.rule_sets import KgroupRules, LagRules
 from kgroup.lag.status.window import CommitWindow
 from kgroup.protocol.topic_partition import TopicPartition
@@ -87,10 +95,24 @@ def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[TopicPartition, Proof]
             proofs.pop(topic_partition, None)  # its own commits say it all, by patience
     for stopped in standing.in_turn:
         proofs[stopped.facts.topic_partition] = ReadInTurn(since_ms=stopped.still.since_ms)
+    proofs |= _behind_transactions(standing)
     for growth in growths(facts, standing):
         grew = LagGrew(read_per_s=growth.read_per_s, written_per_s=growth.written_per_s)
         proofs |= {partition.topic_partition: grew for partition in growth.partitions}
     return proofs
+
+
+def _behind_transactions(standing: Standings) -> dict[TopicPartition, Proof]:
+    return {
+        partition.topic_partition: BehindTransaction(
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            first_offset=transaction.first_offset,
+            since_ms=transaction.since_ms,
+        )
+        for partition in standing.blocked
+        if (transaction := partition.open_transaction) is not None
+    }
 
 
 def _without_members(facts: GroupFacts) -> Iterator[tuple[TopicPartition, Proof]]:

@@ -1,11 +1,12 @@
 """Conclusions from proven log ends of the past, over columns: `seen_ends.py` draws them for one partition."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from kgroup.lag.findings.own_log import LogProof
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Flags, Int64s
 from kgroup.lag.status.window import LogEnd
 
@@ -75,11 +76,20 @@ class SeenNumbers:
             for begun, begun_ms, ended, ended_ms in went_on
         ]
 
-    def or_where(self, rows: Flags, others: "SeenNumbers") -> "SeenNumbers":
-        """The numbers of `others` in these rows, and of this one in the rest."""
-        return SeenNumbers(
-            **{name: np.where(rows, getattr(others, name), getattr(self, name)) for name in self.__slots__}
-        )
+    def with_logs(self, proofs: Mapping[int, LogProof]) -> "SeenNumbers":
+        """The same with what the own logs of some rows prove, given by the rows' places."""
+        numbers = SeenNumbers(**{name: getattr(self, name).copy() for name in self.__slots__})
+        for row, proof in proofs.items():
+            unread_ms, passed_ms = proof.unread_by_ms, proof.passed_until_ms
+            if unread_ms is not None:
+                known_ms = numbers.unread_by_ms[row]
+                numbers.unread_by_ms[row] = unread_ms if known_ms == UNKNOWN else min(unread_ms, known_ms)
+            if passed_ms is not None:
+                numbers.passed_until_ms[row] = max(passed_ms, numbers.passed_until_ms[row])
+            if proof.went is not None:
+                for name, number in proof.went._asdict().items():
+                    getattr(numbers, name)[row] = number
+        return numbers
 
     def put(self, rows: Int64s, others: "SeenNumbers") -> None:
         """Write what others say, one of them for each of these rows."""

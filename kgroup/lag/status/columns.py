@@ -367,6 +367,7 @@ def _few_unread(cases: KgroupCases) -> Flags | None:
 KGROUP_COLUMNS: Final[Mapping[Rule, Callable[[KgroupCases], Flags | None]]] = {
     Rule.NO_COMMITS: lambda cases: cases.seen.count == 0,
     Rule.WITHIN_ALLOWED: lambda cases: cases.seen.lag <= cases.rules.allowed_lag,
+    Rule.OPEN_TRANSACTION: lambda cases: cases.is_proven(Rule.OPEN_TRANSACTION),
     Rule.STOPPED: lambda cases: cases.is_silent(cases.arrival[1]),
     Rule.RHYTHM_BROKEN: lambda cases: cases.is_proven(Rule.RHYTHM_BROKEN),
     Rule.REWOUND: lambda cases: _below_peak(cases.seen),

@@ -17,7 +17,7 @@ class PartitionStatus(StrEnum):
     UNKNOWN = "UNKNOWN"
     """The evidence fits both a healthy group and a stopped one."""
     WARN = "WARN"
-    """Commits advance and the lag grows all the same."""
+    """Commits advance and the lag grows all the same, or their reader waits for a transaction to end."""
     STOP = "STOP"
     """There is something to read, and commits have ceased."""
     STALL = "STALL"
@@ -42,6 +42,7 @@ class Rule(StrEnum):
     NO_COMMITS = "no-commits"
     INCOMPLETE_WINDOW = "incomplete-window"
     WITHIN_ALLOWED = "within-allowed"
+    OPEN_TRANSACTION = "open-transaction"
     STOPPED = "stopped"
     RHYTHM_BROKEN = "rhythm-broken"
     REWOUND = "rewound"
@@ -119,6 +120,20 @@ class RhythmBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BehindTransaction:
+    """All that is unread lies behind the first offset of an open transaction: readers of committed data wait.
+
+    `since_ms` is when it wrote its first record here. What nobody could say of its producer is None.
+    """
+
+    rule: ClassVar[Rule] = Rule.OPEN_TRANSACTION
+    producer_id: int | None
+    producer_epoch: int | None
+    first_offset: int
+    since_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderStandsStill:
     """The reader of this stands still on `partitions` others, since `since_ms`; of this one it is unproven.
 
@@ -155,7 +170,7 @@ class LagGrew:
     written_per_s: float
 
 
-Proof = RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
+Proof = BehindTransaction | RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
 """Evidence about one partition from the rest of the group, and from others that read the partition.
 
 See `lag/findings/proven_status.py`.

@@ -14,6 +14,7 @@ from typing import Final
 
 from kgroup.lag.status import burrow_rules
 from kgroup.lag.status.model import (
+    BehindTransaction,
     FewUnread,
     IncompleteWindow,
     LagGrew,
@@ -192,6 +193,13 @@ STATUS_RULES: Final = (
         "not asked: each rule wants the evidence it needs",
     ),
     _of_both(Rule.WITHIN_ALLOWED, _OK, _within_allowed, "if the lag is now no more than allowed (0)"),
+    _of_kgroup(
+        Rule.OPEN_TRANSACTION,
+        _WARN,
+        _proven(BehindTransaction),
+        "if the group stands still at an open transaction, and all that is unread lies behind it (finding "
+        "`open-transaction`)",
+    ),
     StatusRule(
         Rule.STOPPED,
         Clause(

@@ -7,10 +7,11 @@ from typing import Final
 from kgroup.log.files.log_dir import LogDir, PartitionFolder
 from kgroup.log.topics.end_at import log_end_at, log_ends_at
 from kgroup.log.topics.log_end_history import log_end_history
+from kgroup.log.topics.open_transactions import blocking_transaction
 from kgroup.log.topics.recorded_ends import RecordedHistory
 from kgroup.log.topics.unread import first_unread
 from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
-from kgroup.protocol.log_listing import FirstUnread, LogEndAt
+from kgroup.protocol.log_listing import FirstUnread, LogEndAt, OpenTransaction
 
 _UNREAD_KEPT: Final = 100_000
 _HISTORIES_KEPT: Final = 4096
@@ -35,6 +36,7 @@ class DataLogs:
         self._parts = lru_cache(_UNREAD_KEPT)(self._find_parts)
         self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
         self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
+        self._blocking = lru_cache(_UNREAD_KEPT)(self._find_blocking)
 
     def end(self, topic: str, partition: int) -> int | None:
         """The offset at which the partition's log ends here; None if it is not here."""
@@ -62,6 +64,17 @@ class DataLogs:
     def parts(self, topic: str, partition: int, offset: int) -> UnreadParts | None:
         """The parts that the offsets from `offset` on consist of; None if the log is not here."""
         return self._parts(topic, partition, offset)
+
+    def blocking_transaction(self, topic: str, partition: int, offset: int) -> OpenTransaction | None:
+        """The open transaction that keeps readers of committed data from all that is unread from `offset` on.
+
+        None if there is none, or if the log is not here.
+        """
+        return self._blocking(topic, partition, offset)
+
+    def _find_blocking(self, topic: str, partition: int, offset: int) -> OpenTransaction | None:
+        log = self._find(topic, partition)
+        return blocking_transaction(log[1], offset) if log else None
 
     def _find_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         log = self._find(topic, partition)

@@ -48,6 +48,7 @@ _COLUMNS: Final = ("producer_id", "topic", "partition", "offset", "commit_timest
 _RUN_PAUSE_MAX_MS: Final = 60_000
 _LONG_RUN: Final = 8
 _RUN_MAX: Final = 256
+_NEWEST: Final = 32
 
 GroupPlace = tuple[int, str]
 """Offsets partition and group."""
@@ -58,7 +59,7 @@ class History:
     """`reach` has REACH_SCHEMA; commits in transactions are left out of it.
 
     `rounds` are records of groups that follow each other closely: the first and the last such run of each
-    group, and the last long one, in log order.
+    group, and the last long one; and the newest records of each. In log order.
     """
 
     reach: pa.Table
@@ -119,7 +120,10 @@ def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], partition: i
 
 
 def _bounded(entries: Sequence[LoggedEntry]) -> list[LoggedEntry]:
-    """The first run, the last, and the newest long one; of each no more than its newest records."""
+    """The first run, the last, and the newest long one; of each no more than its newest records.
+
+    And the newest records however far apart: a crash loop may take minutes for a round.
+    """
     runs: list[list[LoggedEntry]] = []
     for entry in entries:
         if runs and 0 <= entry.timestamp_ms - runs[-1][-1].timestamp_ms <= _RUN_PAUSE_MAX_MS:
@@ -127,8 +131,14 @@ def _bounded(entries: Sequence[LoggedEntry]) -> list[LoggedEntry]:
         else:
             runs.append([entry])
     long_runs = [number for number, run in enumerate(runs) if len(run) >= _LONG_RUN]
-    kept = sorted({0, len(runs) - 1, *long_runs[-1:]}) if runs else []
-    return [entry for number in kept for entry in runs[number][-_RUN_MAX:]]
+    kept = {0, len(runs) - 1, *long_runs[-1:]}
+    bounded: list[LoggedEntry] = []
+    behind = len(entries)
+    for number, run in enumerate(runs):
+        behind -= len(run)
+        most = _RUN_MAX if number in kept else max(_NEWEST - behind, 0)
+        bounded += run[max(len(run) - most, 0) :]
+    return bounded
 
 
 class _Reach:

@@ -200,11 +200,28 @@ class TestCommits:
             OpenCommit(topic="orders", partition=number, offset=9, timestamp=ago(901), producer_id=7)
             for number in (0, 1)
         ]
-        young = OpenCommit(topic="orders", partition=2, offset=9, timestamp=ago(899), producer_id=8)
-        finding = only(facts(partition(0, HEALTHY, 495), open_commits=(*commits, young)))
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=tuple(commits)))
         assert finding.kind is K.HANGING_TRANSACTION
+        assert finding.grade is Grade.INFERRED
         assert finding.numbers["producer_id"] == 7
         assert "orders-0, orders-1" in finding.evidence
+
+    @pytest.mark.parametrize(
+        ("open_for", "grade"), [(69, None), (71, Grade.UNKNOWN), (900, Grade.UNKNOWN), (901, Grade.INFERRED)]
+    )
+    def test_a_transaction_that_outlives_the_default_timeout_may_be_meant_to(self, open_for, grade):
+        commit = OpenCommit(topic="orders", partition=2, offset=9, timestamp=ago(open_for), producer_id=8)
+        findings = find(facts(partition(0, HEALTHY, 495), open_commits=(commit,)))
+        assert [finding.grade for finding in findings] == ([] if grade is None else [grade])
+
+    def test_of_a_producers_commits_the_oldest_counts(self):
+        commits = [
+            OpenCommit(topic="orders", partition=number, offset=9, timestamp=ago(100 - number), producer_id=8)
+            for number in (0, 99)
+        ]
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=tuple(commits)))
+        assert finding.numbers["open_ms"] == 100_000
+        assert "orders-0, orders-99" in finding.evidence
 
 
 FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second
@@ -215,36 +232,31 @@ class TestPace:
         finding = only(facts(partition(0, steadily(1, 100), 500, seen=FAST)))
         assert finding.kind is K.LAG_GROWING
         assert finding.evidence == "reads 2.5/s, 10.0/s are written; 400 unread on 1 partition"
+        assert finding.numbers["silent_ms"] is None
+
+    def test_the_pace_is_that_up_to_now(self):
+        """Five a second, every eight seconds, and nothing for 77 s in which the log went on."""
+        silent = partition(
+            0, steadily(78, 500, step=40, every=8), 2000, seen=[(150, 140), (78, 600), (1, 1990)]
+        )
+        finding = only(facts(silent))
+        assert finding.kind is K.LAG_GROWING
+        assert finding.evidence.startswith("reads 2.6/s (nothing for 1m 17s), ")
+        assert finding.numbers["read_per_s"] == 2.553
+        assert finding.numbers["silent_ms"] == 77_000
+
+    def test_a_pause_as_long_as_others_counts_for_nothing(self):
+        """Commits every 20 s, the last one 19 s ago: the next is not late."""
+        seldom = partition(
+            0, steadily(19, 500, step=40, every=20), 941, seen=[(200, 140), (19, 540), (1, 941)]
+        )
+        assert kinds(facts(seldom)) == []
 
     def test_a_group_that_no_longer_commits_is_not_slow(self):
         assert kinds(facts(partition(0, steadily(120, 100, commits=3), 500, seen=GOES_ON))) == []
 
     def test_a_group_that_keeps_pace_however_far_behind(self):
         assert kinds(facts(partition(0, steadily(1, 100, step=20), 500, seen=FAST))) == []
-
-    def test_one_partition_with_nearly_all_of_the_lag(self):
-        finding = only(
-            facts(
-                partition(0, steadily(1, 100), 500),
-                partition(1, steadily(1, 498), 500),
-                partition(2, steadily(1, 499), 500),
-            )
-        )
-        assert (finding.kind, finding.partition) == (K.HOT_PARTITION, 0)
-        assert (
-            finding.evidence
-            == "400 of the topic's 403 unread are in one of 3 partitions, the others have 1.5 each"
-        )
-
-    def test_a_partition_that_is_read_no_longer_is_not_hot(self):
-        quiet = partition(0, steadily(30, 100), 500)
-        assert (
-            kinds(facts(quiet, partition(1, steadily(1, 498), 500), partition(2, steadily(1, 499), 500)))
-            == []
-        )
-
-    def test_a_group_that_is_behind_everywhere_has_no_hot_partition(self):
-        assert kinds(facts(*(partition(number, steadily(1, 100), 500) for number in range(3)))) == []
 
 
 def storm(ended):
@@ -283,3 +295,8 @@ def test_the_worst_comes_first_then_by_place():
 
 def test_a_group_of_which_nothing_is_known():
     assert kinds(facts()) == []
+
+
+def test_a_group_that_all_have_left_a_moment_ago_is_not_slow():
+    left = partition(0, steadily(1, 100), 500, seen=FAST, member=None)
+    assert kinds(facts(left, since=1)) == []

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgroup.lag.findings.own_log import LogProof, LogWent
 from kgroup.lag.findings.seen_ends import passed_until, seen_ends, unread_by, written_per_s
 from kgroup.lag.findings.seen_ends_columns import SeenColumns, seen_numbers
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns
@@ -59,6 +60,12 @@ def test_rows_that_are_not_asked_about_have_no_log_ends():
     assert (chosen.stops - chosen.starts).tolist() == [0, 1]
 
 
-def test_what_others_say_of_some_rows():
-    ours, theirs = (numbers([([LogEnd(offset=9, timestamp=at)], [(0, 1)], 9)] * 2) for at in (3, 5))
-    assert ours.or_where(np.array([False, True]), theirs).unread_by_ms.tolist() == [3, 5]
+def test_what_the_own_logs_of_some_rows_prove():
+    ours = numbers([([LogEnd(offset=9, timestamp=5)], [(0, 1)], 9), ([], [(0, 1)], 9)] * 2)
+    early = LogProof(unread_by_ms=3, passed_until_ms=4, went=LogWent(1, 0, 9, 4000))
+    late = LogProof(unread_by_ms=7, passed_until_ms=8)
+    joined = ours.with_logs({0: early, 1: early, 2: late})
+    assert joined.unread_by_ms.tolist() == [3, 3, 5, UNKNOWN]
+    assert joined.passed_until_ms.tolist() == [5, 4, 8, UNKNOWN]
+    assert joined.written_per_s() == [2.0, 2.0, None, None]
+    assert ours.unread_by_ms.tolist() == [5, UNKNOWN, 5, UNKNOWN]

@@ -3,6 +3,7 @@
 import pytest
 
 from kgroup.lag.status.model import (
+    BehindTransaction,
     GroupStatus,
     LagGrew,
     NoMembers,
@@ -28,6 +29,7 @@ BROKEN = RhythmBroken(
     longest_interval_ms=10_000,
     usual_step=10,
 )
+BEHIND = BehindTransaction(producer_id=7, producer_epoch=0, first_offset=110, since_ms=ago(115))
 IDLE = [(3600, 100, 0), (3590, 110, 0), (3580, 120, 0)]  # caught up an hour ago, nothing committed since
 
 # window, log end, what Burrow says, what kgroup says
@@ -232,6 +234,24 @@ TABLE = {
         400,
         "STOP stopped",
         "STOP stopped",
+    ),
+    "all that is unread lies behind an open transaction": (
+        window((130, 100, None), (120, 110, None), proof=BEHIND),
+        400,
+        "STOP stopped",
+        "WARN open-transaction",
+    ),
+    "that, for longer than a poll may take": (
+        window((430, 100, None), (420, 110, None), unread_by=400, proof=BEHIND),
+        400,
+        "STOP stopped",
+        "WARN open-transaction",
+    ),
+    "the same, and it has ended since": (
+        window((430, 100, None), (420, 110, None), proof=BEHIND),
+        110,
+        "OK within-allowed",
+        "OK within-allowed",
     ),
     "a proof of what has been read since": (
         window((30, 100, None), (20, 110, None), proof=BROKEN),

@@ -118,11 +118,30 @@ class TestRounds:
             tmp_path, [batch(time, [group_metadata("g", number)]) for number, time in enumerate(times)]
         )
 
-    def test_the_first_run_the_last_and_the_last_long_one(self, tmp_path):
+    def test_the_first_run_the_last_and_the_last_long_one(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(scan_history, "_NEWEST", 0)
         long_runs = [*range(1_000_000, 1_000_009), *range(2_000_000, 2_000_010)]
         times = [0, 100_000, *long_runs, 3_000_000, 4_000_000]
         read = self.written(tmp_path, times)
         assert generations(read) == [0, *range(11, 21), 22]
+
+    def test_the_newest_records_however_far_apart(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(scan_history, "_NEWEST", 4)
+        times = [0, *range(1_000_000, 1_000_003), 2_000_000, 2_000_001, 3_000_000, 4_000_000]
+        assert generations(self.written(tmp_path, times)) == [0, *range(4, 8)]
+
+    @pytest.mark.parametrize("cut", [1, 3, 5, 7])
+    def test_the_newest_records_of_parts_are_those_of_the_whole(self, tmp_path, monkeypatch, cut):
+        monkeypatch.setattr(scan_history, "_NEWEST", 4)
+        times = [0, *range(1_000_000, 1_000_003), 2_000_000, 2_000_001, 3_000_000, 4_000_000]
+        parts = [
+            history(
+                tmp_path / str(number),
+                [batch(time, [group_metadata("g", times.index(time))]) for time in part],
+            )
+            for number, part in enumerate((times[:cut], times[cut:]))
+        ]
+        assert generations(merge_histories(parts)) == [0, *range(4, 8)]
 
     def test_a_run_is_bounded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(scan_history, "_RUN_MAX", 5)

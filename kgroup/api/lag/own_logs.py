@@ -1,0 +1,91 @@
+"""What the partitions' own logs, where they lie beside the offsets topic, prove of what is unread."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kgroup.api.lag.time_columns import note
+from kgroup.errors import SourceError
+from kgroup.lag.findings.own_log import (
+    NO_LOG,
+    LogProof,
+    LogWent,
+    ReadRecord,
+    RecordClock,
+    log_proof,
+)
+from kgroup.lag.measures.rows import LagRow
+from kgroup.lag.status.window import CommitWindow, WindowCommit
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.protocol.log_listing import LogEndAt
+
+_POINTS: Final = 3  # the newest among them
+_MARKERS: Final = 3  # so many offsets before a committed one may be the ends of transactions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnLogs:
+    """Reads some kilobytes of a log for each question; `problems` gets what cannot be read."""
+
+    logs: DataLogs
+    now_ms: int
+    problems: list[str]
+
+    def proof(self, row: LagRow, window: CommitWindow) -> LogProof:
+        """What is proven of a row with a lag, and with commits in its window."""
+        try:
+            return self._proof(row, window) if self.logs.end(row.topic, row.partition) is not None else NO_LOG
+        except SourceError as error:
+            note(self.problems, error)
+            return NO_LOG
+
+    def _proof(self, row: LagRow, window: CommitWindow) -> LogProof:
+        history = self.logs.history(row.topic, row.partition, _POINTS)
+        unread_ms = self._first_unread_ms(row, window.commits[-1].offset, history)
+        if unread_ms is None or unread_ms < 0 or not history:
+            return NO_LOG
+        clock = RecordClock.of(list(self._read(row, window)))
+        proven = log_proof(clock, unread_ms, history[-1].timestamp_ms, self.now_ms)
+        return replace(proven, went=self._went(row, window, clock, proven))
+
+    def _first_unread_ms(self, row: LagRow, offset: int, history: Sequence[LogEndAt]) -> int | None:
+        """The time of the first unread record, or of a later one where damage may hide it."""
+        try:
+            unread = self.logs.first_unread(row.topic, row.partition, offset)
+        except SourceError:
+            return next((end.timestamp_ms for end in history if end.offset > offset), None)
+        is_there = unread is not None and unread.offset < (row.log_end_offset or 0)
+        return unread.timestamp_ms if unread is not None and is_there else None
+
+    def _read(self, row: LagRow, window: CommitWindow) -> Iterator[ReadRecord]:
+        """The last records before the first commit and before the last."""
+        for commit in dict.fromkeys((window.commits[0], window.commits[-1])):
+            written_ms = self._written_ms(row, commit)
+            if written_ms is not None:
+                yield ReadRecord(written_ms, commit.timestamp)
+
+    def _written_ms(self, row: LagRow, commit: WindowCommit) -> int | None:
+        for back in (1, _MARKERS):
+            if commit.offset - back < (row.log_start_offset or 0):
+                return None
+            try:
+                record = self.logs.first_unread(row.topic, row.partition, commit.offset - back)
+            except SourceError:
+                return None
+            if record is not None and record.offset < commit.offset:
+                return record.timestamp_ms if record.timestamp_ms >= 0 else None
+        return None
+
+    def _went(
+        self, row: LagRow, window: CommitWindow, clock: RecordClock, proven: LogProof
+    ) -> LogWent | None:
+        """From the first commit on, as long as commits or the log went on."""
+        begun_ms = window.commits[0].timestamp
+        ended_ms = max(window.commits[-1].timestamp, proven.passed_until_ms or begun_ms)
+        if ended_ms <= begun_ms:
+            return None
+        times_ms = [begun_ms + clock.ahead_ms, ended_ms + clock.ahead_ms]
+        begun_at, ended_at = self.logs.ends_at(row.topic, row.partition, times_ms)
+        if begun_at is None or ended_at is None:
+            return None
+        return LogWent(begun_at, begun_ms, ended_at, ended_ms)

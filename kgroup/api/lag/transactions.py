@@ -1,0 +1,74 @@
+"""The open transactions that groups may be waiting for, from the partitions' own logs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from kgroup.api.lag.time_columns import note
+from kgroup.errors import SourceError
+from kgroup.lag.findings.blocked import may_be_blocked
+from kgroup.lag.findings.model import GroupFacts
+from kgroup.lag.measures.rows import LagRow
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.protocol.log_listing import OpenTransaction
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+class TransactionSource(Protocol):
+    """Knows what keeps readers of committed data from what is unread."""
+
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Find out at once what `blocking` will be asked of these rows."""
+
+    def blocking(self, row: LagRow) -> OpenTransaction | None:
+        """The open transaction that all that is unread lies behind; None if there is none, or unknown."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What could not be read, once it has been met."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionsInLogs:
+    """By the partition's own log, if that is here."""
+
+    logs: DataLogs
+    problems: list[str] = field(default_factory=list)
+
+    def ask(self, rows: Sequence[LagRow]) -> None:
+        """Files are asked when they are needed."""
+
+    def blocking(self, row: LagRow) -> OpenTransaction | None:
+        """None if the log is not here, or damaged."""
+        assert row.current_offset is not None, "something is committed where nothing moves"
+        try:
+            return self.logs.blocking_transaction(row.topic, row.partition, row.current_offset)
+        except SourceError as error:
+            note(self.problems, error)
+            return None
+
+
+def with_transactions(groups: Sequence[GroupFacts], source: TransactionSource) -> list[GroupFacts]:
+    """The facts on some groups, with the transactions that are open where nothing moves."""
+    still = [list(may_be_blocked(facts)) for facts in groups]
+    source.ask([partition.row for of_group in still for partition in of_group])
+    return [
+        _with_transactions(facts, {partition.topic_partition for partition in of_group}, source)
+        if of_group
+        else facts
+        for facts, of_group in zip(groups, still, strict=True)
+    ]
+
+
+def _with_transactions(
+    facts: GroupFacts, still: set[TopicPartition], source: TransactionSource
+) -> GroupFacts:
+    return replace(
+        facts,
+        partitions=tuple(
+            replace(partition, open_transaction=source.blocking(partition.row))
+            if partition.topic_partition in still
+            else partition
+            for partition in facts.partitions
+        ),
+    )

@@ -1,0 +1,132 @@
+"""A record that stops each successive owner of its partition: it cannot be processed, whoever tries.
+
+The partition's committed offset stays where it is while the partition changes hands. Each owner that gave it
+up either went away itself, as in a crash loop, or is well on what else it owns. What befalls all partitions
+of a group, such as a broken release or a dependency that is down, is no record's fault.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from kgroup.history.timeline.model import Grade, Partition, Roster, TimelineMember
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
+from kgroup.lag.findings.standstill import has_unread
+from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.status.window_evidence import SHORTEST_MS
+from kgroup.protocol.topic_partition import TopicPartition
+
+CHANGES: Final = 2
+"""So often has the partition changed hands: three owners were stopped, or are."""
+INTERVALS_MISSED: Final = 3
+"""So many of its longest intervals is a partition silent: owners that commit seldom may change in between."""
+
+_TRY: Final = (
+    "Look at the record at the committed offset, and at the few behind it that a poll may have fetched:"
+    " kafka-console-consumer.sh --partition P --offset OFFSET --max-messages 5, and at what the owners logged"
+    " last. Make the code survive it (a dead letter topic), or step over it: stop the group, and"
+    " kafka-consumer-groups.sh --reset-offsets --to-offset. More members do not help."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tenure:
+    """A member that owned the partition, from when on, and whether it was gone when another one got it."""
+
+    owner: TimelineMember
+    from_ms: int
+    went_away: bool
+
+
+def stands_long(facts: GroupFacts) -> Iterator[PartitionFacts]:
+    """Partitions of which the committed offset has not moved for long though a record waits."""
+    for partition in facts.partitions:
+        if not partition.commits or not has_unread(partition) or partition.unread_by_ms is None:
+            continue
+        limit_ms = max(SHORTEST_MS, INTERVALS_MISSED * (partition.longest_interval_ms or 0))
+        if facts.now_ms - _since_ms(partition) >= limit_ms and partition.open_transaction is None:
+            yield partition
+
+
+def poison_records(facts: GroupFacts) -> dict[TopicPartition, Finding]:
+    """The partitions that a record stops, with the finding on each."""
+    return {
+        partition.topic_partition: finding
+        for partition in stands_long(facts)
+        if (finding := _poison(facts, partition)) is not None
+    }
+
+
+def _poison(facts: GroupFacts, partition: PartitionFacts) -> Finding | None:
+    since_ms = _since_ms(partition)
+    tenures = list(_tenures(facts.rosters, Partition(*partition.topic_partition), since_ms))
+    gave_up = tenures[:-1]
+    if len(gave_up) < CHANGES:
+        return None
+    others = [one for one in facts.partitions if one is not partition and one.commits]
+    if not all(tenure.went_away or _is_well(tenure, others) for tenure in gave_up):
+        return None
+    go_on = [one for one in others if one.last_ms > since_ms and one.last_offset > one.first_offset]
+    if not go_on and any(has_unread(one) for one in others):
+        return None
+    went_away = sum(tenure.went_away for tenure in gave_up)
+    owners = listed([tenure.owner.client_id or tenure.owner.member_id for tenure in tenures])
+    row, offset = partition.row, partition.last_offset
+    elsewhere = "while other partitions went on" if go_on else "and there is no other partition to compare"
+    return Finding(
+        kind=FindingKind.POISON_RECORD,
+        group=facts.group.group_id,
+        topic=row.topic,
+        partition=row.partition,
+        member_id=row.member_id,
+        since_ms=min(since_ms, facts.now_ms),
+        grade=Grade.INFERRED if go_on else Grade.UNKNOWN,
+        evidence=f"offset {offset} has been the committed one for {lasting(facts.now_ms - since_ms)} under"
+        f" {counted(len(tenures), 'owner')} one after the other ({owners}), of which {went_away} went away,"
+        f" {elsewhere}; {row.lag or 0:,} unread",
+        numbers={
+            "committed_offset": offset,
+            "owners": len(tenures),
+            "went_away": went_away,
+            "lag": row.lag,
+            "standing_ms": facts.now_ms - since_ms,
+        },
+        try_this=_TRY,
+    )
+
+
+def _since_ms(partition: PartitionFacts) -> int:
+    """Since when the offset is the committed one and a record waits there."""
+    return max(partition.reached_ms, partition.unread_by_ms or partition.reached_ms)
+
+
+def _tenures(rosters: Sequence[Roster], place: Partition, since_ms: int) -> Iterator[_Tenure]:
+    """Who owned the partition from `since_ms` on, one after the other; the last one may still do."""
+    timed = [(roster.at_ms, roster) for roster in rosters if roster.at_ms is not None]
+    before = [number for number, (at_ms, _) in enumerate(timed) if at_ms <= since_ms]
+    owned = [
+        (at_ms, owner, roster)
+        for at_ms, roster in timed[before[-1] if before else 0 :]
+        if (owner := roster.owner_of(place)) is not None
+    ]
+    begun: tuple[int, TimelineMember] | None = None
+    for (at_ms, owner, _), (_, following, later) in pairwise([*owned, *owned[-1:]]):
+        begun = begun or (at_ms, owner)
+        if following.member_id != owner.member_id:
+            still_there = {member.member_id for member in later.members}
+            yield _Tenure(owner, begun[0], owner.member_id not in still_there)
+            begun = None
+    if owned:
+        at_ms, owner, _ = owned[-1]
+        yield _Tenure(owner, begun[0] if begun else at_ms, went_away=False)
+
+
+def _is_well(tenure: _Tenure, others: Sequence[PartitionFacts]) -> bool:
+    """Whether a member that gave the partition up goes on with what it owns now."""
+    return any(
+        one.row.member_id == tenure.owner.member_id
+        and one.last_ms >= tenure.from_ms
+        and one.last_offset > one.first_offset
+        for one in others
+    )

@@ -1,0 +1,146 @@
+"""A record that stops each owner of its partition: who is told of it, and what is no record's fault."""
+
+from dataclasses import replace
+
+import pytest
+
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import Grade, Partition, Roster, TimelineMember
+from kgroup.lag.findings.find import find
+from kgroup.lag.findings.model import FindingKind
+from tests.lag.facts import behind, facts, partition, steadily
+from tests.lag.windows import ago
+
+GOES_ON = [(175, 150), (60, 300), (1, 490)]
+STANDS = steadily(180, 100)
+HEALTHY = steadily(1, 495)
+LATER = [(150, "a", "abc"), (100, "b", "bcd"), (50, "c", "cde")]
+"""Seconds ago, who got the partition, and who was in the group: a and b went away."""
+
+
+def rosters(rounds):
+    return tuple(
+        Roster(
+            kind=GroupKind.CLASSIC,
+            generation=number,
+            at_ms=ago(seconds),
+            offset=number,
+            offsets_partition=0,
+            leader_epoch=0,
+            members=tuple(
+                TimelineMember(
+                    member_id=name,
+                    client_id=f"pod-{name}",
+                    owned=frozenset({Partition("orders", 0)} if name == owner else ()),
+                )
+                for name in members
+            ),
+        )
+        for number, (seconds, owner, members) in enumerate(rounds)
+    )
+
+
+def group(rounds, *others, poisoned=None):
+    stands = poisoned or partition(0, STANDS, 500, seen=GOES_ON, member="c")
+    others = others or (partition(1, HEALTHY, 500, seen=GOES_ON, member="e"),)
+    return replace(facts(stands, *others), rosters=rosters(rounds))
+
+
+def kinds(facts):
+    return [finding.kind.value for finding in find(facts)]
+
+
+def test_what_is_said_of_it():
+    (finding,) = find(group(LATER))
+    assert finding.kind is FindingKind.POISON_RECORD
+    assert (finding.topic, finding.partition, finding.member_id) == ("orders", 0, "c")
+    assert finding.since_ms == ago(175)
+    assert finding.grade is Grade.INFERRED
+    assert finding.evidence == (
+        "offset 100 has been the committed one for 2m 55s under 3 owners one after the other (pod-a, pod-b,"
+        " pod-c), of which 2 went away, while other partitions went on; 400 unread"
+    )
+    assert finding.numbers == {
+        "committed_offset": 100,
+        "owners": 3,
+        "went_away": 2,
+        "lag": 400,
+        "standing_ms": 175_000,
+    }
+    assert "dead letter" in finding.try_this
+
+
+# rounds of the group, its partitions besides the one that stands, and what is found
+OTHER_STANDS = partition(1, steadily(180, 90), 500, seen=GOES_ON, member="e")
+OTHER_READ = partition(1, steadily(180, 500), 500, member="e")
+TABLE = {
+    "a crash loop": (LATER, (), ["poison-record"]),
+    "the owner from before the record came": (
+        [(3000, "z", "za"), *LATER[:2], (50, "b", "bc")],
+        (),
+        ["poison-record"],
+    ),
+    "the members stay, and are well on others": (
+        [(150, "e", "ce"), (100, "c", "ce"), (50, "e", "ce")],
+        (
+            partition(1, HEALTHY, 500, seen=GOES_ON, member="e"),
+            partition(2, HEALTHY, 500, seen=GOES_ON, member="c"),
+        ),
+        ["poison-record"],
+    ),
+    "it changed hands once": (LATER[:2], (), ["stalled-member"]),
+    "nothing is known of owners": ([], (), ["stalled-member"]),
+    "it changed hands before": (
+        [(seconds + 200, owner, members) for seconds, owner, members in LATER],
+        (),
+        ["stalled-member"],
+    ),
+    "the same owner in new generations": (
+        [(seconds, "c", "ce") for seconds, _, _ in LATER],
+        (),
+        ["stalled-member"],
+    ),
+    "an owner that stayed and is not well elsewhere": (
+        [(150, "a", "abc"), (100, "b", "abc"), (50, "c", "abc")],
+        (),
+        ["stalled-member"],
+    ),
+    "all that is unread stands": (LATER, (OTHER_STANDS,), ["stopped-group"]),
+    "nothing else is unread": (LATER, (OTHER_READ,), ["poison-record?"]),
+}
+
+
+@pytest.mark.parametrize(("rounds", "others", "expected"), TABLE.values(), ids=TABLE)
+def test_who_is_told(rounds, others, expected):
+    found = find(group(rounds, *others))
+    said = [one.kind.value + ("?" if one.grade is Grade.UNKNOWN else "") for one in found]
+    assert said == expected
+
+
+HEALTHY_PARTITIONS = {
+    "its commits go on": partition(0, steadily(1, 100), 500, seen=GOES_ON, member="c"),
+    "nothing is unread": partition(0, steadily(180, 500), 500, member="c"),
+    "nothing is known to have waited": partition(0, STANDS, 500, member="c"),
+    "it came a moment ago": partition(0, STANDS, 500, seen=[(44, 150)], member="c"),
+    "it commits every minute": partition(0, steadily(170, 100, every=60), 500, seen=GOES_ON, member="c"),
+    "it waits for a transaction": behind(partition(0, STANDS, 500, seen=GOES_ON, member="c")),
+}
+
+
+@pytest.mark.parametrize("one", HEALTHY_PARTITIONS.values(), ids=HEALTHY_PARTITIONS)
+def test_who_is_not(one):
+    assert "poison-record" not in kinds(group(LATER, poisoned=one))
+
+
+def test_the_same_offset_committed_again_and_again_counts_from_the_first_time():
+    again = [(200, 90), (190, 95), *((back, 100) for back in (180, 140, 100, 60, 20, 1))]
+    repeats = partition(0, again, 500, seen=GOES_ON, member="c")
+    (finding,) = find(group(LATER, poisoned=repeats))
+    assert finding.kind is FindingKind.POISON_RECORD
+    assert finding.numbers["standing_ms"] == 175_000
+
+
+def test_one_more_member_does_not_help():
+    """What a record stops is no lag that grows."""
+    slow = partition(0, [*steadily(181, 95)[1:], (180, 100)], 2000, seen=[(240, 60), (175, 150)], member="c")
+    assert kinds(group(LATER, poisoned=slow)) == ["poison-record"]
