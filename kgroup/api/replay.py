@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 from uuid import UUID
 
 from kgroup.api.names import is_pattern, matches_any, nothing_matches, without_match
@@ -45,6 +45,7 @@ _DRAWN_MAX = 20  # a page of pictures; who wants more draws them one by one
 
 Item = LoggedEntry | OffsetGap
 Patterns = list[str] | tuple[str, ...]
+_Made = TypeVar("_Made")
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -181,6 +182,15 @@ def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]
             yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
 
+class ReadGroups(NamedTuple, Generic[_Made]):
+    """What was made of groups, by group id; the rest is as `Replayed` has it."""
+
+    groups: dict[str, _Made]
+    problems: list[str]
+    missing: str | None
+    remarks: list[str]
+
+
 @dataclass(slots=True)
 class GroupReader:
     """Reads groups by name or pattern from sources.
@@ -198,22 +208,33 @@ class GroupReader:
 
     def read(self, advance: Callable[[int], None]) -> Replayed:
         """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
+        answer = self.read_as(timelines_of, advance)
+        return Replayed(answer.groups, self.patterns, answer.problems, answer.missing, answer.remarks)
+
+    def read_as(
+        self,
+        made_of: Callable[[Iterable[Item], Mapping[UUID, str]], dict[str, _Made]],
+        advance: Callable[[int], None],
+    ) -> "ReadGroups[_Made]":
+        """What is made of the groups' entries in log order and the names of topic ids, by group id.
+
+        Raises SourceError if none of the groups is there, or a file cannot be read.
+        """
         remarks = not_read(self.sources.skipped)
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
         problems: list[str] = []
-        timelines: dict[str, Timeline] = {}
+        groups: dict[str, _Made] = {}
         unmatched: list[str] = []
         for sources in self._searched():
             problems = []
-            entries = _without_damage(self._entries(sources, advance), problems)
-            timelines = timelines_of(entries, names)
-            unmatched = without_match(self.patterns, timelines)
+            groups = made_of(_without_damage(self._entries(sources, advance), problems), names)
+            unmatched = without_match(self.patterns, groups)
             if not unmatched:
-                return Replayed(timelines, self.patterns, problems, remarks=remarks)
+                return ReadGroups(groups, problems, None, remarks)
         known = self._unwanted if self.cluster is None else self.cluster.group_ids()
-        if timelines:
-            missing = nothing_matches("group", unmatched, {*known, *timelines})
-            return Replayed(timelines, self.patterns, problems, missing, remarks)
+        if groups:
+            missing = nothing_matches("group", unmatched, {*known, *groups})
+            return ReadGroups(groups, problems, missing, remarks)
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             damaged = f", but the log is damaged: {problems[0]}{more}"
