@@ -11,6 +11,7 @@ read on after its coordinator had given it up is in no log and in no bound: it i
 
 import argparse
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -204,7 +205,8 @@ def _judged(seed: int, truth: Truth, made: Ledger, owners: _Owners) -> JudgedLed
     wrong, missed, beyond = list[str](), list[str](), 0
     for kind, really in ((LedgerKind.SKIPPED, truth.skipped), (LedgerKind.DOUBLED, truth.doubled)):
         for partition in sorted(truth.processed.keys() | {each for _, each in said}):
-            true, processed = really(partition), truth.processed.get(partition, {})
+            true = really(partition)
+            processed: Mapping[int, list[tuple[int, str]]] = truth.processed.get(partition, {})
             reach = max(processed, default=-1)
             ranges, sure = set[int](), set[int]()
             for entry in said[kind, partition]:
@@ -217,15 +219,12 @@ def _judged(seed: int, truth: Truth, made: Ledger, owners: _Owners) -> JudgedLed
                     if not_so:
                         wrong.append(f"{kind} {partition} {not_so[0]} to {not_so[-1]}: {entry}")
             unsaid = sorted(true - ranges)
-            late = (
-                {
-                    each
-                    for each in unsaid
-                    if any(owners.has_lost(who, partition, at) for at, who in processed[each])
-                }
+            late = {
+                each
+                for each in unsaid
                 if kind is LedgerKind.DOUBLED
-                else set[int]()
-            )
+                and any(owners.has_lost(who, partition, at_ms) for at_ms, who in processed[each])
+            }
             beyond += len(late)
             missed += [
                 f"{kind} {partition} {each}: {processed.get(each)}" for each in unsaid if each not in late
@@ -252,11 +251,8 @@ def table(judged: list[JudgedLedger]) -> str:
         certain = sum(one.certain[kind] for one in judged)
         covered = sum(one.covered[kind] for one in judged)
         rows.append((kind, happened, covered, certain, certain / max(happened, 1)))
-    lines = tabulate(
-        rows,
-        headers=("kind", "happened", "in a range", "certain", "of all"),
-        floatfmt=("", "", "", "", ".2f"),
-    )
+    headers = ("kind", "happened", "in a range", "certain", "of all")
+    lines = tabulate(rows, headers=headers, floatfmt=("", "", "", "", ".2f"))
     wrong, missed = (sum(len(getattr(one, name)) for one in judged) for name in ("wrong", "missed"))
     beyond = sum(one.beyond for one in judged)
     return (

@@ -5,9 +5,9 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `decode`,
-`group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs
-brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of them.
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `ledger`,
+`decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`, `simulate`, and `cluster`, which
+runs brokers in this process. What goes wrong is of `errors`. docs/library.md shows each of them.
 
 They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
 importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kgroup.api.decode.decoded import decode as decode
     from kgroup.api.lag.report import lag_report as lag_report
     from kgroup.api.lag_history.report import lag_history as lag_history
+    from kgroup.api.ledger import ledger as ledger
     from kgroup.api.live import connect as connect
     from kgroup.api.opened import open_logs as open_logs
     from kgroup.api.replay import replay as replay
@@ -43,6 +44,7 @@ _MODULES = {
     "group_plan": "kgroup.api.assign",
     "lag_history": "kgroup.api.lag_history.report",
     "lag_report": "kgroup.api.lag.report",
+    "ledger": "kgroup.api.ledger",
     "open_logs": "kgroup.api.opened",
     "replay": "kgroup.api.replay",
     "simulate": "kgroup.api.simulate",
@@ -60,6 +62,7 @@ __all__ = [
     "group_plan",
     "lag_history",
     "lag_report",
+    "ledger",
     "open_logs",
     "replay",
     "simulate",

@@ -109,6 +109,7 @@ def ledger(
     topics: str | Sequence[str] | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    only_certain: bool = False,
     log_ends: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> GroupLedger: ...
@@ -122,6 +123,7 @@ def ledger(
     topics: str | Sequence[str] | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    only_certain: bool = False,
     log_ends: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Ledgers: ...
@@ -134,6 +136,7 @@ def ledger(
     topics: str | Sequence[str] | None = None,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    only_certain: bool = False,
     log_ends: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> GroupLedger | Ledgers:
@@ -141,7 +144,9 @@ def ledger(
 
     Of one name its ledger; of a list of names and patterns (`["billing-*"]`) all that match, by group id.
     `topics` are names or patterns; entries from `since_ms` on and before `until_ms` (epoch ms) are kept, of a
-    history that is always read from its beginning. `log_ends` is a file whose log starts and ends win.
+    history that is always read from its beginning; with `only_certain` no bounds. `log_ends` is a file whose
+    log starts and ends win.
+
     Raises SourceError if none of the groups or topics is there, or the logs cannot be read, and InputError
     for a text that matches several groups, an empty list, or a time that ends before it begins.
     """
@@ -159,7 +164,7 @@ def ledger(
 
     with progress.counted_bytes("reading", reader.total_bytes) as advance:
         read = reader.read_as(made_of, advance)
-    kept = _kept(read.groups, names_given(topics), since_ms, until_ms)
+    kept = _kept(read.groups, names_given(topics), since_ms, until_ms, only_certain=only_certain)
     if not isinstance(groups, str):
         return Ledgers(kept, [*read.problems, *bounds.problems], read.missing, read.remarks)
     if len(kept) > 1 and groups not in kept:
@@ -168,7 +173,12 @@ def ledger(
 
 
 def _kept(
-    made: Mapping[str, Ledger], topics: tuple[str, ...] | None, since_ms: int | None, until_ms: int | None
+    made: Mapping[str, Ledger],
+    topics: tuple[str, ...] | None,
+    since_ms: int | None,
+    until_ms: int | None,
+    *,
+    only_certain: bool,
 ) -> dict[str, Ledger]:
     """Only what is of these topics and times. Raises SourceError if none of the topics is there."""
     if topics is not None:
@@ -186,6 +196,7 @@ def _kept(
                 if (topics is None or matches_any(entry.partition.topic, topics))
                 and (since_ms is None or entry.at_ms >= since_ms)
                 and (until_ms is None or entry.at_ms < until_ms)
+                and (entry.is_certain or not only_certain)
             ),
         )
         for group_id, each in made.items()
@@ -200,7 +211,6 @@ class _Bounds:
     log_ends_file: Path | None
     problems: list[str] = field(default_factory=list)
     _ends: dict[str, LogEnds] = field(default_factory=dict)
-    _data_logs: DataLogs | None = None
 
     def __post_init__(self) -> None:
         self._given = [] if self.log_ends_file is None else [read_log_ends_file(self.log_ends_file)]
@@ -217,6 +227,11 @@ class _Bounds:
         log = self._log_ends(partition.topic).find(*partition)
         return None if log is None else log.log_end_offset
 
+    def was_cut_by_request(self, partition: Partition) -> bool:
+        """Whether its first segment begins before it does."""
+        start, base = self.start(partition), self._data_logs.first_base_offset(*partition)
+        return start is not None and base is not None and base < start
+
     def ends_at(self, partition: Partition, times_ms: Sequence[int]) -> list[int | None]:
         """The log's end at each of these times; its end now if that is unknown."""
         if not times_ms:
@@ -227,7 +242,6 @@ class _Bounds:
         return [now if end is None else end for end in ends]
 
     def _ends_in_log(self, partition: Partition, times_ms: Sequence[int]) -> list[int | None]:
-        assert self._data_logs is not None
         try:
             if self._data_logs.end(*partition) is None:
                 return [None] * len(times_ms)

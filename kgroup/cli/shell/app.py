@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
+    "ledger": "Say what a group skipped, and what it was handed twice.",
     "replay": "Say why a group rebalanced.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",

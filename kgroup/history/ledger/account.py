@@ -18,8 +18,6 @@ from kgroup.history.timeline.model import Grade
 
 CLOCKS_MS: Final = 5_000
 """So far may the clock that stamps a topic's records be from the one that stamps the group's."""
-STEPS: Final = 1
-"""A jump over the log's start is further than this many times the longest other step of the partition."""
 
 
 @dataclass(slots=True)
@@ -91,9 +89,9 @@ def _stretches(
     steps = [each.step_max for each in readings]
     stretches = []
     for reading in readings:
-        # One commit into a group that has members at other times is a tool's. Several are a consumer's.
-        is_set = reading.kind is ReadingKind.OUTSIDE and reading.commits == 1 and has_had_members
-        lost_to = _out_of_range_to(reading, log_start, max(steps, default=0)) if not is_set else None
+        # One offset in a group that has members at other times is a tool's. Several are a consumer's.
+        is_set = has_had_members and reading.kind is ReadingKind.OUTSIDE and reading.is_one_offset
+        lost_to = None if is_set else _out_of_range_to(reading, bounds, max(steps, default=0))
         certain = possible = NOTHING
         if not is_set:
             end = end_now if reading.ended_ms is None else ends[reading.ended_ms]
@@ -103,20 +101,23 @@ def _stretches(
     return stretches
 
 
-def _out_of_range_to(reading: Reading, log_start: int, longest_step: int) -> int | None:
+def _out_of_range_to(reading: Reading, bounds: LogBounds, longest_step: int) -> int | None:
     """The log's start, if the reader found an offset below it, as far as that can be told now.
 
-    Every group has passed the log's present start at some time, and most while it was there. So two things
-    must come together: that its reader passed it in the first step after it began, and that this step is
-    longer than all that any reader took here within its reading.
+    Every group has passed the log's present start at some time, and most while it was there. So it must have
+    passed it in its first step after nobody was in the group, in a longer one than any reader took here. And
+    deletion must explain it: somebody deleted records by request (`DeleteRecords`), or as much was waiting
+    for the reader as retention, by size or at this rate of writing by time, leaves of the whole log.
     """
-    first, start = reading.first, reading.start
-    if first is None or start is None or reading.kind is not ReadingKind.ASSIGNED:
+    first, start, partition = reading.first, reading.start, reading.partition
+    log_start, end = bounds.start(partition), bounds.end(partition)
+    if first is None or start is None or log_start is None or reading.kind is not ReadingKind.ASSIGNED:
         return None
     step = first.offset - start
-    if start < log_start <= first.offset and reading.after_empty and step > STEPS * longest_step > 0:
-        return log_start
-    return None
+    if not (start < log_start <= first.offset and reading.after_empty and step > longest_step > 0):
+        return None
+    is_too_old = end is not None and step >= end - log_start
+    return log_start if is_too_old or bounds.was_cut_by_request(partition) else None
 
 
 def _certain(reading: Reading, lost_to: int | None) -> Ranges:

@@ -46,6 +46,11 @@ class LogBounds(Protocol):
     def end(self, partition: Partition) -> int | None:
         """The offset behind the last record now."""
 
+    def was_cut_by_request(self, partition: Partition) -> bool:
+        """Whether somebody deleted records of it: it begins within a segment, where retention takes whole
+        ones.
+        """
+
     def ends_at(self, partition: Partition, times_ms: Sequence[int]) -> list[int | None]:
         """The log's end at each of these times (epoch ms, rising): no less than it was."""
 
@@ -56,10 +61,10 @@ class LedgerEntry:
 
     `is_certain` says that it happened to each of them; else it may have happened to any number of them, none
     among these. A range in which offsets have no record (markers of transactions, what compaction took)
-    counts them all the same. `owners` are member ids in the order in which they read, each followed by its
-    client id; empty where a log does not tell. `at_ms` (epoch ms) is when the reading began that did it,
-    `from_ms` and `to_ms` are the last commit before it and the first one after it. `records` are the places in `__consumer_offsets-{offsets_partition}` of what
-    it follows from.
+    counts them all the same. `owners` are member ids in the order in which they read, each with its client
+    id; empty where a log does not tell. `at_ms` (epoch ms) is when the reading began that did it, `from_ms`
+    and `to_ms` are the last commit before it and the first one after it. `records` are the places in
+    `__consumer_offsets-{offsets_partition}` of what it follows from.
     """
 
     kind: LedgerKind

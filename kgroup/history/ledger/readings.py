@@ -69,11 +69,15 @@ class Reading:
     first: LoggedCommit | None = None
     last: LoggedCommit | None = None
     highest: int = -1
-    commits: int = 0
     went_back_from: int = -1
     reread_to: int = -1
     step_max: int = 0
     ended_ms: int | None = None
+
+    @property
+    def is_one_offset(self) -> bool:
+        """Whether all its commits are of the same offset."""
+        return self.first is not None and self.first.offset == self.highest
 
     def commit(self, commit: LoggedCommit) -> None:
         """Take the reader's next commit."""
@@ -81,7 +85,6 @@ class Reading:
             self.step_max = max(self.step_max, commit.offset - self.last.offset)
         self.first = self.first or commit
         self.last = commit
-        self.commits += 1
         self.highest = max(self.highest, commit.offset)
         if self.start is not None and self.start < commit.offset < self.went_back_from:
             self.reread_to = max(self.reread_to, commit.offset)

@@ -103,7 +103,7 @@ class SimMember:
     commit_mode: CommitMode = CommitMode.AUTO
     auto_commit_interval_ms: int = 5_000
     auto_offset_reset: OffsetReset = OffsetReset.EARLIEST
-    """A scenario file cannot say it: with `latest` records are passed over, which a run promises not to do."""
+    """Not for scenario files: with `latest` records are passed over, and runs promise that none are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
