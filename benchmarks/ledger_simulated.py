@@ -13,6 +13,7 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -37,8 +38,9 @@ from kgroup.sim.world.world import FAULTS_OF_MEMORY, World
 from kgroup.wire.frames import Call
 
 GROUP: Final = "g"
-# What a log cannot be right about: clocks that jump, and requests that arrive a second time much later.
-_LEFT_OUT: Final = FAULTS_OF_MEMORY | {FaultKind.SKEW, FaultKind.DUPLICATE}
+# What a log cannot be right about: clocks that jump, requests that arrive a second time much later, and a
+# topic that a member of a cooperative group lets go and takes back between two generations.
+_LEFT_OUT: Final = FAULTS_OF_MEMORY | {FaultKind.SKEW, FaultKind.DUPLICATE, FaultKind.NARROW}
 _STOP_MS: Final = 35_000
 _START_MS: Final = 55_000
 _SET_MS: Final = (46_000, 54_000)
@@ -207,15 +209,14 @@ def _judged(seed: int, truth: Truth, made: Ledger, owners: _Owners) -> JudgedLed
         for partition in sorted(truth.processed.keys() | {each for _, each in said}):
             true = really(partition)
             processed: Mapping[int, list[tuple[int, str]]] = truth.processed.get(partition, {})
-            reach = max(processed, default=-1)
+            is_so = partial(_is_so, kind, processed)
             ranges, sure = set[int](), set[int]()
             for entry in said[kind, partition]:
                 offsets = range(entry.from_offset, entry.to_offset or 0)
                 ranges.update(offsets)
                 if entry.is_certain:
                     sure.update(offsets)
-                    # An offset may be set beyond all that anybody has got to, and those in between count.
-                    not_so = [each for each in offsets if each not in true and each <= reach]
+                    not_so = [each for each in offsets if not is_so(each)]
                     if not_so:
                         wrong.append(f"{kind} {partition} {not_so[0]} to {not_so[-1]}: {entry}")
             unsaid = sorted(true - ranges)
@@ -241,6 +242,11 @@ def _judged(seed: int, truth: Truth, made: Ledger, owners: _Owners) -> JudgedLed
         missed=tuple(missed),
         beyond=beyond,
     )
+
+
+def _is_so(kind: LedgerKind, processed: Mapping[int, list[tuple[int, str]]], offset: int) -> bool:
+    times = len(processed.get(offset, ()))
+    return times > 1 if kind is LedgerKind.DOUBLED else times == 0
 
 
 def table(judged: list[JudgedLedger]) -> str:

@@ -201,22 +201,19 @@ class GroupReadings:
         self._has_had_members = True
         self._generation = roster.generation
         keeps = roster.protocol == KEEPS_WHAT_IT_HAS
-        before = self._members if self._is_classic else {}
+        kept = self._assigned if keeps and self._is_classic else {}
         self._is_classic = True
+        self._assigned = {member.member_id: member.owned for member in roster.members}
         self._members = {member.member_id: member.client_id for member in roster.members}
         for member in roster.members:
             owner = member.member_id, member.client_id
-            for partition in sorted(member.owned):
-                readings = self.partitions.get(partition)
-                current = readings.current if readings is not None else None
-                if keeps and member.member_id in before and current is not None and current.owner == owner:
-                    continue
+            for partition in sorted(member.owned - kept.get(member.member_id, frozenset())):
                 self._begin(logged, partition, owner)
 
     def _member(self, member_id: str, value: values.Value | None) -> None:
         if isinstance(value, values.ConsumerGroupMemberMetadataValue):
             if self._is_classic:
-                self._is_classic, self._members = False, {}
+                self._is_classic, self._members, self._assigned = False, {}, {}
             self._has_had_members = True
             self._members[member_id] = value.client_id
             return
