@@ -5,7 +5,7 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `advise`,
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `ledger`, `advise`,
 `check_client`, `incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`,
 `simulate`, and `cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md
 shows each.
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kgroup.api.incident.made import incident_report as incident_report
     from kgroup.api.lag.report import lag_report as lag_report
     from kgroup.api.lag_history.report import lag_history as lag_history
+    from kgroup.api.ledger import ledger as ledger
     from kgroup.api.live import connect as connect
     from kgroup.api.opened import open_logs as open_logs
     from kgroup.api.replay import replay as replay
@@ -50,6 +51,7 @@ _MODULES = {
     "incident_report": "kgroup.api.incident.made",
     "lag_history": "kgroup.api.lag_history.report",
     "lag_report": "kgroup.api.lag.report",
+    "ledger": "kgroup.api.ledger",
     "open_logs": "kgroup.api.opened",
     "replay": "kgroup.api.replay",
     "simulate": "kgroup.api.simulate",
@@ -70,6 +72,7 @@ __all__ = [
     "incident_report",
     "lag_history",
     "lag_report",
+    "ledger",
     "open_logs",
     "replay",
     "simulate",

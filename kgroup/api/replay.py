@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 from uuid import UUID
 
 from kgroup.api.names import is_pattern, matches_any, nothing_matches, without_match
@@ -45,6 +45,7 @@ _DRAWN_MAX = 20  # a page of pictures; who wants more draws them one by one
 
 Item = LoggedEntry | OffsetGap
 Patterns = list[str] | tuple[str, ...]
+_Made = TypeVar("_Made")
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -180,11 +181,14 @@ def replay_all(
     watcher: Watcher | None = None,
 ) -> Replayed:
     """The timelines of all groups that match, while `watcher` sees their entries. Raises as `replay` does."""
-    reader = GroupReader(
-        logs.of_groups(patterns), patterns, logs.topic_names(), logs.cluster, logs.stdin, watcher
-    )
+    reader = GroupReader(logs.of_groups(patterns), patterns, logs.topic_names(), logs.cluster, logs.stdin)
+
+    def made_of(entries: Iterable[Item], names: Mapping[UUID, str]) -> dict[str, Timeline]:
+        return timelines_of(entries if watcher is None else _watched(entries, watcher), names)
+
     with progress.counted_bytes("reading", reader.total_bytes) as advance:
-        return reader.read(advance)
+        read = reader.read_as(made_of, advance)
+    return Replayed(read.groups, patterns, read.problems, read.missing, read.remarks)
 
 
 def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]:
@@ -202,12 +206,21 @@ def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]
             yield f"group {timeline.group_id}: now {state.state}, with {members}"
 
 
+class ReadGroups(NamedTuple, Generic[_Made]):
+    """What was made of groups, by group id; the rest is as `Replayed` has it."""
+
+    groups: dict[str, _Made]
+    problems: list[str]
+    missing: str | None
+    remarks: list[str]
+
+
 @dataclass(slots=True)
 class GroupReader:
     """Reads groups by name or pattern from sources.
 
     `cluster` is the live one that the sources are a copy of, `topic_names` are names of topic ids that it
-    knows, over those of the files; `stdin` is read where the sources name it. `watcher` sees all entries.
+    knows, over those of the files; `stdin` is read where the sources name it.
     """
 
     sources: Sources
@@ -215,29 +228,32 @@ class GroupReader:
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
     cluster: "Cluster | None" = None
     stdin: SpooledStream | None = None
-    watcher: "Watcher | None" = None
     _unwanted: set[str] = field(default_factory=set)
 
-    def read(self, advance: Callable[[int], None]) -> Replayed:
-        """Replay the groups. Raises SourceError if none of them is there, or a file cannot be read."""
+    def read_as(
+        self,
+        made_of: Callable[[Iterable[Item], Mapping[UUID, str]], dict[str, _Made]],
+        advance: Callable[[int], None],
+    ) -> "ReadGroups[_Made]":
+        """What is made of the groups' entries in log order and the names of topic ids, by group id.
+
+        Raises SourceError if none of the groups is there, or a file cannot be read.
+        """
         remarks = not_read(self.sources.skipped)
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
         problems: list[str] = []
-        timelines: dict[str, Timeline] = {}
+        groups: dict[str, _Made] = {}
         unmatched: list[str] = []
         for sources in self._searched():
             problems = []
-            entries = _without_damage(self._entries(sources, advance), problems)
-            if self.watcher is not None:
-                entries = _watched(entries, self.watcher)
-            timelines = timelines_of(entries, names)
-            unmatched = without_match(self.patterns, timelines)
+            groups = made_of(_without_damage(self._entries(sources, advance), problems), names)
+            unmatched = without_match(self.patterns, groups)
             if not unmatched:
-                return Replayed(timelines, self.patterns, problems, remarks=remarks)
+                return ReadGroups(groups, problems, None, remarks)
         known = self._unwanted if self.cluster is None else self.cluster.group_ids()
-        if timelines:
-            missing = nothing_matches("group", unmatched, {*known, *timelines})
-            return Replayed(timelines, self.patterns, problems, missing, remarks)
+        if groups:
+            missing = nothing_matches("group", unmatched, {*known, *groups})
+            return ReadGroups(groups, problems, missing, remarks)
         if problems:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             damaged = f", but the log is damaged: {problems[0]}{more}"

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
+    "ledger": "Say what a group skipped, and what it was handed twice.",
     "record": "Record what groups do, before compaction erases it.",
     "replay": "Say why a group rebalanced.",
     "report": "Tell what happened to groups, with proof.",

@@ -43,6 +43,11 @@ class DataLogs:
         log = self._find(topic, partition)
         return log[0] if log else None
 
+    def first_base_offset(self, topic: str, partition: int) -> int | None:
+        """The base offset of the partition's first segment; None if it is not here."""
+        log = self._find(topic, partition)
+        return log[1].segments[0].base_offset if log else None
+
     def first_unread(self, topic: str, partition: int, offset: int) -> FirstUnread | None:
         """The first data record at or after `offset`; None if there is none here."""
         return self._unread(topic, partition, offset)

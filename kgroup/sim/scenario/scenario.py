@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from kgroup.group.member.settings import OffsetReset
+
 COORDINATOR: Final = "coordinator"
 """A fault's target: whichever node coordinates the first member's group when the fault strikes."""
 
@@ -100,6 +102,8 @@ class SimMember:
     processing_ms: float = 1.0
     commit_mode: CommitMode = CommitMode.AUTO
     auto_commit_interval_ms: int = 5_000
+    auto_offset_reset: OffsetReset = OffsetReset.EARLIEST
+    """Not for scenario files: with `latest` records are passed over, and runs promise that none are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Final
 from kgroup.group.member.classic.member import ClassicMember
 from kgroup.group.member.identity import MemberState
 from kgroup.group.member.positions import PositionState
-from kgroup.group.member.settings import MemberSettings, OffsetReset
+from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import (
     Answered,
     Callback,
@@ -127,7 +127,7 @@ class MemberHost(Process):
             heartbeat_interval_ms=spec.heartbeat_interval_ms,
             max_poll_interval_ms=spec.max_poll_interval_ms,
             max_poll_records=spec.max_poll_records,
-            auto_offset_reset=OffsetReset.EARLIEST,
+            auto_offset_reset=spec.auto_offset_reset,
             enable_auto_commit=spec.commit_mode is CommitMode.AUTO,
             auto_commit_interval_ms=spec.auto_commit_interval_ms,
             fetch_max_wait_ms=spec.fetch_max_wait_ms,

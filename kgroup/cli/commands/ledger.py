@@ -1,0 +1,142 @@
+"""`kgroup ledger`: the offsets that a group skipped, and those that it was handed more than once."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.api.names import member_of
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, Topics, required_groups
+from kgroup.cli.shell.say import fail_if_strict, say
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import opened
+from kgroup.cli.shell.times import parse_time
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputFormat, emit
+from kgroup.report.progress import TerminalProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kgroup.api.ledger import Ledgers
+
+EXAMPLES: Final = (
+    Example(
+        "What somebody who set offsets made a group pass over",
+        "kgroup ledger fixtures/3.9.1/lives --group reset-late",
+    ),
+    Example(
+        "Only what is certain, with its evidence and the records that show it",
+        "kgroup ledger fixtures/4.3.1/lives --group '*' --certain -o jsonl",
+    ),
+    Example(
+        "Each member's part",
+        "kgroup ledger fixtures/3.9.1/lives --group orders-app --by owner",
+    ),
+    Example(
+        "An hour of a live cluster, minute by minute",
+        "kgroup ledger -b localhost:9092 --group billing --from 1h --by minute -o csv",
+    ),
+)
+
+
+def ledger(
+    *,
+    source: Source,
+    log_ends: Annotated[
+        Path | None,
+        option(
+            "--log-ends",
+            metavar="FILE",
+            help="Log starts and ends that win over those found beside the logs, as for lag-report.",
+            section=Section.SOURCE,
+        ),
+    ] = None,
+    groups: Groups = None,
+    topics: Topics = None,
+    since: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="TIME",
+            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
+            section=Section.SELECTION,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, option("--to", metavar="TIME", help="Before this time.", section=Section.SELECTION)
+    ] = None,
+    certain: Annotated[
+        bool,
+        option("--certain", help="Only what happened for certain, no bounds.", section=Section.SELECTION),
+    ] = False,
+    by: Annotated[
+        str | None,
+        option("--by", metavar="WHAT", help="Sums by minute or owner.", section=Section.SHOWN),
+    ] = None,
+    output: Output,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say what a group skipped, and what it was handed twice.
+
+    From __consumer_offsets: ranges of offsets that nobody in the group can have read though it committed
+    beyond them, and those that were handed out again after a hand-over, a rewind or a reset. AT-LEAST is for
+    certain, AT-MOST cannot have been more; in a row that is all of its range or any part of it.
+
+    A commit is taken at its word: what lies before it, from where its reader began, was handed out. What a
+    reader was handed and did not commit is in no log, but it cannot have been more than was written by then:
+    with the topics' own logs beside, or a live cluster, that is a bound. Without either, hand-overs that
+    prove nothing are left out. Ranges are of offsets: markers of transactions and what compaction took
+    count.
+    """
+    from kgroup.api.ledger import ledger as ledger_of
+    from kgroup.report.timeline.ledger_rows import (
+        ENTRY_COLUMNS,
+        SUM_COLUMNS,
+        SumBy,
+        entry_rows,
+        entry_table,
+        sum_rows,
+        sum_table,
+    )
+
+    patterns = required_groups(groups)
+    sum_by = None if by is None else member_of(SumBy, by, "--by")
+    now_ms = int(time.time() * 1000)
+    since_ms = parse_time(since, "--from", now_ms) if since else None
+    until_ms = parse_time(until, "--to", now_ms) if until else None
+    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
+        raise InputError(f"--to {until} is not after --from {since}")
+    with opened(source) as logs:
+        ledgers = ledger_of(
+            logs,
+            patterns,
+            topics=topics,
+            since_ms=since_ms,
+            until_ms=until_ms,
+            only_certain=certain,
+            log_ends=log_ends,
+            progress=TerminalProgress(quiet=quiet),
+        )
+    made = list(ledgers.values())
+    table = output.format is OutputFormat.TABLE
+    several = len(made) > 1
+    if sum_by is None:
+        emit(entry_rows(made), entry_table(several=several) if table else ENTRY_COLUMNS, output)
+    else:
+        columns = sum_table(sum_by, several=several) if table else SUM_COLUMNS
+        emit(sum_rows(made, sum_by), columns, output)
+    for line in [*([] if quiet else [*_notes(ledgers), *ledgers.remarks]), *ledgers.unread]:
+        say(line)
+    fail_if_strict(ledgers.problems, strict=strict)
+
+
+def _notes(ledgers: "Ledgers") -> "Iterator[str]":
+    """What each group's entries come to, and what they cannot say."""
+    from kgroup.report.timeline.ledger_rows import sum_line
+
+    for group_id, made in ledgers.items():
+        yield f"group {group_id}: {sum_line(made)}"
+        if made.is_cut:
+            yield f"group {group_id}: the log skips offsets: what happened there is unknown"

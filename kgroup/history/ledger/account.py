@@ -1,0 +1,328 @@
+"""From the readings of a partition to the entries of the ledger.
+
+Each reading has offsets that its reader was certainly handed, by its own commits, and those that it may have
+been handed: up to where the log ended when it lost the partition. Handed out twice for certain is what two
+readings certainly had, and possibly what two of them possibly had; skipped for certain is what lies in a gap
+and no reading can have had.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kgroup.history.ledger import ranges
+from kgroup.history.ledger.model import LedgerCause, LedgerEntry, LedgerKind, LogBounds
+from kgroup.history.ledger.ranges import NOTHING, OPEN, Ranges
+from kgroup.history.ledger.readings import PartitionReadings, Reading, ReadingKind
+from kgroup.history.timeline.model import Grade
+
+CLOCKS_MS: Final = 5_000
+"""So far may the clock that stamps a topic's records be from the one that stamps the group's."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """A reading with what it had: `certain` is part of `possible`."""
+
+    reading: Reading
+    is_set: bool
+    out_of_range_to: int | None
+    certain: Ranges
+    possible: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Offsets that a reading passed over: in `sure` by what is known of it alone, in `range` at most."""
+
+    cause: LedgerCause
+    range: Ranges
+    sure: Ranges
+    evidence: str
+
+
+def entries_of(
+    of_partition: PartitionReadings, bounds: LogBounds, *, has_had_members: bool
+) -> list[LedgerEntry]:
+    """The entries of one partition, in the order in which they happened."""
+    stretches = _stretches(of_partition, bounds, has_had_members=has_had_members)
+    entries: list[LedgerEntry] = []
+    after_certain, after_possible = _unions_after(stretches)
+    before_certain, before_possible = NOTHING, NOTHING
+    for number, stretch in enumerate(stretches):
+        before = stretches[:number]
+        gap = _gap(stretch, before, before_certain, of_partition, bounds)
+        if gap is not None:
+            others = ranges.union([before_possible, after_possible[number + 1]])
+            read = ranges.union([before_certain, after_certain[number + 1]])
+            sure = ranges.without(gap.sure, others)
+            maybe = ranges.without(ranges.without(gap.range, read), sure)
+            entries += _skipped(of_partition, before, stretch, gap, sure, maybe)
+        twice = ranges.both(stretch.certain, before_certain)
+        maybe_twice = ranges.without(ranges.both(stretch.possible, before_possible), twice)
+        entries += _doubled(of_partition, before, stretch, twice, maybe_twice)
+        before_certain = ranges.union([before_certain, stretch.certain])
+        before_possible = ranges.union([before_possible, stretch.possible])
+    return entries
+
+
+def _unions_after(stretches: Sequence[_Stretch]) -> tuple[list[Ranges], list[Ranges]]:
+    """Of each number, what all stretches from it on had."""
+    certain, possible = [NOTHING], [NOTHING]
+    for stretch in reversed(stretches):
+        certain.append(ranges.union([certain[-1], stretch.certain]))
+        possible.append(ranges.union([possible[-1], stretch.possible]))
+    return certain[::-1], possible[::-1]
+
+
+# ---- what each had ------------------------------------------------------------------------------------
+
+
+def _stretches(
+    of_partition: PartitionReadings, bounds: LogBounds, *, has_had_members: bool
+) -> list[_Stretch]:
+    readings = of_partition.readings
+    times = sorted({each.ended_ms for each in readings if each.ended_ms is not None})
+    ends = dict(zip(times, bounds.ends_at(of_partition.partition, times), strict=True))
+    end_now = bounds.end(of_partition.partition)
+    log_start = bounds.start(of_partition.partition) or 0
+    steps = [each.step_max for each in readings]
+    stretches = []
+    for reading in readings:
+        # One offset in a group that has members at other times is a tool's. Several are a consumer's.
+        is_set = has_had_members and reading.kind is ReadingKind.OUTSIDE and reading.is_one_offset
+        lost_to = None if is_set else _out_of_range_to(reading, bounds, max(steps, default=0))
+        certain = possible = NOTHING
+        if not is_set:
+            end = end_now if reading.ended_ms is None else ends[reading.ended_ms]
+            certain = _certain(reading, lost_to)
+            possible = _possible(reading, OPEN if end is None else end, log_start, lost_to)
+        stretches.append(_Stretch(reading, is_set, lost_to, certain, ranges.union([certain, possible])))
+    return stretches
+
+
+def _out_of_range_to(reading: Reading, bounds: LogBounds, longest_step: int) -> int | None:
+    """The log's start, if the reader found an offset below it, as far as that can be told now.
+
+    Every group has passed the log's present start at some time, and most while it was there. So it must have
+    passed it in its first step after nobody was in the group, in a longer one than any reader took here. And
+    deletion must explain it: somebody deleted records by request (`DeleteRecords`), or as much was waiting
+    for the reader as retention, by size or at this rate of writing by time, leaves of the whole log.
+    """
+    first, start, partition = reading.first, reading.start, reading.partition
+    log_start, end = bounds.start(partition), bounds.end(partition)
+    if first is None or start is None or log_start is None or reading.kind is not ReadingKind.ASSIGNED:
+        return None
+    step = first.offset - start
+    if not (start < log_start <= first.offset and reading.after_empty and step > longest_step > 0):
+        return None
+    is_too_old = end is not None and step >= end - log_start
+    return log_start if is_too_old or bounds.was_cut_by_request(partition) else None
+
+
+def _certain(reading: Reading, lost_to: int | None) -> Ranges:
+    first = reading.first
+    if first is None:
+        return NOTHING
+    if lost_to is not None or reading.start is None:
+        return ranges.of(first.offset, reading.highest)
+    if reading.kind is ReadingKind.REWIND and reading.reread_to < 0:
+        # A late commit looks like this, too: only who commits on the way up again has read it again.
+        return ranges.of(max(reading.start, reading.went_back_from), reading.highest)
+    return ranges.of(reading.start, reading.highest)
+
+
+def _possible(reading: Reading, end: int, log_start: int, lost_to: int | None) -> Ranges:
+    if reading.kind is ReadingKind.CUT and reading.first is not None:
+        return ranges.of(reading.first.offset, max(end, reading.highest))
+    begun = log_start if reading.start is None else reading.start
+    begun = begun if lost_to is None else lost_to
+    return ranges.of(begun, max(end, reading.highest))
+
+
+# ---- skipped ------------------------------------------------------------------------------------------
+
+
+def _gap(
+    stretch: _Stretch,
+    before: Sequence[_Stretch],
+    before_certain: Ranges,
+    of_partition: PartitionReadings,
+    bounds: LogBounds,
+) -> _Gap | None:
+    reading, first = stretch.reading, stretch.reading.first
+    if first is None or reading.kind in (ReadingKind.CUT, ReadingKind.REWIND):
+        return None
+    if stretch.is_set:
+        return _set_forward(reading, bounds.start(of_partition.partition))
+    if stretch.out_of_range_to is not None and reading.start is not None:
+        return _Gap(
+            LedgerCause.OUT_OF_RANGE,
+            ranges.of(reading.start, first.offset),
+            ranges.of(reading.start, stretch.out_of_range_to),
+            f"the group had no members after it committed {reading.start}; the log begins at"
+            f" {stretch.out_of_range_to} now, and its next reader's first commit is {first.offset}",
+        )
+    if reading.start is not None:
+        return None
+    if reading.was_removed and before_certain:
+        return _Gap(
+            LedgerCause.OFFSETS_REMOVED,
+            ranges.of(before_certain[-1].end, first.offset),
+            NOTHING,
+            f"the committed offset was deleted after {before_certain[-1].end}, and the next reader's first"
+            f" commit is {first.offset}",
+        )
+    log_start = bounds.start(of_partition.partition)
+    if log_start is None or before_certain or _began_below_the_end(reading, bounds):
+        return None
+    return _Gap(
+        LedgerCause.FIRST_COMMIT,
+        ranges.of(log_start, first.offset),
+        NOTHING,
+        f"there was no committed offset, the log begins at {log_start}, and the first commit is"
+        f" {first.offset}: with auto.offset.reset=latest the reader began at the log's end",
+    )
+
+
+def _set_forward(reading: Reading, log_start: int | None) -> _Gap | None:
+    assert reading.first is not None
+    start = log_start if reading.start is None else reading.start
+    if start is None:
+        return None
+    passed = ranges.of(start, reading.first.offset)
+    before = "nothing" if reading.start is None else str(reading.start)
+    return _Gap(
+        LedgerCause.ADMIN_RESET,
+        passed,
+        passed,
+        f"the offset was set from {before} to {reading.first.offset} while the group had no members",
+    )
+
+
+def _began_below_the_end(reading: Reading, bounds: LogBounds) -> bool:
+    """Whether its first commit is below where the log ended before it began: it did not begin at the end."""
+    (end,) = bounds.ends_at(reading.partition, [reading.begun_ms - CLOCKS_MS])
+    return end is not None and reading.first is not None and reading.first.offset < end
+
+
+def _skipped(
+    of_partition: PartitionReadings,
+    before: Sequence[_Stretch],
+    stretch: _Stretch,
+    gap: _Gap,
+    sure: Ranges,
+    maybe: Ranges,
+) -> Iterator[LedgerEntry]:
+    for skipped, is_certain in ((sure, True), (maybe, False)):
+        for each in skipped:
+            yield _entry(
+                LedgerKind.SKIPPED,
+                of_partition,
+                before,
+                stretch,
+                each,
+                is_certain=is_certain,
+                cause=gap.cause,
+                grade=Grade.INFERRED if is_certain else Grade.UNKNOWN,
+                evidence=gap.evidence,
+            )
+
+
+# ---- doubled ------------------------------------------------------------------------------------------
+
+
+def _doubled(
+    of_partition: PartitionReadings,
+    before: Sequence[_Stretch],
+    stretch: _Stretch,
+    twice: Ranges,
+    maybe: Ranges,
+) -> Iterator[LedgerEntry]:
+    if not before:
+        return
+    cause = _why_again(before, stretch.reading)
+    evidence = _evidence_of_again(before, stretch.reading, cause)
+    for doubled, is_certain in ((twice, True), (maybe, False)):
+        for each in doubled:
+            if each.end == OPEN:
+                continue  # how far is anybody's guess
+            yield _entry(
+                LedgerKind.DOUBLED,
+                of_partition,
+                before,
+                stretch,
+                each,
+                is_certain=is_certain,
+                cause=cause,
+                grade=Grade.RECORDED if is_certain else Grade.UNKNOWN,
+                evidence=evidence,
+            )
+
+
+def _why_again(before: Sequence[_Stretch], reading: Reading) -> LedgerCause:
+    last = before[-1]
+    if reading.kind is ReadingKind.REWIND:
+        return LedgerCause.REWIND
+    if last.is_set:
+        return LedgerCause.ADMIN_RESET
+    if reading.start is None and reading.was_removed:
+        return LedgerCause.OFFSETS_REMOVED
+    if last.reading.owner is not None and last.reading.owner == reading.owner:
+        return LedgerCause.REJOIN
+    return LedgerCause.HAND_OVER
+
+
+def _evidence_of_again(before: Sequence[_Stretch], reading: Reading, cause: LedgerCause) -> str:
+    start = "without a committed offset" if reading.start is None else f"at {reading.start}"
+    match cause:
+        case LedgerCause.REWIND:
+            return f"its own commits went back from {reading.went_back_from} to {reading.start}"
+        case LedgerCause.ADMIN_RESET:
+            found = before[-1].reading.start
+            set_from = "nothing" if found is None else str(found)
+            return f"the offset was set from {set_from} to {reading.start} while the group had no members"
+        case LedgerCause.OFFSETS_REMOVED:
+            return "the committed offset was deleted, and the next reader began without one"
+        case _:
+            last = before[-1].reading
+            who = "the same member" if cause is LedgerCause.REJOIN else "another member"
+            generation = "" if reading.generation is None else f" by generation {reading.generation}"
+            until = "" if last.last is None else f"; committed before: {last.last.offset}"
+            return f"{who} began {start}{generation}{until}, and may have been behind what was handed out"
+
+
+def _entry(
+    kind: LedgerKind,
+    of_partition: PartitionReadings,
+    before: Sequence[_Stretch],
+    stretch: _Stretch,
+    of: ranges.Range,
+    *,
+    is_certain: bool,
+    cause: LedgerCause,
+    grade: Grade,
+    evidence: str,
+) -> LedgerEntry:
+    reading = stretch.reading
+    owners = [each.reading.owner for each in before[-1:] if kind is LedgerKind.DOUBLED]
+    signs = [reading.before, reading.first]
+    places = {reading.begun_at, *(sign.log_offset for sign in signs if sign is not None)}
+    return LedgerEntry(
+        kind=kind,
+        partition=of_partition.partition,
+        from_offset=of.first,
+        to_offset=None if of.end == OPEN else of.end,
+        is_certain=is_certain,
+        cause=cause,
+        grade=grade,
+        evidence=evidence,
+        owners=tuple(dict.fromkeys(owner for owner in (*owners, reading.owner) if owner is not None)),
+        generation=reading.generation,
+        at_ms=reading.begun_ms,
+        from_ms=reading.before.at_ms if reading.before is not None else None,
+        to_ms=reading.first.at_ms if reading.first is not None else None,
+        group_was_known=reading.group_was_known,
+        offsets_partition=of_partition.offsets_partition,
+        records=tuple(sorted(places)),
+    )

@@ -1,0 +1,328 @@
+"""What is skipped and doubled in logs that are written record by record."""
+
+from dataclasses import dataclass, field
+
+from kgroup.history.ledger.ledger import ledgers
+from kgroup.history.ledger.model import LedgerCause, LedgerKind
+from kgroup.history.timeline.model import Grade, Partition
+from tests.history.group_log import GROUP, GroupLog, member
+
+SKIPPED, DOUBLED = LedgerKind.SKIPPED, LedgerKind.DOUBLED
+
+
+@dataclass
+class Topic:
+    """Topic t: where its logs begin, and how they grew: (seconds, end) in order."""
+
+    start: int | None = None
+    ends: list[tuple[float, int]] = field(default_factory=list)
+    was_cut: bool = False
+
+    def end(self, partition):
+        return self.ends[-1][1] if self.ends else None
+
+    def ends_at(self, partition, times_ms):
+        return [
+            max((end for at, end in self.ends if at * 1000 <= time_ms), default=None) for time_ms in times_ms
+        ]
+
+
+class Bounds:
+    def __init__(self, topic):
+        self._topic = topic
+
+    def start(self, partition):
+        return self._topic.start
+
+    def end(self, partition):
+        return self._topic.end(partition)
+
+    def was_cut_by_request(self, partition):
+        return self._topic.was_cut
+
+    def ends_at(self, partition, times_ms):
+        return self._topic.ends_at(partition, times_ms)
+
+
+def made_of(log, start=None, *ends, was_cut=False):
+    """Without what is said of every group's first start, which has tests of its own."""
+    made = ledgers(log.entries, {}, Bounds(Topic(start, list(ends), was_cut)))[GROUP]
+    return [each for each in made.entries if each.cause is not LedgerCause.FIRST_COMMIT]
+
+
+def entries(log, start=None, *ends, was_cut=False):
+    return [
+        (each.kind, each.from_offset, each.to_offset, each.is_certain, each.cause)
+        for each in made_of(log, start, *ends, was_cut=was_cut)
+    ]
+
+
+def first_commits(log, start=None, *ends):
+    made = ledgers(log.entries, {}, Bounds(Topic(start, list(ends))))[GROUP]
+    return [
+        (each.kind, each.from_offset, each.to_offset, each.is_certain, each.group_was_known)
+        for each in made.entries
+        if each.cause is LedgerCause.FIRST_COMMIT
+    ]
+
+
+A, B = member("a", 0), member("b", 0)
+
+
+def reading(log, first=0.0, last=10.0):
+    """Generation 1, in which `a` reads 10 records a second."""
+    log.generation(first, 1, A)
+    log.commits(first + 2, last, 2, 0)
+
+
+# ---- healthy groups ---------------------------------------------------------------------------------------
+
+
+def test_a_group_that_reads_on_is_in_no_ledger():
+    log = GroupLog()
+    reading(log)
+    assert entries(log) == []
+    assert entries(log, 0, (1, 50), (20, 200)) == []
+
+
+def test_a_first_commit_above_a_start_that_nobody_knows_is_no_skip():
+    log = GroupLog()
+    log.generation(0, 1, A)
+    log.commit(5, 0, 5_000)
+    assert first_commits(log) == []
+
+
+def test_who_begins_below_the_end_has_begun_at_the_start():
+    log = GroupLog()
+    log.generation(100, 1, A)
+    log.commit(105, 0, 500)
+    assert first_commits(log, 0, (10, 2_000), (200, 3_000)) == []
+
+
+def test_a_caught_up_hand_over_doubles_nothing():
+    log = GroupLog()
+    reading(log)
+    log.generation(20, 2, B)
+    log.commit(22, 0, 130)
+    assert entries(log, 0, (10, 100), (21, 130)) == []
+
+
+def test_a_consumer_without_membership_reads_as_any_other():
+    log = GroupLog()
+    log.commits(1, 9, 2, 0)
+    assert entries(log, 0, (1, 5), (10, 100)) == []
+
+
+def test_what_is_missing_from_the_log_proves_nothing():
+    log = GroupLog()
+    reading(log)
+    log.gap()
+    log.commit(20, 0, 9_000)
+    assert entries(log, 500, (10, 100), (21, 9_000)) == []
+
+
+def test_a_long_way_after_a_pause_is_no_loss_while_the_log_has_it_all():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(600, 3, B)
+    log.commit(602, 0, 6_000)
+    assert entries(log, 0, (10, 100), (11, 100), (602, 6_000)) == []
+
+
+def test_a_log_whose_start_has_passed_by_since_then_is_no_loss():
+    """Retention comes by every place that a group has read; only a leap over it is a sign."""
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(13, 3, B)
+    log.commits(14, 30, 2, 0)
+    assert entries(log, 120, (10, 100), (11, 100), (30, 300)) == []
+
+
+# ---- skipped ----------------------------------------------------------------------------------------------
+
+
+def test_a_first_start_at_the_end_may_have_passed_over_all_before():
+    log = GroupLog()
+    log.generation(100, 1, A)
+    log.commit(105, 0, 2_003)
+    assert first_commits(log, 7, (10, 2_000), (200, 3_000)) == [(SKIPPED, 7, 2_003, False, False)]
+
+
+def test_a_partition_that_is_new_to_a_group_may_have_been_begun_at_its_end():
+    log = GroupLog()
+    reading(log)
+    log.generation(100, 2, member("a", 0, 1))
+    log.commit(105, 1, 60)
+    assert first_commits(log, 0, (-10, 30), (100, 50), (200, 100)) == [(SKIPPED, 0, 60, False, True)]
+
+
+def test_an_offset_that_is_set_forward_skips_what_nobody_can_have_read():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(50, 0, 400)
+    log.generation(60, 3, B)
+    log.commit(62, 0, 420)
+    assert entries(log, 0, (10, 100), (11, 130), (60, 410), (62, 420)) == [
+        (SKIPPED, 130, 400, True, LedgerCause.ADMIN_RESET),
+        (SKIPPED, 100, 130, False, LedgerCause.ADMIN_RESET),
+    ]
+
+
+def test_without_the_topics_log_it_is_a_bound():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(50, 0, 400)
+    assert entries(log) == [(SKIPPED, 100, 400, False, LedgerCause.ADMIN_RESET)]
+
+
+def test_what_is_read_after_all_is_not_skipped():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(50, 0, 400)
+    log.commit(55, 0, 300)
+    log.generation(60, 3, B)
+    log.commits(62, 70, 2, 0)
+    skipped = [each for each in entries(log, 0, (10, 100), (11, 100), (80, 700)) if each[0] is SKIPPED]
+    assert skipped == [(SKIPPED, 100, 300, True, LedgerCause.ADMIN_RESET)]
+
+
+def test_several_offsets_in_an_empty_group_are_a_consumers():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commits(12, 40, 2, 0)
+    assert entries(log, 0, (10, 100), (11, 100), (40, 400)) == []
+
+
+def test_retention_that_overtook_a_group_which_was_away():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(600, 3, B)
+    log.commit(602, 0, 6_000)
+    assert entries(log, 3_000, (10, 100), (11, 100), (602, 6_000)) == [
+        (SKIPPED, 100, 3_000, True, LedgerCause.OUT_OF_RANGE),
+        (SKIPPED, 3_000, 6_000, False, LedgerCause.OUT_OF_RANGE),
+    ]
+
+
+def test_records_that_were_deleted_by_request_while_a_group_was_away():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(60, 3, B)
+    log.commit(62, 0, 600)
+    log.commits(64, 90, 2, 0)
+    ends = (10, 100), (11, 100), (62, 600), (90, 9_000)
+    assert entries(log, 400, *ends) == []
+    assert entries(log, 400, *ends, was_cut=True) == [
+        (SKIPPED, 100, 400, True, LedgerCause.OUT_OF_RANGE),
+        (SKIPPED, 400, 600, False, LedgerCause.OUT_OF_RANGE),
+    ]
+
+
+def test_an_offset_that_had_been_deleted():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.remove_commit(200, 0)
+    log.generation(600, 3, B)
+    log.commit(602, 0, 6_000)
+    assert entries(log, 0, (10, 100), (11, 100), (602, 6_000)) == [
+        (SKIPPED, 100, 6_000, False, LedgerCause.OFFSETS_REMOVED),
+        (DOUBLED, 0, 100, False, LedgerCause.OFFSETS_REMOVED),
+    ]
+
+
+# ---- doubled ----------------------------------------------------------------------------------------------
+
+
+def test_a_hand_over_may_double_what_was_written_by_then():
+    log = GroupLog()
+    reading(log)
+    log.generation(20, 2, B)
+    log.commit(22, 0, 210)
+    assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == [
+        (DOUBLED, 100, 200, False, LedgerCause.HAND_OVER)
+    ]
+    assert entries(log) == []  # without an end there is no bound
+
+
+def test_a_member_that_gets_its_own_back_may_begin_behind_where_it_was():
+    log = GroupLog()
+    reading(log)
+    log.generation(20, 2, A)
+    log.commit(22, 0, 210)
+    assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == [
+        (DOUBLED, 100, 200, False, LedgerCause.REJOIN)
+    ]
+
+
+def test_a_member_that_keeps_what_it_has_goes_on():
+    log = GroupLog()
+    log.generation(0, 1, A, protocol="cooperative-sticky")
+    log.commits(2, 10, 2, 0)
+    log.generation(20, 2, A, member("c", 1), protocol="cooperative-sticky")
+    log.commit(22, 0, 210)
+    assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == []
+
+
+def test_an_offset_that_is_set_back_doubles_what_is_committed_again():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(50, 0, 40)
+    log.generation(60, 3, B)
+    log.commit(62, 0, 90)
+    log.commit(64, 0, 120)
+    assert entries(log, 0, (10, 100), (11, 100), (62, 120)) == [
+        (DOUBLED, 40, 100, True, LedgerCause.ADMIN_RESET)
+    ]
+
+
+def test_who_goes_back_and_comes_up_again_has_read_twice():
+    log = GroupLog()
+    reading(log)
+    log.commit(12, 0, 40)
+    log.commit(14, 0, 80)
+    log.commit(16, 0, 120)
+    assert entries(log) == [(DOUBLED, 40, 100, True, LedgerCause.REWIND)]
+
+
+def test_one_late_commit_is_no_proof_that_anything_was_read_again():
+    log = GroupLog()
+    reading(log)
+    log.commit(12, 0, 80)
+    log.commit(14, 0, 120)
+    assert entries(log, 0, (12, 100), (14, 120)) == [(DOUBLED, 80, 100, False, LedgerCause.REWIND)]
+
+
+def test_what_an_aborted_transaction_committed_does_not_count():
+    log = GroupLog()
+    reading(log)
+    log.commit(12, 0, 40, producer=7)
+    log.end_transaction(13, 7, committed=False)
+    log.commit(14, 0, 140)
+    assert entries(log) == []
+
+
+def test_an_entry_says_whose_it_is_and_what_shows_it():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(50, 0, 40)
+    log.generation(60, 3, B)
+    log.commit(62, 0, 100)
+    (entry,) = made_of(log, 0, (11, 100), (62, 120))
+    assert entry.partition == Partition("t", 0)
+    assert entry.owners == (("b-id", "b"),)
+    assert (entry.at_least, entry.at_most, entry.grade) == (60, 60, Grade.RECORDED)
+    assert (entry.at_ms, entry.from_ms, entry.to_ms) == (60_000, 50_000, 62_000)
+    assert entry.generation == 3
+    places = {each.offset: each.timestamp_ms for each in log.entries}
+    assert [places[place] for place in entry.records] == [50_000, 60_000, 62_000]
