@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kgroup.broker.apis.coordination import ask_coordinator
-from kgroup.broker.apis.data_apis import ReadPart, finish_or_park, read_parts
+from kgroup.broker.apis.data_apis import BATCHES_MAX, ReadPart, finish_or_park, read_parts
 from kgroup.broker.apis.offset_apis import commit_known
 from kgroup.broker.fetching import FetchPart, WaitingFetch
 from kgroup.broker.node import BrokerNode
@@ -80,6 +80,7 @@ def _fetch(
         read_committed=body.read_committed,
         min_bytes=body.min_bytes,
         max_bytes=body.max_bytes,
+        batches_max=BATCHES_MAX,
         finish=lambda fetch: answer(
             FetchResponse(partitions=tuple(map(_fetched, read_parts(node, fetch, by_id=False))))
         ),
@@ -90,7 +91,7 @@ def _fetch(
 def _fetched(read: ReadPart) -> FetchedPartition:
     part = read.part
     records, next_offset = read_batches(
-        _batches(read.records), [(each.producer_id, each.first_offset) for each in read.aborted or ()]
+        _batches(read.records.whole()), [(each.producer_id, each.first_offset) for each in read.aborted or ()]
     )
     return FetchedPartition(
         partition=(part.topic, part.partition_index),

@@ -33,6 +33,7 @@ class WaitingFetch:
     read_committed: bool
     min_bytes: int
     max_bytes: int
+    batches_max: int
     finish: Callable[["WaitingFetch"], None]
     has_room: Callable[[], bool] = lambda: True
 
@@ -49,7 +50,7 @@ class WaitingFetch:
             return self.min_bytes  # the log cannot be read, which is answered at once
 
     def _available_bytes(self) -> int:
-        total = 0
+        total, batches = 0, self.batches_max
         for part in self.parts:
             if part.partition is None:
                 return self.min_bytes
@@ -58,9 +59,13 @@ class WaitingFetch:
             if not log.start_offset <= part.offset <= log.end_offset:
                 return self.min_bytes  # an error is answered at once
             if end > part.offset:
-                total += len(log.read(part.offset, min(part.max_bytes, self.max_bytes), end))
+                stretch = log.stretch(part.offset, min(part.max_bytes, self.max_bytes), end, batches)
+                total += stretch.size
+                batches -= stretch.batches
                 if total >= self.min_bytes:
                     break
+                if batches <= 0:
+                    return self.min_bytes  # an answer has no more batches
         return total
 
 

@@ -1,22 +1,50 @@
 """One broker node: a request in, its answer out, now or when the time has come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
 from kgroup.broker.work import Slices
+from kgroup.log.store.stretch import PIECE_BYTES, Stretch
 from kgroup.wire.apis import APIS
+from kgroup.wire.fetch_pieces import encode_in_pieces
 from kgroup.wire.frames import NOBODY_SPECIAL, Call, Sender, read_call
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to the request with this token: a frame, or nothing (a produce without acks)."""
+    """The answer to the request with this token: a frame, or nothing (a produce without acks).
+
+    A long one is a frame's beginning; `rest` follows it, of which the stretches are yet to be read.
+    """
 
     token: int
     frame: bytes | None
+    rest: tuple[bytes | Stretch, ...] = ()
+
+    @property
+    def rest_bytes(self) -> int:
+        """The size of the rest."""
+        return sum(piece.size if isinstance(piece, Stretch) else len(piece) for piece in self.rest)
+
+    @property
+    def held_bytes(self) -> int:
+        """As much of it as is in memory at a time while it is sent."""
+        return len(self.frame or b"") + min(self.rest_bytes, PIECE_BYTES)
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """The rest, read as it is asked for. Raises SourceError for records that can no longer be had."""
+        for piece in self.rest:
+            if isinstance(piece, Stretch):
+                yield from piece.pieces()
+            else:
+                yield piece
+
+    def whole(self) -> bytes | None:
+        """The frame with all of its rest. Raises SourceError."""
+        return self.frame if self.frame is None else b"".join([self.frame, *self.pieces()])
 
 
 def raise_fault(call: Call, error: Exception) -> None:
@@ -63,6 +91,15 @@ class BrokerNode:
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
         self.answers.append(Answer(call.token, frame))
         self.queued_bytes += len(frame)
+
+    def answer_with_records(self, call: Call, body: Any) -> None:
+        """Queue a long answer to a Fetch, whose records are stretches, read as its client takes them."""
+        if call.amend is not None:
+            body = call.amend(body)
+        frame, rest = encode_in_pieces(APIS[call.api_key], body, call.version, call.correlation_id)
+        answer = Answer(call.token, frame, rest)
+        self.answers.append(answer)
+        self.queued_bytes += answer.held_bytes
 
     def answer_later(self, call: Call, answer: Callable[[], None]) -> None:
         """Run `answer`, which answers a request that has waited: its faults are its own (see `on_fault`)."""

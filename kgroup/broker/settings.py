@@ -32,6 +32,7 @@ class BrokerSettings:
     timestamp_after_max_ms: int = 3_600_000
     segment_bytes: int = 1 << 30
     request_max_bytes: int = 100 << 20
+    queued_max_request_bytes: int = -1  # no limit, as with any that is not positive
     fetch_max_bytes: int = 55 << 20
     max_connections: int = MAX_INT
     max_connections_per_ip: int = MAX_INT
@@ -71,6 +72,7 @@ PROPERTIES: Final = {
     "log.message.timestamp.after.max.ms": Property("timestamp_after_max_ms", highest=MAX_LONG),
     "log.segment.bytes": Property("segment_bytes", 4096),
     "socket.request.max.bytes": Property("request_max_bytes", 1),
+    "queued.max.request.bytes": Property("queued_max_request_bytes", -1, MAX_LONG),
     "fetch.max.bytes": Property("fetch_max_bytes", 1024),
     "max.connections": Property("max_connections"),
     "max.connections.per.ip": Property("max_connections_per_ip"),
@@ -100,6 +102,8 @@ def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
     bounds = settings.group
     if bounds.min_session_timeout_ms > bounds.max_session_timeout_ms:
         raise InputError("group.min.session.timeout.ms is above group.max.session.timeout.ms")
+    if 0 < settings.queued_max_request_bytes < settings.request_max_bytes:  # KafkaConfig.validateValues
+        raise InputError("queued.max.request.bytes is below socket.request.max.bytes")
     return settings
 
 

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer.fetch import FetchRequest
 
+from kgroup.broker.apis.data_apis import BATCHES_MAX, READ_NOW_BYTES
 from kgroup.broker.settings import BrokerSettings
 from kgroup.log.format.batch import LogRecord, encode_batch
 from tests.broker.world import BrokerWorld
 
 PARTITIONS = 3
 VALUE_BYTES = 1000
+BATCH_BYTES = len(encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * VALUE_BYTES)]))
 
 
 def world(**properties: str) -> BrokerWorld:
@@ -87,3 +89,29 @@ def test_without_room_for_answers_a_fetch_waits_and_gets_no_records() -> None:
     token = full.send(request(100_000, 100_000, max_wait_ms=500))
     room = True
     assert batches(full.advance(500)[token]) == [3, 3, 3]
+
+
+def test_of_many_small_batches_an_answer_has_as_many_as_are_looked_at_quickly() -> None:
+    many = world()
+    raw = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"")])
+    for index in (0, 1):
+        for _ in range(BATCHES_MAX - 2):
+            many.cluster.topics["orders"].partitions[index].append(raw)
+    first, second, third = many.ask(request(1 << 20, 1 << 20, max_wait_ms=0)).responses[0].partitions
+    sizes = [len(first.records) - 3 * BATCH_BYTES, len(second.records), len(third.records)]
+    assert sizes == [(BATCHES_MAX - 3) * len(raw), 0, 0]
+    patient = request(1 << 30, 1 << 30, max_wait_ms=60_000)
+    patient.min_bytes = 1 << 30
+    assert len(many.ask(patient).responses[0].partitions[0].records)  # more it could not have
+
+
+def test_long_answers_are_not_read_before_they_are_sent() -> None:
+    long = world()
+    raw = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * READ_NOW_BYTES)])
+    long.cluster.topics["orders"].partitions[1].append(raw)
+    long.send(request(1 << 20, 1 << 20))
+    (answer,) = long.nodes[1].take_answers()
+    assert answer.frame is not None
+    assert len(answer.frame) < 4 * BATCH_BYTES
+    assert answer.rest_bytes > 3 * BATCH_BYTES + len(raw)
+    assert int.from_bytes(answer.frame[:4], "big") + 4 == len(answer.frame) + answer.rest_bytes

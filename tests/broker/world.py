@@ -75,7 +75,7 @@ class BrokerWorld:
             for node in self.nodes.values():
                 node.waits.wake(self.now_ms)
                 for answer in node.take_answers():
-                    answers[answer.token] = self._decoded(answer.token, answer.frame)
+                    answers[answer.token] = self._decoded(answer.token, answer.whole())
             deadline = self.cluster.next_deadline_ms()
             if deadline is None or deadline > self.now_ms:
                 return answers

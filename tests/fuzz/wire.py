@@ -115,7 +115,7 @@ class FuzzedCluster:
             for node in self.nodes:
                 node.waits.wake(self.now_ms)
                 for answer in node.take_answers():
-                    self._take(answer.token, answer.frame)
+                    self._take(answer.token, answer.whole())
             deadline_ms = self.cluster.next_deadline_ms()
             if deadline_ms is None or deadline_ms > self.now_ms:
                 break

@@ -14,6 +14,7 @@ from kgroup.broker.producers import AbortedTransaction
 from kgroup.broker.topic_settings import batch_rules
 from kgroup.errors import DecodeError, KgroupError, SourceError
 from kgroup.log.format.batch_header import read_header
+from kgroup.log.store.stretch import NOTHING, Stretch, in_memory
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import READ_COMMITTED
 from kgroup.wire import apis as api
@@ -24,6 +25,8 @@ _NO_OFFSET: Final = -1
 _NO_TIMESTAMP: Final = -1
 _ALL_REPLICAS: Final = -1
 _NO_ROOM_WAIT_MS: Final = 100
+BATCHES_MAX: Final = 4096  # in one answer: their headers are looked at in some 10 ms
+READ_NOW_BYTES: Final = 1 << 16  # of all records of an answer
 
 
 # ---- Produce ----------------------------------------------------------------------------------
@@ -156,8 +159,9 @@ def fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
         read_committed=request.isolation_level == READ_COMMITTED,
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
+        batches_max=BATCHES_MAX,
         has_room=node.has_room,
-        finish=lambda fetch: node.answer(call, _fetched(node, fetch)),
+        finish=lambda fetch: _finish(node, fetch),
     )
     finish_or_park(node, waiting, request.max_wait_ms, now_ms)
 
@@ -209,7 +213,7 @@ class ReadPart(NamedTuple):
     high_watermark: int = _NO_OFFSET
     last_stable_offset: int = _NO_OFFSET
     log_start_offset: int = _NO_OFFSET
-    records: bytes = b""
+    records: Stretch = NOTHING
     aborted: Sequence[AbortedTransaction] | None = None
 
 
@@ -217,21 +221,33 @@ def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterato
     """Every part of a fetch with its records so far, up to the fetch's limit of bytes.
 
     The first batch comes however large it is, so that a reader gets on; no other exceeds a limit (KIP-74).
+    A limit of kgroup's own is that of batches, which are looked at one by one: a broker may give less than
+    it was asked for. Short records are read at once, the others when they are sent.
     """
     has_room = fetch.has_room()
     left_bytes = fetch.max_bytes if has_room else 0
+    left_batches = BATCHES_MAX
+    left_now_bytes = READ_NOW_BYTES
     may_exceed = has_room
     for part in fetch.parts:
-        read = _read_part(node, fetch, part, _Limit(min(part.max_bytes, left_bytes), may_exceed), by_id)
-        left_bytes = max(left_bytes - len(read.records), 0)
-        may_exceed = may_exceed and not read.records
+        limit = _Limit(min(part.max_bytes, left_bytes), left_batches, left_now_bytes, may_exceed)
+        read = _read_part(node, fetch, part, limit, by_id)
+        left_bytes = max(left_bytes - read.records.size, 0)
+        left_batches -= read.records.batches
+        left_now_bytes -= read.records.size
+        may_exceed = may_exceed and not read.records.size
         yield read
 
 
 class _Limit(NamedTuple):
-    """So many bytes of a log, or its next batch if that is larger and `may_exceed`."""
+    """So many bytes and batches of a log, or its next batch if that is larger and `may_exceed`.
+
+    They are read at once if there are no more than `now_bytes`.
+    """
 
     bytes_max: int
+    batches_max: int
+    now_bytes: int
     may_exceed: bool
 
 
@@ -254,19 +270,34 @@ def _read_log(node: BrokerNode, fetch: WaitingFetch, part: FetchPart, limit: _Li
         return ReadPart(part, error)
     log = partition.log
     stable = partition.last_stable_offset
-    records = b""
+    records = NOTHING
     end = stable if fetch.read_committed else log.end_offset
-    if not error and end > part.offset and (limit.bytes_max > 0 or limit.may_exceed):
-        records = log.read(part.offset, limit.bytes_max, end)
-        if len(records) > limit.bytes_max and not limit.may_exceed:
-            records = b""
+    wanted = limit.batches_max > 0 and (limit.bytes_max > 0 or limit.may_exceed)
+    if not error and end > part.offset and wanted:
+        records = log.stretch(part.offset, limit.bytes_max, end, limit.batches_max)
+        if records.size > limit.bytes_max and not limit.may_exceed:
+            records = NOTHING
+        elif records.size <= limit.now_bytes:
+            records = in_memory([records.whole()], records.batches)
     aborted = None
     if fetch.read_committed and not error:
         aborted = partition.producers.aborted_between(part.offset, stable)
     return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
 
 
+def _finish(node: BrokerNode, fetch: WaitingFetch) -> None:
+    body = _fetched(node, fetch)
+    partitions = [partition for topic in body.responses for partition in topic.partitions]
+    if sum(partition.records.size for partition in partitions) > READ_NOW_BYTES:
+        node.answer_with_records(fetch.call, body)
+        return
+    for partition in partitions:
+        partition.records = partition.records.whole()
+    node.answer(fetch.call, body)
+
+
 def _fetched(node: BrokerNode, fetch: WaitingFetch) -> Any:
+    """The answer; its records are stretches."""
     version = fetch.call.version
     topics: dict[object, Any] = {}
     for read in read_parts(node, fetch, by_id=version >= 13):

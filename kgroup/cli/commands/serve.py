@@ -1,6 +1,7 @@
 """`kgroup serve`: Kafka brokers on this machine, for unmodified clients."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -103,6 +104,8 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
     control = ControlServer(server, control_path(first.port))
     try:
         await control.start()
+        gc.collect()
+        gc.freeze()  # what has come by now stays: going through it would hold up everybody, time and again
         print("ready", *server.bootstrap.split(","), flush=True)
         await _until(stop, server, plan.show_status)
     finally:

@@ -1,11 +1,13 @@
 """Logs that can be appended to, one per partition: in memory here, on disk in `segment_log`."""
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple, Protocol
 
 from kgroup.log.format.batch_header import BatchHeader, placed, read_header
+from kgroup.log.store.stretch import Stretch, in_memory
 
 
 class TimedOffset(NamedTuple):
@@ -34,6 +36,11 @@ class RecordLog(Protocol):
 
         At least one, if there is any, however big; then as many as fit in `max_bytes`.
         """
+
+    def stretch(
+        self, offset: int, max_bytes: int, end_offset: int, batches_max: int = sys.maxsize
+    ) -> Stretch:
+        """The same to be read bit by bit, of at most so many batches: each costs a look at its header."""
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""
@@ -83,16 +90,22 @@ class MemoryLog:
 
     def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
         """Whole batches from the one that holds `offset`, below `end_offset`; at least one."""
+        return self.stretch(offset, max_bytes, end_offset).whole()
+
+    def stretch(
+        self, offset: int, max_bytes: int, end_offset: int, batches_max: int = sys.maxsize
+    ) -> Stretch:
+        """The same to be read bit by bit."""
         first = bisect_left(self._last_offsets, offset)
         last = bisect_right(self._last_offsets, end_offset - 1)
         chosen: list[bytes] = []
         size = 0
-        for batch in self._batches[first:last]:
-            if chosen and size + len(batch) > max_bytes:
+        for batch in islice(self._batches, first, max(first, last)):
+            if chosen and (size + len(batch) > max_bytes or len(chosen) == batches_max):
                 break
             chosen.append(batch)
             size += len(batch)
-        return b"".join(chosen)
+        return in_memory(chosen)
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from kgroup.log.store.atomic_file import replace_text, sync_folder, sync_path
 from kgroup.log.store.opening import Opening, check_epochs, check_topic_id, segment_bases, settle_leftovers
 from kgroup.log.store.record_log import TimedOffset
 from kgroup.log.store.retired_folder import retire
+from kgroup.log.store.stretch import PIECE_BYTES, Stretch
 from kgroup.log.store.survey import (
     CLEANED_SUFFIX,
     READ_BYTES,
@@ -39,6 +41,7 @@ from kgroup.log.store.survey import (
 )
 
 INDEX_INTERVAL_BYTES: Final = 4096
+_HEADERS_BYTES: Final = 1 << 16  # looked at together
 
 
 class Segment:
@@ -475,18 +478,62 @@ class SegmentLog:
 
     def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
         """Whole batches from the one that holds `offset`, below `end_offset`; at least one."""
-        chosen: list[bytes] = []
-        size = 0
+        return self.stretch(offset, max_bytes, end_offset).whole()
+
+    def stretch(
+        self, offset: int, max_bytes: int, end_offset: int, batches_max: int = sys.maxsize
+    ) -> Stretch:
+        """The same to be read bit by bit; it must not outlive what is cleaned, deleted or reverted."""
+        spans: list[tuple[Segment, int, int]] = []  # from a position to another
+        size = count = 0
         try:
-            for batch in self.batches(offset):
-                if read_header(batch).last_offset >= end_offset or (chosen and size + len(batch) > max_bytes):
+            for segment, position, header in self._headers(offset):
+                if header.last_offset >= end_offset:
                     break
-                chosen.append(batch)
-                size += len(batch)
+                if count and (size + header.size > max_bytes or count == batches_max):
+                    break
+                if spans and spans[-1][0] is segment and spans[-1][2] == position:
+                    spans[-1] = segment, spans[-1][1], position + header.size
+                else:
+                    spans.append((segment, position, position + header.size))
+                size += header.size
+                count += 1
         except SourceError:
-            if not chosen:  # else what lies before the damage is read; the next read tells of it
+            if not count:  # else what lies before the damage is read; the next read tells of it
                 raise
-        return b"".join(chosen)
+        return Stretch(size=size, batches=count, pieces=lambda: self._pieces(spans))
+
+    def _pieces(self, spans: Sequence[tuple[Segment, int, int]]) -> Iterator[bytes]:
+        for segment, begin, end in spans:
+            for position in range(begin, end, PIECE_BYTES):
+                size = min(PIECE_BYTES, end - position)
+                if segment.is_gone:
+                    raise SourceError(f"{segment.path}: was removed or replaced while it was sent")
+                piece = self._read(segment, position, size)
+                if len(piece) < size:
+                    raise SourceError(f"{segment.path} at byte {position}: the batch there is cut short")
+                yield piece
+
+    def _headers(self, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
+        """The place of every batch from the one that holds `offset`; nothing else of them is read."""
+        number = max(self._count_up_to(offset) - 1, 0)
+        while number < len(self._segments):
+            segment = self._segments[number]
+            position = segment.position_before(offset)
+            buffer, start = b"", position
+            file_bytes = 0
+            while position < segment.size:
+                if position - start + HEADER_SIZE > len(buffer):
+                    buffer, start = self._read(segment, position, _HEADERS_BYTES), position
+                header = _header_at(segment, buffer, start, position)
+                if position + header.size > file_bytes:
+                    file_bytes = self._file_bytes(segment)
+                    if position + header.size > file_bytes:
+                        raise SourceError(f"{segment.path} at byte {position}: the batch there is cut short")
+                if header.last_offset >= offset:
+                    yield segment, position, header
+                position += header.size
+            number += 1
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""
@@ -525,6 +572,12 @@ class SegmentLog:
     def _read(self, segment: Segment, position: int, size: int) -> bytes:
         try:
             return os.pread(self._handles.reading(segment.path), size, position)
+        except OSError as error:
+            raise SourceError(f"{segment.path}: {error.strerror or error}") from error
+
+    def _file_bytes(self, segment: Segment) -> int:
+        try:
+            return os.fstat(self._handles.reading(segment.path)).st_size
         except OSError as error:
             raise SourceError(f"{segment.path}: {error.strerror or error}") from error
 

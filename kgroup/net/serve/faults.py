@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypedDict, Unpack
 
 from kgroup.errors import InputError
-from kgroup.net.serve.server import ClientConnection, ClusterServer
+from kgroup.net.serve.connection import ClientConnection
+from kgroup.net.serve.server import ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.wire.apis import APIS
 from kgroup.wire.frames import BadRequestError, Call

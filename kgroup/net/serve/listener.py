@@ -12,6 +12,7 @@ from kgroup.net.connect.error_reason import error_reason
 
 _ACCEPT_AGAIN_S: Final = 1.0
 _BACKLOG: Final = 2048
+_ACCEPTED_AT_ONCE: Final = 8  # before the loop gets its turn: setting a connection up takes a while
 HANDSHAKE_S: Final = 10.0
 _HANDSHAKES_MAX: Final = 2000  # at once; the oldest gives way to a new one
 
@@ -67,7 +68,9 @@ class Listener:
 
     def _accept(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._socket is not None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            if self._socket is None:
+                return
             try:
                 accepted, _ = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):

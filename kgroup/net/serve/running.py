@@ -12,7 +12,8 @@ from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import FolderStorage, MemoryStorage
 from kgroup.errors import InputError
 from kgroup.net.serve.doors import open_doors, read_authorizer
-from kgroup.net.serve.server import Clock, ClusterServer
+from kgroup.net.serve.clock import Clock
+from kgroup.net.serve.server import ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
 
 _ANYWHERE: Final = f"PLAINTEXT://{LOOPBACK}:0"

@@ -1,7 +1,6 @@
 """The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
 
 import asyncio
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -10,20 +9,20 @@ from typing import Final
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.dispatch import handle
 from kgroup.broker.fetching import FetchWaits
-from kgroup.broker.node import Answer, BrokerNode
+from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import Partition
-from kgroup.broker.request_queue import RequestQueue
-from kgroup.broker.security.login import RECEIVE_MAX_BYTES, ServerLogin
 from kgroup.errors import KgroupError, SourceError, fault_line
 from kgroup.log.store.atomic_file import sync_path
 from kgroup.log.store.cleaner import clean
+from kgroup.net.serve.clock import Clock
+from kgroup.net.serve.connection import ClientConnection
 from kgroup.net.serve.doors import PLAIN_DOOR, Door
+from kgroup.net.serve.feeder import Feeder
+from kgroup.net.serve.intake import Intake
 from kgroup.net.serve.listener import Listener
-from kgroup.wire.frames import NOBODY_SPECIAL, BadRequestError, Call, Sender
+from kgroup.wire.frames import BadRequestError, Call
 
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
-_PAUSE_READING_BYTES: Final = 1 << 20
-_HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before it is sent any and goes on
 _STALLED_S: Final = 10.0  # for a client that reads nothing, while there is no room for others' answers
 _CHECKPOINT_S: Final = 5.0
 LOGIN_S: Final = 30.0
@@ -33,225 +32,26 @@ _TICK_AGAIN_MS: Final = 1_000  # after one that failed
 _FAULT_AGAIN_S: Final = 10.0  # before the same fault is said again
 _CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
 
-Intercept = Callable[["ClientConnection", Call], bool]
-
-
-class Clock:
-    """Epoch ms that never go back, whatever is done to the machine's clock."""
-
-    def __init__(self) -> None:
-        self._epoch_s = time.time() - time.monotonic()
-
-    def now_ms(self) -> int:
-        """The time."""
-        return int((self._epoch_s + time.monotonic()) * 1000)
-
-
-class ClientConnection(asyncio.Protocol):
-    """One client's connection to one node; requests are handled one at a time (see RequestQueue)."""
-
-    def __init__(self, server: "NodeServer", token: int, door: Door = PLAIN_DOOR) -> None:
-        self.server = server
-        self.token = token
-        self.door = door
-        self.login: ServerLogin | None = None
-        self._sender = NOBODY_SPECIAL
-        self.last_active_s = self.connected_s = time.monotonic()
-        self._queue = RequestQueue(server.cluster_server.cluster.settings.request_max_bytes)
-        self._out: list[bytes] = []
-        self._transport: asyncio.Transport | None = None
-        self._host = ""
-        self._may_write = True
-        self._held_back = False
-        self._unsent_bytes = 0
-        self._buffered_bytes = 0
-        self._read_on_s = self.last_active_s
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember whom to answer."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        peer = transport.get_extra_info("peername")
-        self._host = f"/{peer[0]}" if peer else "/"  # the way Kafka prints an address without a name
-        too_many = self.server.too_many_connections(self._host)
-        self._sender = self.door.sender(transport.get_extra_info("ssl_object"))
-        if self.door.login is not None:
-            self.login = ServerLogin(self.door.login, self.read)
-            self._queue.max_frame_bytes = RECEIVE_MAX_BYTES
-            self.server.admit_stranger(self)
-        self.server.connections[self.token] = self
-        self.server.hosts[self._host] += 1
-        connected = transport.get_extra_info("socket")
-        if connected is not None:  # a client that is gone without a word is found out, as by Kafka
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if too_many is not None:
-            self.server.cluster_server.note(f"{self._host}: {too_many}")
-            self.close()
-        if not self.server.is_listening:
-            self.close()  # the node died while this connection was being accepted
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client. What it waited for goes on without it."""
-        self._transport = None
-        self._sent()
-        self.server.strangers.pop(self.token, None)
-        if self.server.connections.pop(self.token, None) is not None:
-            self.server.hosts -= Counter([self._host])
-        self.server.node.waits.forget(self.token)
-
-    def data_received(self, data: bytes) -> None:
-        """Take in bytes and handle what is whole and may be handled now."""
-        self.last_active_s = time.monotonic()
-        self._queue.feed(data)
-        self.pump()
-        self._regulate()
-
-    def _regulate(self) -> None:
-        """Read on, unless requests lie here that may not be handled now: nobody may send without end."""
-        if self._transport is None:
-            return
-        blocked = self._queue.busy or self._held_back or not self._may_write
-        too_much = blocked and self._queue.waiting_bytes > _PAUSE_READING_BYTES
-        if too_much == self._transport.is_reading() and not self._transport.is_closing():
-            if too_much:
-                self._transport.pause_reading()
-            else:
-                self._transport.resume_reading()
-
-    def pause_writing(self) -> None:
-        """The client does not read: stop answering it."""
-        self._may_write = False
-        self._read_on_s = time.monotonic()
-        self._buffered_bytes = self._unsent_bytes
-
-    def resume_writing(self) -> None:
-        """It reads again."""
-        self._may_write = True
-        self._sent()
-        self.pump()
-        self._regulate()
-
-    def _sent(self) -> None:
-        """What was answered has left, or never will."""
-        self.server.cluster_server.unsent_bytes -= self._unsent_bytes
-        self._unsent_bytes = 0
-        self._held_back = False
-
-    def stalled_s(self, now_s: float) -> float:
-        """For how long the client has read nothing of what waits for it; asked time and again."""
-        if self._may_write or self._transport is None:
-            return 0.0
-        buffered_bytes = self._transport.get_write_buffer_size()
-        if buffered_bytes < self._buffered_bytes:
-            self._read_on_s = now_s
-        self._buffered_bytes = buffered_bytes
-        return now_s - self._read_on_s
-
-    @property
-    def host(self) -> str:
-        """The client's address, as Kafka prints it."""
-        return self._host
-
-    @property
-    def is_idle(self) -> bool:
-        """It waits for nothing."""
-        return not self._queue.busy
-
-    def pump(self) -> None:
-        """Handle the next request, if there is one and the last has been answered."""
-        if self._transport is None or not self._may_write:
-            return
-        if self._unsent_bytes > _HOLD_BACK_BYTES:
-            self._held_back = True  # until they are sent
-            return
-        try:
-            frame = self._queue.next_frame()
-            if frame is not None:
-                self.server.received(self, frame)
-        except BadRequestError as error:
-            self.server.cluster_server.note(f"{self._host}: {error}")
-            self.close()
-        except Exception as error:  # whatever it is, the other clients are to be served
-            self.server.cluster_server.warn_of_fault(error)
-            self.close()
-
-    def read(self, frame: bytes) -> Call:
-        """The request in a frame."""
-        return self.server.node.read(frame, self.token, self._host, self._sender)
-
-    def log_in(self, login: ServerLogin, frame: bytes) -> bool:
-        """Let the login have a frame; whether it is for the node, as none that belongs to a login is."""
-        cluster_server = self.server.cluster_server
-        step = login.take(frame, cluster_server.clock.now_ms())
-        if step.to_node:
-            return True
-        if step.why is not None:
-            cluster_server.note(f"{self._host}: {step.why}")
-            delay_s = self.door.failed_delay_s
-            asyncio.get_running_loop().call_later(delay_s, self._send_off, step.answer)
-            return False
-        if login.principal is not None:
-            self._sender = Sender(principal=login.principal, listener=self.door.plan.name)
-            self._queue.max_frame_bytes = cluster_server.cluster.settings.request_max_bytes
-            self.server.strangers.pop(self.token, None)
-            self.login = None if login.is_over else login
-        self.server.node.answers.append(Answer(self.token, step.answer))
-        cluster_server.schedule_flush()
-        return False
-
-    def _send_off(self, answer: bytes | None) -> None:
-        """The last words to a client that could not log in."""
-        if self._transport is not None:
-            if answer is not None:
-                self._transport.write(answer)
-            self._transport.close()
-
-    def answered(self, frame: bytes | None) -> None:
-        """Take the answer to the request in hand; it is sent by the next `send`."""
-        if frame is not None:
-            self._out.append(frame)
-            self._unsent_bytes += len(frame)
-            self.server.cluster_server.unsent_bytes += len(frame)
-        self._queue.answered()
-
-    def send(self) -> None:
-        """Send what has been answered."""
-        if self._transport is None or not self._out:
-            self._out.clear()
-            self._sent()
-            return
-        self._transport.write(b"".join(self._out))
-        self._out.clear()
-        if self._may_write:
-            held_back = self._held_back
-            self._sent()
-            if held_back:
-                self.pump()
-        self._regulate()
-
-    def close(self) -> None:
-        """Hang up."""
-        if self._transport is not None:
-            self._transport.abort()
+Intercept = Callable[[ClientConnection, Call], bool]
 
 
 class NodeServer:
     """One node's listening socket and its clients."""
 
-    def __init__(self, cluster_server: "ClusterServer", node: BrokerNode, doors: Sequence[Door]) -> None:
-        self.cluster_server = cluster_server
+    def __init__(self, shared: "ClusterServer", node: BrokerNode, doors: Sequence[Door]) -> None:
+        self.shared = shared
         self.node = node
         node.on_fault = node.waits.on_fault = self.failed
-        node.has_room = cluster_server.has_room
+        node.has_room = shared.has_room
         self.connections: dict[int, ClientConnection] = {}
         self.hosts: Counter[str] = Counter()
         self.strangers: dict[int, ClientConnection] = {}
         """Connections whose clients have not logged in yet, the oldest first."""
-        index = sorted(cluster_server.cluster.nodes).index(node.node_id)
+        index = sorted(shared.cluster.nodes).index(node.node_id)
         self.listeners = {door.plan.name: self._listener(door, *door.plan.at(index)) for door in doors}
 
     def _listener(self, door: Door, host: str, port: int) -> Listener:
-        server = self.cluster_server
+        server = self.shared
         return Listener(
             host,
             port,
@@ -280,15 +80,37 @@ class NodeServer:
         """The port of the first listener; once it listens, never 0."""
         return next(iter(self.listeners.values())).port
 
-    def admit_stranger(self, connection: ClientConnection) -> None:
-        """Give a connection the time to log in; of too many, the oldest has had enough of it."""
-        self.strangers[connection.token] = connection
-        if len(self.strangers) > _STRANGERS_MAX:
-            next(iter(self.strangers.values())).close()
+    def admit(self, connection: ClientConnection) -> str | None:
+        """Take note of a connection; why it has to be closed at once, or None.
 
-    def too_many_connections(self, host: str) -> str | None:
+        It has some time to log in, if it must; of too many that have yet to, the oldest has had enough of it.
+        """
+        why_not = None if self.is_listening else "came in while the node died"
+        why_not = why_not or self._too_many(connection.host)
+        self.connections[connection.token] = connection
+        self.hosts[connection.host] += 1
+        if connection.login is not None:
+            self.strangers[connection.token] = connection
+            if len(self.strangers) > _STRANGERS_MAX:
+                next(iter(self.strangers.values())).close()
+        return why_not
+
+    def logged_in(self, connection: ClientConnection) -> None:
+        """A client is known now."""
+        self.strangers.pop(connection.token, None)
+
+    def gone(self, connection: ClientConnection) -> None:
+        """Forget a connection, and what it waits for."""
+        self.strangers.pop(connection.token, None)
+        if self.connections.pop(connection.token, None) is not None:
+            self.hosts[connection.host] -= 1
+            if not self.hosts[connection.host]:
+                del self.hosts[connection.host]
+        self.node.waits.forget(connection.token)
+
+    def _too_many(self, host: str) -> str | None:
         """Why one more connection from this host is closed at once, or None."""
-        settings = self.cluster_server.cluster.settings
+        settings = self.shared.cluster.settings
         if len(self.connections) >= settings.max_connections:
             return f"one more connection than max.connections={settings.max_connections}"
         if self.hosts[host] >= settings.max_connections_per_ip:
@@ -307,8 +129,7 @@ class NodeServer:
         if connection.login is not None and not connection.log_in(connection.login, frame):
             return
         call = connection.read(frame)
-        cluster_server = self.cluster_server
-        if cluster_server.intercept is not None and cluster_server.intercept(connection, call):
+        if self.shared.intercept is not None and self.shared.intercept(connection, call):
             return
         self.handle(call)
 
@@ -317,14 +138,14 @@ class NodeServer:
 
         Raises BadRequestError if its connection has to close.
         """
-        self.cluster_server.schedule_flush()
+        self.shared.schedule_flush()
         try:
-            handle(self.node, call, self.cluster_server.clock.now_ms())
+            handle(self.node, call, self.shared.clock.now_ms())
         except BadRequestError:
             raise
         except KgroupError as error:
             # The storage has failed in the middle of something: this client must not think it done.
-            self.cluster_server.warn(str(error))
+            self.shared.warn(str(error))
             raise BadRequestError(str(error)) from error
         except Exception as error:
             self.failed(call, error)
@@ -332,9 +153,9 @@ class NodeServer:
     def failed(self, call: Call, error: Exception) -> None:
         """A request met a fault of kgroup's own: there is no answer to wait for."""
         if isinstance(error, KgroupError):
-            self.cluster_server.warn(str(error))
+            self.shared.warn(str(error))
         else:
-            self.cluster_server.warn_of_fault(error)
+            self.shared.warn_of_fault(error)
         connection = self.connections.get(call.token)
         if connection is not None:
             connection.close()
@@ -356,11 +177,13 @@ class ClusterServer:
         self.cluster = cluster
         self.clock = clock
         self.warn = warn
-        self.note = note
+        self._note = note
         self.intercept: Intercept | None = None
         self.requests = 0
         self.unsent_bytes = 0
-        """Answers that have not left yet, of all connections."""
+        """Answers that are in memory and have not left yet, of all connections."""
+        self.feeder = Feeder()
+        self.intake = Intake(cluster.settings.queued_max_request_bytes, self._connections)
         self._fsync = fsync
         self._unsynced: dict[int, Partition] = {}
         self._next_token = 0
@@ -516,7 +339,7 @@ class ClusterServer:
                 if connection is not None and not durable:
                     connection.close()  # rather no answer than one that a loss of power makes a lie
                 elif connection is not None:
-                    connection.answered(answer.frame)
+                    connection.answered(answer)
                     answered.append(connection)
         return answered
 
@@ -526,6 +349,10 @@ class ClusterServer:
             action(*arguments)
         except Exception as error:
             self.warn_of_fault(error)
+
+    def note(self, text: str) -> None:
+        """Say what a client has done."""
+        self._note(text)
 
     def warn_of_fault(self, error: Exception) -> None:
         """Say that something was raised that nobody counted on: once in a while, if it is always the same."""

@@ -124,7 +124,9 @@ class NodeHost(Process):
                     self._host.watch.fetched(exchange.body, fetched, connection.call.client_id)
                     self.answer(connection, exchange, fetched)
                 else:
-                    self.answer(connection, exchange, answer.frame)
+                    frame = answer.whole()
+                    assert frame is not None
+                    self.answer(connection, exchange, frame)
 
     def send_answers(self) -> None:
         """Send what has been answered, once the disk has what it rests on."""

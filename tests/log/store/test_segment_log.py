@@ -85,6 +85,22 @@ def test_memory_and_disk_read_the_same(
         assert len(read) == 1 or len(answers[0][0]) <= max_bytes
 
 
+def test_a_stretch_is_read_when_it_is_wanted_and_never_from_another_file(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID, segment_bytes=2000)
+    for number in range(40):
+        log.append(batch(2, timestamp_ms=number, size=100), 0)
+    stretch = log.stretch(0, 1 << 20, log.end_offset)
+    everything = log.read(0, 1 << 20, log.end_offset)
+    assert (stretch.size, stretch.batches) == (len(everything), 40)
+    assert stretch.whole() == stretch.whole() == everything
+    assert log.stretch(0, 1 << 20, log.end_offset, batches_max=3).batches == 3
+    pieces = stretch.pieces()
+    assert next(pieces)
+    log.delete_before(log.end_offset - 1)
+    with pytest.raises(SourceError, match="removed or replaced while it was sent"):
+        list(pieces)
+
+
 def test_deleting_records_moves_the_start_and_drops_what_lies_before(make_log: MakeLog) -> None:
     log = make_log()
     for _ in range(40):

@@ -3,14 +3,18 @@
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from kafka.protocol.consumer.fetch import FetchRequest
 
 import kgroup.testing
 from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.log.store.stretch import PIECE_BYTES
 from kgroup.net.serve import server as server_module
+from kgroup.net.serve.connection import ClientConnection
 from kgroup.net.serve.server import ClusterServer
 from kgroup.testing import ErrorCode
 from tests.broker.apis.record_requests import TOPIC, batch, fetch_request, part_of, produce_request
@@ -82,47 +86,80 @@ def test_requests_larger_than_what_may_wait_are_read_once_it_is_their_turn(
         sending.join()
 
 
-def test_answers_that_nobody_reads_are_bounded_and_the_others_are_served(
-    full: kgroup.testing.Cluster,
-) -> None:
+def until_stuck(kafka: kgroup.testing.Cluster, other: WireClient, count: int = 1) -> list[ClientConnection]:
+    """The connections of so many clients that have long answers to read and do not."""
+
+    def stuck() -> list[ClientConnection]:
+        connections = served(kafka).nodes[1].connections.values()
+        return [each for each in connections if each._rest_bytes and not each._may_write]
+
+    while len(kafka._call(stuck)) < count:
+        other.ask(heartbeat())
+    return kafka._call(stuck)
+
+
+def test_of_a_long_answer_no_more_is_made_than_its_client_takes(full: kgroup.testing.Cluster) -> None:
     server = served(full)
     with SlowReader(address(full)) as slow, WireClient(address(full)) as other:
         for _ in range(8):
             slow.send(greedy_fetch())
-        other.ask(find())
-        while full._call(lambda: server.unsent_bytes) < BATCHES * MIB:
-            other.ask(heartbeat())
+        (stuck,) = until_stuck(full, other)
+        assert other.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert full._call(lambda: server.unsent_bytes) < PIECE_BYTES + 1000
+        assert full._call(lambda: stuck._transport.get_write_buffer_size()) <= PIECE_BYTES  # type: ignore[union-attr]
+        assert stuck._rest_bytes > (BATCHES - 8) * MIB  # the kernel has taken a little
+        assert stuck._queue.busy  # of what else was asked, nothing is looked at
+        assert len(part_of(other.ask(greedy_fetch())).records) > BATCHES * MIB
+        for _ in range(2):
+            assert len(part_of(slow.receive()).records) > BATCHES * MIB
+        slow.close()
+    while full._call(lambda: server.unsent_bytes):
+        pass
+
+
+def test_answers_that_nobody_reads_are_bounded_together(full: kgroup.testing.Cluster) -> None:
+    server = served(full)
+    clients = MIB // PIECE_BYTES
+    with ExitStack() as stack, WireClient(address(full)) as other:
+        slow = [stack.enter_context(SlowReader(address(full))) for _ in range(clients)]
+        for client in slow:
+            client.send(greedy_fetch())
+        until_stuck(full, other, clients)
         part = part_of(other.ask(greedy_fetch()))
         assert (part.error_code, part.records) == (ErrorCode.NONE, b"")
         assert other.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-        assert full._call(lambda: server.unsent_bytes) < (BATCHES + 1) * MIB
-        assert len(part_of(slow.receive()).records) > BATCHES * MIB
-        slow.close()
+        assert full._call(lambda: server.unsent_bytes) < MIB + clients * 1000
+        slow[0].close()
         while not part_of(other.ask(greedy_fetch())).records:
             pass
     while full._call(lambda: server.unsent_bytes):
         pass
 
 
-def test_a_client_that_asks_many_times_at_once_is_answered_bit_by_bit(full: kgroup.testing.Cluster) -> None:
-    server = served(full)
-    server.cluster.settings = replace(server.cluster.settings, unsent_max_bytes=1 << 40)
-    with SlowReader(address(full)) as slow, WireClient(address(full)) as other:
-        for _ in range(20):
+def test_records_that_go_while_they_are_sent_end_the_connection(tmp_path: Path) -> None:
+    with kgroup.testing.cluster(topics={TOPIC: 1}, data_dir=tmp_path) as kafka:
+        server = served(kafka)
+        raw = encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v" * MIB)])
+        for _ in range(BATCHES):
+            kafka._call(lambda: server.cluster.topics[TOPIC].partitions[0].append(raw))
+        with SlowReader(address(kafka)) as slow, WireClient(address(kafka)) as other:
             slow.send(greedy_fetch())
-        while full._call(lambda: server.unsent_bytes) < BATCHES * MIB:
-            other.ask(heartbeat())
-        assert full._call(lambda: server.unsent_bytes) < (BATCHES + 1) * MIB
+            until_stuck(kafka, other)
+            kafka._call(lambda: server.cluster.delete_topic(TOPIC, server.clock.now_ms()))
+            with pytest.raises(ConnectionError):
+                slow.receive()
+            assert other.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert kafka.warnings == []
 
 
 def test_a_client_that_reads_nothing_has_to_go_when_there_is_no_room(
     full: kgroup.testing.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = served(full)
+    server.cluster.settings = replace(server.cluster.settings, unsent_max_bytes=PIECE_BYTES)
     with SlowReader(address(full)) as slow, WireClient(address(full)) as other:
         slow.send(greedy_fetch())
-        while full._call(lambda: server.unsent_bytes) < BATCHES * MIB:
-            other.ask(heartbeat())
+        until_stuck(full, other)
         full._call(server._close_idle)
         assert len(server.nodes[1].connections) == 2  # not yet
         monkeypatch.setattr(server_module, "_STALLED_S", 0.0)
@@ -135,18 +172,39 @@ def test_a_client_that_reads_nothing_has_to_go_when_there_is_no_room(
 def test_requests_that_nobody_takes_the_answers_of_are_not_read_without_end(
     full: kgroup.testing.Cluster,
 ) -> None:
-    server = served(full)
     with SlowReader(address(full)) as slow, WireClient(address(full)) as other:
         slow.send(greedy_fetch())
-        while full._call(lambda: server.unsent_bytes) < BATCHES * MIB:
-            other.ask(heartbeat())
+        (stuck,) = until_stuck(full, other)
         slow._socket.setblocking(False)
         junk = b"\0" * MIB
         with pytest.raises(BlockingIOError):
             for _ in range(64):
                 slow._socket.send(junk)
-        (paused,) = [each for each in server.nodes[1].connections.values() if not each._may_write]
-        assert full._call(lambda: paused._queue.waiting_bytes) < 4 * MIB
+        assert full._call(lambda: stuck._queue.waiting_bytes) < 4 * MIB
+
+
+def test_while_too_many_bytes_of_requests_wait_no_other_request_is_begun_with() -> None:
+    """Kafka's queued.max.request.bytes; what was begun with is read to its end."""
+    limits = {"socket.request.max.bytes": "10000", "queued.max.request.bytes": "10000"}
+    with kgroup.testing.cluster(topics={TOPIC: 1}, properties=limits) as kafka:
+        server = served(kafka)
+        with (
+            WireClient(address(kafka)) as first,
+            WireClient(address(kafka)) as second,
+            WireClient(address(kafka)) as third,
+        ):
+            assert third.ask(find()).error_code == ErrorCode.NONE
+            first.send_bytes((9000).to_bytes(4, "big") + bytes(6000))
+            second.send_bytes((9000).to_bytes(4, "big") + bytes(6000))
+            while kafka._call(lambda: server.intake.held_bytes) < 12_000:
+                pass
+            reading = [each._transport.is_reading() for each in server.nodes[1].connections.values()]  # type: ignore[union-attr]
+            assert sorted(reading) == [False, True, True]
+            third.send(find())
+            first.close()
+            assert third.receive().error_code == ErrorCode.NONE
+        while kafka._call(lambda: server.intake.held_bytes):
+            pass
 
 
 @pytest.mark.parametrize("name", ["max.connections", "max.connections.per.ip"])

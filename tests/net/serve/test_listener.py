@@ -1,6 +1,9 @@
 """A listening socket: where it is, who comes in, and who does not any more."""
 
 import asyncio
+import socket
+from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
 
@@ -78,3 +81,27 @@ def test_an_address_that_is_taken_is_named_with_what_to_do() -> None:
         first.close()
 
     asyncio.run(story())
+
+
+def test_of_many_who_come_at_once_only_some_come_in_before_others_have_their_turn() -> None:
+    async def story() -> list[int]:
+        made: list[Greeter] = []
+
+        def greeter() -> Greeter:
+            made.append(Greeter())
+            return made[-1]
+
+        listener = Listener("127.0.0.1", 0, greeter, unwarned)
+        listener.open()
+        with ExitStack() as stack:
+            for _ in range(50):  # the loop does not turn meanwhile
+                stack.enter_context(socket.create_connection(("127.0.0.1", listener.port)))
+            counts = [0]
+            while counts[-1] < 50:
+                await asyncio.sleep(0)
+                counts.append(len(made))
+        listener.close()
+        return counts
+
+    counts = asyncio.run(story())
+    assert max(after - before for before, after in pairwise(counts)) <= 8

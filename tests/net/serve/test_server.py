@@ -66,7 +66,7 @@ def test_a_log_that_cannot_be_read_under_a_parked_fetch_is_an_error_of_its_parti
 ) -> None:
     with WireClient(address(kafka)) as reader, WireClient(address(kafka)) as writer:
         parked_fetch(kafka, reader)
-        monkeypatch.setattr(served(kafka).cluster.topics[TOPIC].partitions[0].log, "read", fail(error))
+        monkeypatch.setattr(served(kafka).cluster.topics[TOPIC].partitions[0].log, "stretch", fail(error))
         writer.ask(produce_request(batch(1)))
         assert part_of(reader.receive()).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert writer.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
@@ -82,7 +82,7 @@ def test_a_fault_in_one_waiting_answer_closes_its_connection_only(
     with WireClient(address(kafka)) as reader, WireClient(address(kafka)) as writer:
         parked_fetch(kafka, reader)
         log = served(kafka).cluster.topics[TOPIC].partitions[0].log
-        monkeypatch.setattr(log, "read", fail(ZeroDivisionError("by zero\nand more")))
+        monkeypatch.setattr(log, "stretch", fail(ZeroDivisionError("by zero\nand more")))
         writer.ask(produce_request(batch(1)))
         assert reader.is_closed_by_peer()
         assert writer.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
