@@ -159,10 +159,11 @@ class Connections:
         for connection in list(self._open.values()):
             if any(exchange.deadline_ms <= now_ms for exchange in connection.waiting.values()):
                 self._lose(connection, "the broker did not answer in time")
+        # What the lost requests brought about may have set a timer, for the deadlines of new requests alone.
         deadlines = [
             exchange.deadline_ms
             for connection in self._open.values()
             for exchange in connection.waiting.values()
         ]
-        if deadlines and self._timer_ms is None:
+        if deadlines and (self._timer_ms is None or min(deadlines) < self._timer_ms):
             self._watch(min(deadlines))
