@@ -119,7 +119,7 @@ def test_a_commit_amid_a_rebalance_fails_at_once_and_is_not_sent() -> None:
 def test_a_commit_never_passes_for_one_of_a_later_generation_with_the_same_number() -> None:
     """A coordinator whose log has lost its end counts its generations from an earlier number again.
 
-    Kafka's consumer has no such commit: it joins only in `poll`, and no commit waits from one poll to the next.
+    Kafka's consumer has no such commit: it joins only in `poll`, and none waits from one poll to the next.
     """
     world = stable()
     world.do(Commit(commit_id=12, offsets=((P0, 5),)))
