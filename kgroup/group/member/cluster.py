@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kgroup.assignors.model import Topic
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.errors import Reaction, reaction
-from kgroup.group.member.outbox import NEVER_MS, Outbox
+from kgroup.group.member.outbox import COORDINATOR_CONNECTION, NEVER_MS, Outbox
 from kgroup.group.member.positions import SubscriptionKind, Subscriptions
 from kgroup.group.member.step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
@@ -177,8 +177,15 @@ class CoordinatorLink:
         self.node: Node | None = None
 
     def lost(self) -> None:
-        """It is another one now, or cannot be reached."""
-        self.node = None
+        """It is another one now, or cannot be reached.
+
+        What is in flight to it fails at once, and does not wait for request.timeout.ms: as in Kafka's
+        AbstractCoordinator.markCoordinatorUnknown, which disconnects from the coordinator of before.
+        """
+        if self.node is not None:
+            connection_id = COORDINATOR_CONNECTION - self.node.node_id
+            self.node = None
+            self._outbox.disconnect(connection_id)
 
     def progress(self, now_ms: int) -> None:
         """Search, through the least loaded node."""

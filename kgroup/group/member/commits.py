@@ -23,12 +23,12 @@ Offsets = tuple[tuple[TopicPartition, int], ...]
 
 @dataclass(slots=True)
 class _Waiting:
-    """`member`: the member id and the generation that it was made in; in another one it means nothing."""
+    """`entry`: the Identity's `entries` when it was made; in a generation entered later it means nothing."""
 
     commit_id: int | None
     offsets: Offsets
     give_up_ms: int
-    member: tuple[str, int]
+    entry: int
     request_id: int | None = None
 
 
@@ -62,14 +62,11 @@ class Committer:
         """Commit `offsets`, or every position."""
         to_commit = self._subscriptions.all_consumed() if offsets is None else offsets
         give_up_ms = now_ms + self._outbox.settings.default_api_timeout_ms
-        commit = _Waiting(commit_id, to_commit, give_up_ms, self._member())
+        commit = _Waiting(commit_id, to_commit, give_up_ms, self._identity.entries)
         if not to_commit:
             self._end(commit, ErrorCode.NONE)
         else:
             self._waiting.append(commit)
-
-    def _member(self) -> tuple[str, int]:
-        return self._identity.member_id, self._identity.generation
 
     def restart_auto(self, now_ms: int) -> None:
         """The next auto-commit is a whole interval away."""
@@ -107,12 +104,12 @@ class Committer:
             if self._identity.state is not MemberState.STABLE:
                 self._end(self._waiting.pop(0), self._why_not_now())
                 return
-            if commit.member != self._member():
+            if commit.entry != self._identity.entries:
                 # Its partitions may be another member's by now. Kafka's consumer joins only in `poll`, and no
                 # commit waits from one poll to the next.
                 self._end(self._waiting.pop(0), ErrorCode.ILLEGAL_GENERATION)
                 return
-            member_id, generation = commit.member
+            member_id, generation = self._identity.member_id, self._identity.generation
         commit.request_id = self._outbox.send(
             OffsetCommit(
                 group_id=group,
@@ -163,7 +160,8 @@ class Committer:
                 self._outbox.turn.error = MemberError("OffsetCommit", worst)
             case _:
                 self._end(self._waiting.pop(0), worst)
-                if request.generation_id != self._identity.generation:
+                is_of_now = commit.entry == self._identity.entries
+                if not is_of_now or request.generation_id != self._identity.generation:
                     return Reaction.GIVE_UP
         return outcome
 

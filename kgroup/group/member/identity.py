@@ -27,11 +27,16 @@ MEMBER_TRANSITIONS: Final = {
 
 @dataclass(slots=True)
 class Identity:
-    """`in_generation`: the member was told of a generation that it has not been thrown out of."""
+    """`in_generation`: the member was told of a generation that it has not been thrown out of.
+
+    `entries` counts the generations that it entered: a coordinator whose log has lost its end gives the same
+    number to another generation, and then only this tells the two apart.
+    """
 
     state: MemberState = MemberState.UNJOINED
     generation: int = NO_GENERATION
     member_id: str = UNKNOWN_MEMBER_ID
+    entries: int = 0
 
     @property
     def in_generation(self) -> bool:
@@ -42,6 +47,12 @@ class Identity:
         """Change the state along MEMBER_TRANSITIONS."""
         assert state is self.state or state in MEMBER_TRANSITIONS[self.state], (self.state, state)
         self.state = state
+
+    def enter(self, generation: int, member_id: str) -> None:
+        """Into a generation, which the coordinator has named in its answer to JoinGroup."""
+        self.generation, self.member_id = generation, member_id
+        self.entries += 1
+        self.move(MemberState.COMPLETING_REBALANCE)
 
     def reset(self, *, keep_id: bool) -> None:
         """Out of the generation."""

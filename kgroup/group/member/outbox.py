@@ -55,6 +55,7 @@ class InFlight:
     """A request without its answer. `abandoned`: whatever comes back changes nothing any more."""
 
     node_id: int
+    connection_id: int
     body: MemberRequest
     abandoned: bool = False
 
@@ -68,6 +69,7 @@ class Outbox:
         self._random = random
         self._in_flight: dict[int, InFlight] = {}
         self._next_id = 0
+        self._cut_off: list[int] = []
 
     def backoff(self) -> Backoff:
         """A back-off of its own for one subject."""
@@ -79,11 +81,12 @@ class Outbox:
         """Send in this turn; returns the request's id."""
         request_id = self._next_id
         self._next_id += 1
-        self._in_flight[request_id] = InFlight(node.node_id, body)
+        connection_id = COORDINATOR_CONNECTION - node.node_id if coordinator else node.node_id
+        self._in_flight[request_id] = InFlight(node.node_id, connection_id, body)
         self.turn.requests.append(
             Send(
                 request_id=request_id,
-                connection_id=COORDINATOR_CONNECTION - node.node_id if coordinator else node.node_id,
+                connection_id=connection_id,
                 host=node.host,
                 port=node.port,
                 timeout_ms=self.settings.request_timeout_ms if timeout_ms is None else timeout_ms,
@@ -96,6 +99,17 @@ class Outbox:
         """The request that ended; None if nobody waits for it."""
         ended = self._in_flight.pop(request_id, None)
         return None if ended is None or ended.abandoned else ended
+
+    def disconnect(self, connection_id: int) -> None:
+        """Close a connection in this turn; what is in flight there fails in it (`next_cut_off`)."""
+        self.turn.disconnects.append(connection_id)
+        self._cut_off.extend(
+            number for number, each in self._in_flight.items() if each.connection_id == connection_id
+        )
+
+    def next_cut_off(self) -> int | None:
+        """The id of a request whose connection the member has closed, once each."""
+        return self._cut_off.pop(0) if self._cut_off else None
 
     def abandon(self, request_id: int | None) -> None:
         """Nobody waits for this answer any more."""

@@ -163,12 +163,15 @@ class CommitOutcome:
 
 
 class MemberStep(NamedTuple):
-    """Run `callbacks` in their order, then send `requests`, then take the rest.
+    """Run `callbacks` in their order, close `disconnects`, then send `requests`, then take the rest.
 
+    `disconnects` are ids of connections. The member waits for no answer there any more: nobody needs to say
+    that what was in flight has failed.
     `records` answer a Poll. `error` is what the member failed with: it does nothing more but Close.
     """
 
     callbacks: tuple[Callback, ...] = ()
+    disconnects: tuple[int, ...] = ()
     requests: tuple[Send, ...] = ()
     records: tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...] = ()
     commits: tuple[CommitOutcome, ...] = ()
@@ -185,6 +188,7 @@ class MemberTurn:
 
     now_ms: int = 0
     callbacks: list[Callback] = field(default_factory=list)
+    disconnects: list[int] = field(default_factory=list)
     requests: list[Send] = field(default_factory=list)
     records: list[tuple[TopicPartition, tuple[FetchedRecord, ...]]] = field(default_factory=list)
     commits: list[CommitOutcome] = field(default_factory=list)
@@ -197,10 +201,12 @@ class MemberTurn:
 
     def finish(self) -> MemberStep:
         """The step, and a clean slate."""
-        if not (self.requests or self.callbacks or self.records or self.commits or self.error or self.closed):
+        is_empty = not (self.requests or self.callbacks or self.disconnects or self.records)
+        if is_empty and not (self.commits or self.error or self.closed):
             return _NOTHING
         step = MemberStep(
             callbacks=tuple(self.callbacks),
+            disconnects=tuple(self.disconnects),
             requests=tuple(self.requests),
             records=tuple(self.records),
             commits=tuple(self.commits),
@@ -208,5 +214,5 @@ class MemberTurn:
             closed=self.closed,
         )
         self.callbacks, self.requests, self.records, self.commits = [], [], [], []
-        self.error, self.closed = None, False
+        self.disconnects, self.error, self.closed = [], None, False
         return step

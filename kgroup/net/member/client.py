@@ -126,6 +126,8 @@ class GroupMember:
                 self._outcomes[outcome.commit_id] = outcome
         for callback in step.callbacks:
             self._watcher.callback(callback)
+        for connection_id in step.disconnects:
+            self._drop(connection_id, "closed: the coordinator is another one, or is silent")
         for send in step.requests:
             task = asyncio.create_task(self._send(send))
             self._tasks.add(task)
@@ -189,7 +191,14 @@ class GroupMember:
         if opening is None:
             opening = asyncio.create_task(self._open(send.host, send.port))
             self._connections[send.connection_id] = opening
-        return await asyncio.shield(opening)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if opening.cancelled() and task is not None and not task.cancelling():
+                # Not this request was given up, but the connection that it waits for: by another one's time.
+                raise BrokenError(f"{send.host}:{send.port}: closed before it had opened") from None
+            raise
 
     async def _open(self, host: str, port: int) -> Connection:
         connection = Connection(

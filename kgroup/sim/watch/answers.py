@@ -120,6 +120,7 @@ class AnswersFit(CoordinatorChecker):
         super().__init__(scene)
         self._expected: dict[int, ErrorCode] = {}
         self._unchanged: dict[int, bool] = {}
+        self._joins_of_known: dict[int, tuple[str, str]] = {}  # group and member, by the request's id
 
     def asked(self, ticket: Ticket) -> None:
         """The answer depends on the group as it is now."""
@@ -131,17 +132,30 @@ class AnswersFit(CoordinatorChecker):
         if isinstance(body, JoinGroup) and group is not None and body.member_id in group.members:
             known = group.members[body.member_id]
             self._unchanged[ticket.request_id] = known.protocols == body.protocols
+        if isinstance(body, JoinGroup) and group is not None and body.member_id:
+            is_member = _sender(group, body.member_id, body.group_instance_id) is E.NONE
+            if is_member or body.member_id in group.pending_joins:
+                self._joins_of_known[ticket.request_id] = group.group_id, body.member_id
+
+    def heard(self, event: GroupEvent, now_ms: int) -> None:
+        """Who is out may be unknown, also when it waits to join: others can leave in its name."""
+        if isinstance(event, MemberRemoved):
+            out = event.group_id, event.member_id
+            self._joins_of_known = {id_: who for id_, who in self._joins_of_known.items() if who != out}
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """Compare."""
         error, wanted = error_of(reply), self._expected.pop(ticket.request_id, None)
         unchanged = self._unchanged.pop(ticket.request_id, None)
+        was_known = self._joins_of_known.pop(ticket.request_id, None) is not None
         if error in _OF_THE_NODE:
             return
         if wanted is not None and error is not wanted:
             if wanted is E.NONE and error is E.OFFSET_METADATA_TOO_LARGE:
                 return
             self._report(ticket, f"{error.name} where {wanted.name} is due")
+        if was_known and error is E.UNKNOWN_MEMBER_ID:
+            self._report(ticket, "UNKNOWN_MEMBER_ID for one who is known and was not put out")
         match ticket.body, reply:
             case JoinGroup(), JoinGroupResponse():
                 self._joined(ticket, ticket.body, reply, unchanged)

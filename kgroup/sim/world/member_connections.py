@@ -75,6 +75,14 @@ class Connections:
                 )
             )
 
+    def disconnect(self, connection_id: int) -> list[int]:
+        """The member hangs up; returns the ids of the requests that waited there."""
+        connection = self._open.pop(connection_id, None)
+        if connection is None:
+            return []
+        self._hang_up(connection)
+        return self._give_up(connection, "closed: the coordinator is another one, or is silent")
+
     def close(self) -> None:
         """The process is at its end: every connection is reset, and nobody waits any more."""
         for connection in self._open.values():
@@ -123,6 +131,9 @@ class Connections:
             return
         self._hang_up(connection)
         self._open = {number: each for number, each in self._open.items() if each is not connection}
+        self._on_failure(self._give_up(connection, why), why)
+
+    def _give_up(self, connection: Connection, why: str) -> list[int]:
         waiting, connection.waiting = connection.waiting, {}
         if self._tell is not None:
             for request_id in waiting:
@@ -135,7 +146,7 @@ class Connections:
                         why=why,
                     )
                 )
-        self._on_failure(waiting, why)
+        return list(waiting)
 
     def _hang_up(self, connection: Connection) -> None:
         connection.is_open = False
@@ -159,10 +170,11 @@ class Connections:
         for connection in list(self._open.values()):
             if any(exchange.deadline_ms <= now_ms for exchange in connection.waiting.values()):
                 self._lose(connection, "the broker did not answer in time")
+        # What the lost requests brought about may have set a timer, for the deadlines of new requests alone.
         deadlines = [
             exchange.deadline_ms
             for connection in self._open.values()
             for exchange in connection.waiting.values()
         ]
-        if deadlines and self._timer_ms is None:
+        if deadlines and (self._timer_ms is None or min(deadlines) < self._timer_ms):
             self._watch(min(deadlines))

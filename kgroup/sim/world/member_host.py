@@ -272,6 +272,9 @@ class MemberHost(Process):
                 self._trace.commit_ended(outcome)
             if outcome.commit_id == self._commit_id and self._doing is Doing.COMMITTING:
                 self._doing = Doing.POLLING
+        for connection_id in step.disconnects:
+            for request_id in self._connections.disconnect(connection_id):
+                self.ownership.over(request_id)
         for send in step.requests:
             self._measures.requests += 1
             self.ownership.sent(send)

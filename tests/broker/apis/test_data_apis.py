@@ -72,6 +72,26 @@ def test_without_acks_there_is_no_answer_and_the_next_request_goes_on(world: Bro
     assert world.cluster.topics[TOPIC].partitions[0].log.end_offset == 1
 
 
+@pytest.mark.parametrize(
+    ("configs", "told_ms"),
+    [
+        ({"message.timestamp.type": "LogAppendTime"}, 1_000_007),
+        ({"message.timestamp.type": "CreateTime"}, -1),
+    ],
+)
+def test_a_producer_hears_the_time_of_its_records_where_the_broker_sets_it(
+    world: BrokerWorld, configs: dict[str, str], told_ms: int
+) -> None:
+    """Kafka: ProduceResponse's logAppendTimeMs is -1 unless the topic's timestamps are of LogAppendTime."""
+    world.cluster.create_topic("timed", 1, 2, configs, world.now_ms)
+    world.now_ms = 1_000_007
+    node = world.cluster.topics["timed"].partitions[0].leader
+    [topic] = world.ask(produce_request(batch(1), topic="timed"), node).responses
+    [partition] = topic.partition_responses
+    assert (partition.error_code, partition.base_offset) == (E.NONE, 0)
+    assert partition.log_append_time_ms == told_ms
+
+
 def test_a_batch_sent_again_is_not_written_again(world: BrokerWorld) -> None:
     assert produced(world, batch(1, 2, sequence=0)) == (E.NONE, 0)
     assert produced(world, batch(3, sequence=2)) == (E.NONE, 2)

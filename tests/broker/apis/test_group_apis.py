@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.consumer.group import LeaveGroupRequest, OffsetCommitRequest, OffsetFetchRequest
 
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.broker.world import BrokerWorld, commit, coordinator, join, sync
@@ -104,6 +104,35 @@ def test_groups_are_deleted_one_by_one_in_the_order_asked(world: BrokerWorld) ->
 
 
 # ---- offsets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_up_to_version_2_one_member_leaves(world: BrokerWorld, version: int) -> None:
+    node = coordinator(world)
+    [member] = describe(world, node, "g")[0].members
+    answer = world.ask(LeaveGroupRequest(version=version, group_id="g", member_id=member.member_id), node)
+    assert answer.error_code == E.NONE
+    assert describe(world, node, "g")[0].group_state == "Empty"
+    again = world.ask(LeaveGroupRequest(version=version, group_id="g", member_id=member.member_id), node)
+    assert again.error_code == E.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_from_version_3_on_several_leave_and_each_has_its_own_answer(
+    world: BrokerWorld, version: int
+) -> None:
+    """KIP-345: the field `memberId` is gone, `members` and an error for each of them are new."""
+    node = coordinator(world)
+    [member] = describe(world, node, "g")[0].members
+    each = LeaveGroupRequest.MemberIdentity
+    members = [each(version=version, member_id=name) for name in (member.member_id, "nobody")]
+    answer = world.ask(LeaveGroupRequest(version=version, group_id="g", members=members), node)
+    assert answer.error_code == E.NONE
+    assert [(one.member_id, one.error_code) for one in answer.members] == [
+        (member.member_id, E.NONE),
+        ("nobody", E.UNKNOWN_MEMBER_ID),
+    ]
+    assert describe(world, node, "g")[0].group_state == "Empty"
 
 
 def commit_by_id(topic_id: Any, *partitions: int) -> OffsetCommitRequest:

@@ -97,6 +97,7 @@ class MemberWorld:
 
     def _take(self, step: MemberStep) -> MemberStep:
         self.steps.append(step)
+        self.sent = [send for send in self.sent if send.connection_id not in step.disconnects]
         self.sent.extend(step.requests)
         self.callbacks.extend(step.callbacks)
         self.records.extend((partition, each.offset) for partition, many in step.records for each in many)

@@ -1,15 +1,23 @@
 """Metadata and the coordinator: when they are asked for again, and where."""
 
-from kgroup.group.member.step import Assign, Poll, SubscribePattern
+import pytest
+
+from kgroup.group.member.identity import MemberState
+from kgroup.group.member.outbox import COORDINATOR_CONNECTION
+from kgroup.group.member.step import Assign, Commit, Poll, SubscribePattern
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import (
     Fetch,
     FindCoordinator,
+    FindCoordinatorResponse,
     Metadata,
     MetadataResponse,
+    Node,
+    OffsetFetch,
     PartitionMetadata,
     TopicMetadata,
 )
+from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse, OffsetCommit, SyncGroup
 from tests.group.member.member_world import BROKER, MemberWorld
 
 
@@ -89,3 +97,81 @@ def test_a_pattern_member_that_hears_of_a_new_topic_joins_again_with_it() -> Non
     world.advance(1000)
     world.settle(Fetch)
     assert ("orders-new", 0) in world.member.positions
+
+
+# ---- the end of a coordinator ---------------------------------------------------------------------
+# Kafka: AbstractCoordinator.markCoordinatorUnknown disconnects from the coordinator of before, and what is in
+# flight there fails with a DisconnectException.
+
+OTHER = Node(node_id=2, host="other", port=9092)
+
+
+def with_a_commit_under_way() -> MemberWorld:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(Fetch)
+    world.do(Commit(commit_id=1, offsets=((("orders", 0), 5),)))
+    world.advance(3000)
+    assert world.waiting(Heartbeat)
+    return world
+
+
+@pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
+def test_a_commit_under_way_goes_to_the_new_coordinator_once_that_is_known(error: E) -> None:
+    world = with_a_commit_under_way()
+    step = world.answer(Heartbeat, HeartbeatResponse(error_code=error))
+    assert step.disconnects == (COORDINATOR_CONNECTION - BROKER.node_id,)
+    assert not world.waiting(OffsetCommit)
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=OTHER))
+    world.advance(200)
+    [host] = hosts_asked(world, OffsetCommit)
+    assert host == "other"
+    [commit] = world.waiting(OffsetCommit)
+    step = world.answer(OffsetCommit, world.commit_answer(commit))
+    assert [(each.commit_id, each.error_code) for each in step.commits] == [(1, E.NONE)]
+
+
+def test_a_coordinator_that_is_silent_for_a_session_keeps_no_commit_from_the_next_one() -> None:
+    world = with_a_commit_under_way()
+    step = world.advance(45_000)
+    assert step.disconnects == (COORDINATOR_CONNECTION - BROKER.node_id,)
+    assert not world.waiting(OffsetCommit) and not world.waiting(Heartbeat)
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=OTHER))
+    world.advance(200)
+    assert hosts_asked(world, OffsetCommit) == hosts_asked(world, Heartbeat) == ["other"]
+
+
+def test_a_round_at_a_coordinator_that_is_none_any_more_begins_again() -> None:
+    """Kafka: JoinGroup and SyncGroup in flight fail as well, and the member joins again."""
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(SyncGroup, Fetch)
+    assert world.member.state is MemberState.COMPLETING_REBALANCE
+    world.advance(3000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.NOT_COORDINATOR))
+    assert world.member.state is MemberState.UNJOINED
+    assert not world.waiting(SyncGroup)
+    world.advance(200)
+    world.settle(Fetch)
+    assert (world.member.state, world.generation) == (MemberState.STABLE, 2)
+
+
+def test_offsets_asked_of_a_coordinator_that_is_none_any_more_are_asked_again() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(OffsetFetch, Fetch)
+    assert world.waiting(OffsetFetch)
+    world.advance(3000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.NOT_COORDINATOR))
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=OTHER))
+    assert not hosts_asked(world, OffsetFetch)
+    world.advance(200)
+    assert hosts_asked(world, OffsetFetch) == ["other"]
+
+
+def test_what_the_leaders_of_partitions_were_asked_outlives_the_coordinator() -> None:
+    """The coordinator has a connection of its own, and only that one is closed."""
+    world = with_a_commit_under_way()
+    fetches = hosts_asked(world, Fetch)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.NOT_COORDINATOR))
+    assert hosts_asked(world, Fetch) == fetches != []

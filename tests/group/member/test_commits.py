@@ -116,6 +116,39 @@ def test_a_commit_amid_a_rebalance_fails_at_once_and_is_not_sent() -> None:
     assert world.waiting(OffsetCommit)
 
 
+def test_a_commit_never_passes_for_one_of_a_later_generation_with_the_same_number() -> None:
+    """A coordinator whose log has lost its end counts its generations from an earlier number again.
+
+    Kafka's consumer has no such commit: it joins only in `poll`, and none waits from one poll to the next.
+    """
+    world = stable()
+    world.do(Commit(commit_id=12, offsets=((P0, 5),)))
+    world.advance(3000)
+    [commit] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(commit, E.COORDINATOR_LOAD_IN_PROGRESS))
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.ILLEGAL_GENERATION))
+    world.generation = 0
+    world.settle(Fetch)
+    assert (world.member.state, world.member.generation) == (MemberState.STABLE, 1)
+    world.advance(200)
+    assert not world.waiting(OffsetCommit)
+    ended = [each for step in world.steps for each in step.commits]
+    assert [(each.commit_id, each.error_code) for each in ended] == [(12, E.ILLEGAL_GENERATION)]
+
+
+def test_the_refusal_of_an_earlier_commit_throws_nobody_out_of_a_generation_with_the_same_number() -> None:
+    world = stable(partition_assignment_strategy=("cooperative-sticky",))
+    world.do(Commit(commit_id=13, offsets=((P0, 5),)))
+    [commit] = world.waiting(OffsetCommit)
+    world.advance(3000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.ILLEGAL_GENERATION))
+    world.generation = 0
+    world.settle(OffsetCommit, Fetch)
+    assert (world.member.state, world.member.generation) == (MemberState.STABLE, 1)
+    world.answer(OffsetCommit, world.commit_answer(commit, E.ILLEGAL_GENERATION))
+    assert world.member.state is MemberState.STABLE
+
+
 def test_a_commit_of_a_member_that_was_thrown_out_fails_at_once() -> None:
     world = stable()
     world.advance(3000)

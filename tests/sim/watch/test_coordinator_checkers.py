@@ -12,10 +12,13 @@ from kgroup.group.coordinator.classic.answer_table import Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup
 from kgroup.group.coordinator.classic.rounds import ClassicRounds
 from kgroup.group.coordinator.classic.rules import ClassicRules
+from kgroup.group.coordinator.step import Request
 from kgroup.group.coordinator.timers import Timers
 from kgroup.group.member.classic.heartbeats import Heartbeats
 from kgroup.group.member.classic.rounds import Rounds
 from kgroup.group.member.fetcher import Fetcher
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import (
     ALIVE_STAY,
@@ -87,6 +90,20 @@ def test_answers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = dict(classic_answers.CHECKS) | {Trigger.COMMIT: (Check.MEMBER,)}
     monkeypatch.setattr(classic_answers, "CHECKS", checks)
     assert ANSWERS_FIT in play(crowded()).broken
+
+
+def test_answers_fit_those_who_join_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member of the group, and nobody has put it out, is not known when it joins again."""
+    rule = ClassicRules._join_known
+
+    def join(self: ClassicRules, group: ClassicGroup, request: Request, body: JoinGroup) -> None:
+        if body.member_id in group.members:
+            self._refuse_join(request, ErrorCode.UNKNOWN_MEMBER_ID, body.member_id)
+        else:
+            rule(self, group, request, body)
+
+    monkeypatch.setattr(ClassicRules, "_join_known", join)
+    assert ANSWERS_FIT in play(world(("20s", "restart c1"))).broken
 
 
 def test_nobody_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

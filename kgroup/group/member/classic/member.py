@@ -309,6 +309,10 @@ class ClassicMember:
     # ---- the end of each turn ---------------------------------------------------------------------
 
     def _finish(self, turn: MemberTurn, now_ms: int) -> MemberStep:
+        while (cut_off := self._outbox.next_cut_off()) is not None:
+            ended = self._outbox.take(cut_off)
+            if ended is not None:
+                self._failed(cut_off, ended.node_id, ended.body, now_ms)
         if turn.error is not None:
             self._error = turn.error
         if self._close_until_ms is not None:

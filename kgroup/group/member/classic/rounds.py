@@ -202,9 +202,7 @@ class Rounds:
             )
             return
         self._backoff.succeeded()
-        self._identity.generation = answer.generation_id
-        self._identity.member_id = answer.member_id
-        self._identity.move(MemberState.COMPLETING_REBALANCE)
+        self._identity.enter(answer.generation_id, answer.member_id)
         self._chosen = chosen
         self._heartbeats.begin(now_ms)
         self._counts_at_assignment = None
