@@ -15,6 +15,7 @@ from tabulate import tabulate
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.measure import Speed, alternate, peak_rss_mb
 from kgroup.api.replay import GroupReader
+from kgroup.history.timeline.replay import replay
 from kgroup.log.files.sources import Sources, open_sources
 from kgroup.scan.reading.reader import RowBlock, RowReader
 from kgroup.scan.reductions.scan import Slice, scan, split
@@ -73,8 +74,8 @@ def _rows(slices: list[Slice]) -> int:
 
 
 def _replay(sources: Sources, pattern: str) -> int:
-    replayed = GroupReader(sources, [pattern]).read(lambda done: None)
-    return sum(timeline.commits for timeline in replayed.values())
+    read = GroupReader(sources, [pattern]).read_as(replay, lambda done: None)
+    return sum(timeline.commits for timeline in read.groups.values())
 
 
 def main() -> None:
