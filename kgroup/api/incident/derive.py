@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from kgroup.api.incident.evidence import DataBatch, Evidence
 from kgroup.api.lag.report import lag_report
+from kgroup.api.ledger import ledger
 from kgroup.api.what_if import named_changes
 from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.history.ledger.model import LedgerEntry
 from kgroup.history.timeline.model import CauseKind, Generation, Grade, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.history.what_if.what_if import what_if
@@ -191,6 +193,37 @@ def _finding(group: str, question: Says, evidence: Evidence) -> Derived:
     return None
 
 
+def _range(group: str, question: Says, evidence: Evidence) -> Derived:
+    wanted = tuple(question[name] for name in ("kind", "topic", "partition", "from_offset", "to_offset"))
+    if not evidence.items:
+        return None
+    with evidence.opened() as logs:
+        try:
+            account = ledger(logs, [group])
+        except SourceError:
+            return None
+        entries = account[group].entries if group in account else ()
+        return next((range_says(entry) for entry in entries if range_of(entry) == wanted), None)
+
+
+def range_of(entry: LedgerEntry) -> tuple[str, str, int, int, int | None]:
+    """What tells a range from others of its group."""
+    return entry.kind.value, *entry.partition, entry.from_offset, entry.to_offset
+
+
+def range_says(entry: LedgerEntry) -> dict[str, Any]:
+    """A range of the ledger as values."""
+    return {
+        "at_ms": entry.at_ms,
+        "at_least": entry.at_least,
+        "at_most": entry.at_most,
+        "owners": [client_id for _, client_id in entry.owners],
+        "cause": entry.cause.value,
+        "grade": entry.grade.value,
+        "evidence": entry.evidence,
+    }
+
+
 def identity_of(finding: Finding) -> tuple[str, str | None, int | None, str | None]:
     """What tells a finding from others of its group."""
     return finding.kind.value, finding.topic, finding.partition, finding.member_id
@@ -317,6 +350,7 @@ _DERIVATIONS: Final[Mapping[ClaimKind, Callable[[str, Says, Evidence], Derived]]
     ClaimKind.REBALANCE: _rebalance,
     ClaimKind.EVENT: _event,
     ClaimKind.PATTERN: _pattern,
+    ClaimKind.RANGE: _range,
     ClaimKind.LAG: _lag,
     ClaimKind.FINDING: _finding,
     ClaimKind.REMEDY: _remedy,

@@ -202,8 +202,9 @@ class EvidenceReader:
 
     def _batches(self, topic: str, partition: int, offset: int) -> Iterator[DataBatch]:
         for folder in _folders(self._sources.log_dirs, topic, partition):
-            for placed in batches_from(folder.segments, offset):
-                if isinstance(placed, PlacedBatch):
+            start = folder.log_start_offset() or 0
+            for placed in batches_from(folder.segments, max(offset, start)):
+                if isinstance(placed, PlacedBatch) and placed.batch.last_offset >= start:
                     yield DataBatch(topic=topic, partition=partition, batch=placed.batch, raw=_raw(placed))
             return
 

@@ -11,16 +11,20 @@ from kgroup.api.incident.derive import (
     derive,
     finding_says,
     identity_of,
+    range_of,
+    range_says,
     rebalance_says,
     rebalances,
 )
 from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, Item, place_of
 from kgroup.api.lag.report import lag_report
+from kgroup.api.ledger import ledger
 from kgroup.api.names import matches_any, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.errors import InputError, SourceError
 from kgroup.history.groups.model import GroupKind
-from kgroup.history.timeline.model import CauseKind, Timeline
+from kgroup.history.ledger.model import LedgerEntry
+from kgroup.history.timeline.model import CauseKind, Grade, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
@@ -39,6 +43,8 @@ _EVENTS_MAX: Final = 12
 _POINTS: Final = 13
 _PARTITIONS_MAX: Final = 200  # of a group whose lag is drawn
 _PROOF_BATCHES: Final = 64
+_RANGES_MAX: Final = 8
+_BATCHES_MAX: Final = 4_000
 _TRIES_OF_SCANS: Final = 60
 _REMEDIES: Final[tuple[tuple[str, dict[str, object]], ...]] = (
     ("static members", {"static": True}),
@@ -89,14 +95,17 @@ def incident_report(
             items=tuple(_until(items, to_ms)), batches=tuple(batches), topic_names=reader.topic_names
         )
     findings = {} if live else _findings(logs, past, span.to_ms, retention_ms)
-    maker = _Maker(reader, span, items, retention_ms, to_ms)
+    certain = _certain(logs, sorted(chosen), span)
+    maker = _Maker(reader, span, items, retention_ms, to_ms, certain)
     if live:
         maker.remarks.append(
             "where the cluster's logs end stands in no record that is read: kgroup lag-report tells lag and"
             " findings"
         )
     weights = {
-        group: _weight(timelines.get(group), findings.get(group, ()), span) for group in sorted(chosen)
+        group: _weight(timelines.get(group), findings.get(group, ()), span)
+        + 1000 * sum(entry.at_least for entry in certain.get(group, ()))
+        for group in sorted(chosen)
     }
     told = sorted(
         (group for group in weights if patterns or weights[group]), key=lambda group: -weights[group]
@@ -181,6 +190,15 @@ def _findings(
     return by_group
 
 
+def _certain(logs: OpenedLogs, groups: Sequence[str], span: _Span) -> dict[str, list[LedgerEntry]]:
+    """Of each group the ranges of its ledger that are certain and of a known cause."""
+    accounts = ledger(logs, list(groups), since_ms=span.from_ms, until_ms=span.to_ms + 1, only_certain=True)
+    return {
+        group: [entry for entry in account.entries if entry.grade is not Grade.UNKNOWN and entry.at_least]
+        for group, account in accounts.items()
+    }
+
+
 def _weight(timeline: Timeline | None, findings: Sequence[Finding], span: _Span) -> int:
     """How much happened to a group, roughly in ms: findings weigh most, then time that partitions waited."""
     weight = 3_600_000 * len(findings)
@@ -204,7 +222,9 @@ class _Maker:
         all_items: Sequence[Item],
         retention_ms: int,
         until_ms: int | None,
+        ledgers: Mapping[str, Sequence[LedgerEntry]],
     ) -> None:
+        self._ledgers = ledgers
         self.remarks: list[str] = []
         self._reader = reader
         self._span = span
@@ -224,6 +244,7 @@ class _Maker:
                 made += self._rebalances(group, timeline, items)
             made += self._events(group, timeline, items)
             made += self._patterns(group, timeline, items)
+        made += self._ranges(group, items)
         made += self._findings_of(group, items, findings)
         if any(made):
             made.append(self._lag(group, items))
@@ -245,7 +266,10 @@ class _Maker:
     ) -> Claim | None:
         claim = None if says is None else cited_claim(kind, group, question, says, rungs, **more)
         if claim is None and says is not None:
-            name = question.get("finding") or question.get("pattern") or question.get("event") or kind.value
+            names = (question.get(name) for name in ("finding", "pattern", "event", "kind"))
+            name = next((name for name in names if name), kind.value)
+            if kind is ClaimKind.RANGE:
+                name = f"{name} offsets of {question['topic']}-{question['partition']}"
             self.remarks.append(
                 f"group {group}: {name}: left out, as it does not follow from records that can be cited"
             )
@@ -329,6 +353,34 @@ class _Maker:
             made.append(
                 self._made(ClaimKind.PATTERN, group, question, says, (without_commits, whole), tries=60)
             )
+        return made
+
+    def _ranges(self, group: str, items: Sequence[Item]) -> list[Claim | None]:
+        """The largest ranges of the group's ledger that are certain, in order of time."""
+        certain = sorted(self._ledgers.get(group, ()), key=lambda entry: -entry.at_least)
+        if len(certain) > _RANGES_MAX:
+            left_out = sum(entry.at_least for entry in certain[_RANGES_MAX:])
+            self.remarks.append(
+                f"group {group}: {counted(len(certain) - _RANGES_MAX, 'more range')} with {left_out} offsets"
+                " that were skipped or handed out twice: kgroup ledger has them"
+            )
+        made = []
+        for entry in sorted(certain[:_RANGES_MAX], key=lambda entry: (entry.at_ms, entry.partition)):
+            names = ("kind", "topic", "partition", "from_offset", "to_offset")
+            question = dict(zip(names, range_of(entry), strict=True))
+            place = entry.partition.topic, entry.partition.partition
+            batches = list(proof_of_ends(self._reader, [place], None, some=0))
+            places = {(entry.offsets_partition, offset) for offset in entry.records}
+            said = [item for item in items if place_of(item) in places]
+            more = list(proof_of_ends(self._reader, [place], None, some=_BATCHES_MAX))
+            rungs = (
+                self._evidence(said),
+                self._evidence(said, batches),
+                self._evidence(items, batches),
+                self._evidence(items, more),
+            )
+            says = range_says(entry)
+            made.append(self._made(ClaimKind.RANGE, group, question, says, rungs, tries=_TRIES_OF_SCANS))
         return made
 
     def _remedies(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:

@@ -22,6 +22,8 @@ class ClaimKind(StrEnum):
     REBALANCE = "rebalance"
     EVENT = "event"
     PATTERN = "pattern"
+    RANGE = "range"
+    """Offsets that nobody can have read, or that were handed out twice."""
     LAG = "lag"
     FINDING = "finding"
     REMEDY = "remedy"

@@ -82,6 +82,9 @@ def document(incident: Incident) -> Iterator[Block]:
     if events := _events(incident, mark):
         yield Heading("What happened, in order", 2)
         yield Table(("time", "group", "what", "why", "longest gap", "claim"), tuple(events), frozenset({4}))
+    if ranges := incident.of(ClaimKind.RANGE):
+        yield Heading("What was skipped, and what was handed out twice", 2)
+        yield _ranges(ranges, mark)
     if curves := incident.of(ClaimKind.LAG):
         yield Heading("How far behind", 2)
         for claim in curves:
@@ -129,6 +132,11 @@ def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
             f"Its lag was {peak:,} at the most, at {_clock(times_ms[-number])}, and is {end} at the"
             f" end. {mark(claim)}"
         )
+    for kind, verb in (("skipped", "never read"), ("doubled", "handed out twice")):
+        ranges = [claim for claim in incident.of(ClaimKind.RANGE, group) if claim.question["kind"] == kind]
+        if ranges:
+            offsets = sum(claim.says["at_least"] for claim in ranges)
+            yield f"{offsets:,} offsets at least were {verb}. {mark(*ranges)}"
     findings = incident.of(ClaimKind.FINDING, group)
     if findings:
         kinds = list(dict.fromkeys(claim.says["finding"] for claim in findings))
@@ -192,6 +200,27 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 def _graded(text: str, grade: str) -> str:
     return {"recorded": text, "inferred": f"{text} (inferred)"}.get(grade, f"{text}?")
+
+
+def _ranges(ranges: Sequence[Claim], mark: _Mark) -> Table:
+    rows = []
+    for claim in ranges:
+        question, says = claim.question, claim.says
+        offsets = f"{question['from_offset']} to {question['to_offset']}"
+        rows.append(
+            (
+                _clock(says["at_ms"]),
+                claim.group,
+                question["kind"],
+                f"{question['topic']}-{question['partition']}",
+                offsets,
+                str(says["at_least"]),
+                f"{_graded(says['cause'], says['grade'])}: {says['evidence']}",
+                mark(claim),
+            )
+        )
+    headings = ("time", "group", "what", "partition", "offsets", "count", "why", "claim")
+    return Table(headings, tuple(rows), frozenset({5}))
 
 
 def _lag_table(curves: Sequence[Claim], mark: _Mark) -> Table:

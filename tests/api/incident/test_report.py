@@ -211,6 +211,17 @@ def test_findings_are_as_of_the_end_and_follow_from_few_records(tmp_path):
     assert check_report(written(incident, tmp_path), logs).failures == ()
 
 
+def test_records_handed_out_twice_are_told_as_the_ledger_has_them(tmp_path):
+    """The diary of the capture: an admin set reports-reset back to offset 29 of each of four partitions."""
+    logs = open_logs(FIXTURES / "3.9.1/lives")
+    incident = incident_report(logs, groups="reports-reset")
+    ranges = incident.of(ClaimKind.RANGE)
+    assert [claim.question["from_offset"] for claim in ranges] == [29] * 4
+    assert {claim.question["kind"] for claim in ranges} == {"doubled"}
+    assert {(claim.says["cause"], claim.says["grade"]) for claim in ranges} == {("admin-reset", "recorded")}
+    assert check_report(written(incident, tmp_path), logs).failures == ()
+
+
 def test_a_time_narrows_it(incident):
     middle = (incident.from_ms + incident.to_ms) // 2
     late = incident_report(open_logs(LIVES), groups="orders-app", from_ms=middle)
