@@ -11,8 +11,8 @@ from kgroup.broker.security.listeners import LOOPBACK, ListenerPlan, read_listen
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import FolderStorage, MemoryStorage
 from kgroup.errors import InputError
-from kgroup.net.serve.doors import open_doors, read_authorizer
 from kgroup.net.serve.clock import Clock
+from kgroup.net.serve.doors import open_doors, read_authorizer
 from kgroup.net.serve.server import ClusterServer
 from kgroup.protocol.error_codes import ErrorCode
 
