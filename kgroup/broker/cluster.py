@@ -102,6 +102,7 @@ class Cluster:
         self.forced_error: ErrorCode | None = None  # a fault: what every coordinator answers
         self._syncs_decisions = syncs_decisions
         self._marked: list[Partition] = []
+        self._removing: set[str] = set()
         self.transactions = Transactions(
             settings.transaction_max_timeout_ms, self._new_producer_id, self._log_transaction, self._mark
         )
@@ -109,7 +110,9 @@ class Cluster:
         self.spec = spec or ClusterSpec(cluster_id=_short_id(new_uuid()))
         if spec is None:
             storage.save(self.spec)
+        self._is_loading = True
         self._load(now_ms)
+        self._is_loading = False
 
     def _load(self, now_ms: int) -> None:
         for spec in self.spec.topics.values():
@@ -157,6 +160,7 @@ class Cluster:
         for partition in self._partitions():
             if partition.leader == node_id:
                 self._elect(partition, now_ms)
+        self._keep_epochs()
 
     def start(self, node_id: int, now_ms: int) -> None:
         """A node is back: it leads what nobody led, and follows elsewhere."""
@@ -164,6 +168,7 @@ class Cluster:
         for partition in self._partitions():
             if partition.leader == NO_LEADER:
                 self._elect(partition, now_ms)
+        self._keep_epochs()
 
     def move_coordinator(self, partition_index: int, node_id: int, now_ms: int) -> None:
         """Make a node the leader of one offsets partition, as a reassignment would."""
@@ -171,6 +176,20 @@ class Cluster:
         if node_id not in partition.replicas:
             partition.replicas = (*partition.replicas[1:], node_id)
         self._lead(partition, node_id, now_ms)
+        self._keep_epochs()
+
+    def _keep_epochs(self) -> None:
+        """Have the next start go on behind every leader epoch that clients may have heard of.
+
+        Kafka keeps each partition's in its metadata log. One number for all does: an epoch may leap.
+        """
+        highest = max((partition.leader_epoch for partition in self._partitions()), default=-1)
+        if highest > self.spec.leader_epoch:
+            self.spec.leader_epoch = highest
+            try:
+                self._storage.save(self.spec, ())
+            except SourceError as error:  # the next change brings it along
+                self.warn(str(error))
 
     def _elect(self, partition: Partition, now_ms: int) -> None:
         alive = [id_ for id_ in partition.replicas if self.nodes[id_].alive]
@@ -218,7 +237,8 @@ class Cluster:
         """Why a topic cannot be made, or NONE."""
         if not is_topic_name(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        if name in self.topics or name in self.spec.topics:  # in the making, if only there
+        # Only in `spec` while it is made; its folders are there while it is removed.
+        if name in self.topics or name in self.spec.topics or name in self._removing:
             return ErrorCode.TOPIC_ALREADY_EXISTS
         if partitions < 1 and partitions != -1:
             return ErrorCode.INVALID_PARTITIONS
@@ -251,6 +271,13 @@ class Cluster:
 
     def delete_topic(self, name: str, now_ms: int) -> ErrorCode:
         """Remove a topic with its records and the offsets that groups committed for it."""
+        return finished(self.deletion_in_slices(name, now_ms))
+
+    def deletion_in_slices(self, name: str, now_ms: int) -> Slices[ErrorCode]:
+        """`delete_topic`, some partitions at a time; nobody sees the topic from the first on.
+
+        Until all of it is removed there is no other topic by that name.
+        """
         topic = self.topics.get(name)
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -263,8 +290,14 @@ class Cluster:
             self.spec.topics[name] = topic.spec
             raise
         del self.topics[name], self.topic_names[topic.spec.topic_id]
-        for partition in topic.partitions:
-            partition.log.delete()
+        self._removing.add(name)
+        try:
+            for number, partition in enumerate(topic.partitions, start=1):
+                partition.log.delete()
+                if number % PARTITIONS_PER_SLICE == 0 and number < len(topic.partitions):
+                    yield
+        finally:
+            self._removing.discard(name)
         for hosted in self.coordinators.hosted.values():
             if not hosted.is_loading:
                 self.coordinators.submit(hosted, PartitionsDeleted(topics=(name,)), now_ms)
@@ -308,6 +341,8 @@ class Cluster:
             )
             log = self._storage.open_log(spec, index, segment_bytes)
             partition = Partition(spec.name, index, replicas, log)
+            if self._is_loading:
+                partition.leader_epoch = max(partition.leader_epoch, self.spec.leader_epoch)
             partition.on_append = self._appended
             partitions.append(partition)
             if len(partitions) % PARTITIONS_PER_SLICE == 0 and len(partitions) < len(indexes):
@@ -413,6 +448,11 @@ class Cluster:
     def close(self) -> None:
         """Sync every log and let go of it. Raises SourceError for the first that cannot be synced."""
         failures: list[KgroupError] = []
+        while self.work.is_left:  # what was begun with is not left half done
+            try:
+                self.work.go_on()
+            except SourceError as error:
+                failures.append(error)
         for partition in self._partitions():
             try:
                 partition.log.note_aborted(partition.producers.aborted)

@@ -34,11 +34,16 @@ class TopicSpec:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterSpec:
-    """The state that outlives a restart besides the logs. `next_producer_id` is the first not given out."""
+    """The state that outlives a restart besides the logs.
+
+    `next_producer_id` is the first not given out. `leader_epoch` is the highest that an election while the
+    cluster ran has led to: no log knows of it before there is a record under it. -1: there was none.
+    """
 
     cluster_id: str
     topics: dict[str, TopicSpec] = field(default_factory=dict)
     next_producer_id: int = 0
+    leader_epoch: int = -1
 
 
 def encode_spec(spec: ClusterSpec) -> str:
@@ -47,6 +52,7 @@ def encode_spec(spec: ClusterSpec) -> str:
         "version": _VERSION,
         "clusterId": spec.cluster_id,
         "nextProducerId": spec.next_producer_id,
+        **_leader_epoch(spec),
         "topics": {name: _topic_facts(topic) for name, topic in sorted(spec.topics.items())},
     }
     return json.dumps({"crc32c": _checksum(facts), **facts}, indent=1)
@@ -79,7 +85,12 @@ def decode_spec(raw: bytes, where: str) -> ClusterSpec:
         raise SourceError(f"{where}: not what kgroup wrote: {why}") from error
     if not (isinstance(cluster_id, str) and isinstance(next_producer_id, int) and next_producer_id >= 0):
         raise SourceError(f"{where}: not what kgroup wrote: a field has the wrong type")
-    return ClusterSpec(cluster_id=cluster_id, next_producer_id=next_producer_id, topics=topics)
+    leader_epoch = facts.get("leaderEpoch", -1)
+    if not (isinstance(leader_epoch, int) and leader_epoch >= -1):
+        raise SourceError(f"{where}: not what kgroup wrote: a field has the wrong type")
+    return ClusterSpec(
+        cluster_id=cluster_id, next_producer_id=next_producer_id, topics=topics, leader_epoch=leader_epoch
+    )
 
 
 def encode_change(spec: ClusterSpec, topics: Iterable[str]) -> str:
@@ -87,6 +98,7 @@ def encode_change(spec: ClusterSpec, topics: Iterable[str]) -> str:
     changed = {name: spec.topics.get(name) for name in topics}
     change = {
         "nextProducerId": spec.next_producer_id,
+        **_leader_epoch(spec),
         "topics": {name: topic and _topic_facts(topic) for name, topic in sorted(changed.items())},
     }
     text = json.dumps(change, separators=(",", ":"))
@@ -100,6 +112,7 @@ def apply_journal(spec: ClusterSpec, raw: bytes, where: str) -> ClusterSpec:
     Raises SourceError for damage with a sound line behind it.
     """
     topics, next_producer_id = dict(spec.topics), spec.next_producer_id
+    leader_epoch = spec.leader_epoch
     for number, line in _sound_lines(raw):
         try:
             checksum, text = line[:_CHECKSUM_LETTERS].decode(), line[_CHECKSUM_LETTERS + 1 :].decode()
@@ -112,9 +125,10 @@ def apply_journal(spec: ClusterSpec, raw: bytes, where: str) -> ClusterSpec:
                 else:
                     topics[name] = _read_topic(name, facts)
             next_producer_id = max(next_producer_id, int(change["nextProducerId"]))
+            leader_epoch = max(leader_epoch, int(change.get("leaderEpoch", -1)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SourceError(f"{where}:{number}: not what kgroup wrote: {error}") from error
-    return replace(spec, topics=topics, next_producer_id=next_producer_id)
+    return replace(spec, topics=topics, next_producer_id=next_producer_id, leader_epoch=leader_epoch)
 
 
 def garbled_bytes(raw: bytes) -> int:
@@ -147,6 +161,10 @@ def _parse(raw: bytes, where: str) -> Any:
         raise SourceError(f"{where}: not what kgroup wrote: nested too deeply") from error
     except ValueError as error:
         raise SourceError(f"{where}: not what kgroup wrote: {error}") from error
+
+
+def _leader_epoch(spec: ClusterSpec) -> dict[str, int]:
+    return {"leaderEpoch": spec.leader_epoch} if spec.leader_epoch >= 0 else {}
 
 
 def _topic_facts(topic: TopicSpec) -> dict[str, object]:

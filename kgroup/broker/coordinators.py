@@ -47,11 +47,13 @@ class Coordinators:
         self._loading: dict[int, HostedCoordinator] = {}
         self._load_from_ms: dict[int, int] = {}  # by partition: when to try again what has failed
         self._deadlines: dict[int, int] = {}  # by node
+        self._now_ms = 0  # when something was last done
 
     # ---- who hosts ----------------------------------------------------------------------------
 
     def lead(self, partition: Partition, now_ms: int) -> None:
         """A partition has another leader: what was parked with the last one hears NOT_COORDINATOR."""
+        self._now_ms = now_ms
         before = self.hosted.pop(partition.index, None)
         self._loading.pop(partition.index, None)
         self._load_from_ms.pop(partition.index, None)
@@ -92,6 +94,7 @@ class Coordinators:
         reply_to: ReplyTo = lambda body: None,
     ) -> int:
         """Hand a request to a coordinator; `reply_to` is called by the flush that brings the answer."""
+        self._now_ms = now_ms
         self._next_request_id += 1
         request_id = self._next_request_id
         request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
@@ -134,6 +137,7 @@ class Coordinators:
 
     def tick(self, now_ms: int, node_id: int | None = None) -> None:
         """Load a bit, and act on every deadline that has passed: on one node, or on all of them."""
+        self._now_ms = now_ms
         for index, hosted in list(self._loading.items()):
             if node_id in (None, hosted.node_id) and self._load_from_ms.get(index, 0) <= now_ms:
                 self._load(index, hosted, now_ms)
@@ -207,7 +211,7 @@ class Coordinators:
             self._reload(hosted)
             return False
         except Exception as error:
-            self._begin_again(hosted, error, 0)
+            self._begin_again(hosted, error, self._now_ms)
             return False
         self._deliver(replies)
         return True

@@ -4,7 +4,7 @@ What the wire would bring is what the newest versions say, as between `wire/memb
 today.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kgroup.broker.apis.coordination import ask_coordinator
@@ -103,7 +103,7 @@ def _fetched(read: ReadPart) -> FetchedPartition:
     )
 
 
-def _batches(raw: bytes) -> Iterator[tuple[Batch, list[LogRecord]]]:
+def _batches(raw: bytes) -> Iterator[tuple[Batch, Sequence[LogRecord]]]:
     """Whole batches, as they lie in the log."""
     position = 0
     while position < len(raw):

@@ -6,6 +6,7 @@ deltas that do not count up from 0 are refused, where Kafka takes them or writes
 INVALID_RECORD stands where an exception of Kafka's decoders becomes UNKNOWN_SERVER_ERROR.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -142,7 +143,7 @@ def _check_header(header: BatchHeader) -> None:
 
 
 def _check_records(
-    header: BatchHeader, records: list[LogRecord], rules: BatchRules, now_ms: int
+    header: BatchHeader, records: Sequence[LogRecord], rules: BatchRules, now_ms: int
 ) -> Refusal | None:
     """`LogValidator.validateRecord` of each: keys where a topic is compacted, timestamps where they count."""
     errors: list[RecordError] = []

@@ -109,3 +109,18 @@ def test_without_being_told_to_survive_them_faults_are_raised(monkeypatch: pytes
     monkeypatch.setattr(HostedCoordinator, "handle", stumble)
     with pytest.raises(KeyError):
         world.send(join(), node)
+
+
+def test_a_fault_while_answers_are_written_is_followed_by_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = BrokerWorld()
+    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
+    node = coordinator(world)
+    world.cluster.coordinators.survive_faults = True
+
+    def failing(hosted: HostedCoordinator) -> Any:
+        raise IndexError("out of range")
+
+    monkeypatch.setattr(HostedCoordinator, "flush", failing)
+    assert world.ask(commit(7), node).topics[0].partitions[0].error_code == E.COORDINATOR_NOT_AVAILABLE
+    monkeypatch.undo()
+    assert world.cluster.next_deadline_ms() == world.now_ms + 1000

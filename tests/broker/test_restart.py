@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
-from kgroup.broker.storage import ClusterSpec, MemoryStorage, TopicSpec
+from kgroup.broker.storage import ClusterSpec, FolderStorage, MemoryStorage, TopicSpec
 from kgroup.broker.transactions import ProducerIdentity
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.log.store.record_log import MemoryLog, RecordLog
@@ -157,6 +158,28 @@ def test_leader_epochs_go_on(world: BrokerWorld, kept: Kept) -> None:
     assert again.cluster.topics[OFFSETS_TOPIC].partitions[index].leader_epoch == before + 1
     again.settle()
     assert offset(again) == (E.NONE, 5)
+
+
+def test_leader_epochs_that_no_record_tells_of_do_not_go_back(tmp_path: Path) -> None:
+    """A client that knows a newer epoch believes nobody who has an older one (KIP-320)."""
+    world = BrokerWorld(nodes=2, storage=FolderStorage(tmp_path, print))
+    world.cluster.create_topic("orders", 2, 2, {}, world.now_ms)
+    for _ in range(3):
+        world.cluster.kill(1, world.now_ms)
+        world.cluster.start(1, world.now_ms)
+        world.cluster.kill(2, world.now_ms)
+        world.cluster.start(2, world.now_ms)
+    before = [partition.leader_epoch for partition in world.cluster.topics["orders"].partitions]
+    assert max(before) >= 3
+    world.cluster.close()
+    again = BrokerWorld(nodes=2, storage=FolderStorage(tmp_path, print))
+    after = [partition.leader_epoch for partition in again.cluster.topics["orders"].partitions]
+    assert all(new > old for new, old in zip(after, before, strict=True))
+    again.cluster.close()
+    once_more = BrokerWorld(nodes=2, storage=FolderStorage(tmp_path, print))
+    assert [each.leader_epoch for each in once_more.cluster.topics["orders"].partitions] == after
+    once_more.cluster.create_topic("new", 1, 1, {}, world.now_ms)
+    assert once_more.cluster.topics["new"].partitions[0].leader_epoch == 0
 
 
 def test_each_change_of_a_topic_is_kept_by_itself(world: BrokerWorld, kept: Kept) -> None:

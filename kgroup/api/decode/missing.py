@@ -1,6 +1,6 @@
 """What `kgroup decode` was asked for by name and the log does not have: a misspelt group or topic."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kgroup.api.decode.filter import Filter
 from kgroup.api.decode.source import EntrySource
@@ -57,7 +57,7 @@ class _Names:
         """See kgroup.log.files.entries.Selection."""
         return not batch.control
 
-    def choose(self, batch: Batch, records: list[LogRecord]) -> list[LogRecord]:
+    def choose(self, batch: Batch, records: Sequence[LogRecord]) -> list[LogRecord]:
         """See kgroup.log.files.entries.Selection."""
         new = {record.key for record in records if record.key is not None} - self._keys
         self._keys |= new

@@ -1,6 +1,6 @@
 """Which records `kgroup decode` need not decode to know that nobody asked for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kgroup.api.decode.filter import UNDECODED, Filter, type_name_of
@@ -36,11 +36,11 @@ class Preselection:
             return True
         return not 0 <= batch.max_timestamp_ms < wanted.since_ms
 
-    def choose(self, batch: Batch, records: list[LogRecord]) -> list[LogRecord]:
+    def choose(self, batch: Batch, records: Sequence[LogRecord]) -> Iterable[LogRecord]:
         """See kgroup.log.files.entries.Selection."""
         if self._takes_all or batch.control:
             return records
-        return [record for record in records if self._may_want(record)]
+        return (record for record in records if self._may_want(record))
 
     def _may_want(self, record: LogRecord) -> bool:
         wanted = self._wanted

@@ -151,13 +151,19 @@ def _create_partitions(node: BrokerNode, call: Call, now_ms: int) -> Slices[None
 
 def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DeleteTopics v1 to v6, by name or by id."""
+    node.answer_in_slices(call, _delete_topics(node, call, now_ms))
+
+
+def _delete_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
     version, cluster = call.version, node.cluster
     results = []
     if version >= 6:
         requested = [(each.name, each.topic_id) for each in required(call.body.topics)]
     else:
         requested = [(name, None) for name in required(call.body.topic_names)]
-    for given_name, given_id in requested:
+    for number, (given_name, given_id) in enumerate(requested):
+        if number:
+            yield
         topic_id = given_id
         name = given_name if given_id is None else cluster.topic_names.get(given_id)
         topic = cluster.topics.get(name) if name is not None else None
@@ -165,7 +171,7 @@ def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
             error = E.UNKNOWN_TOPIC_ID if topic_id is not None else E.UNKNOWN_TOPIC_OR_PARTITION
         else:
             topic_id = topic.spec.topic_id
-            error = cluster.delete_topic(name, now_ms)
+            error = yield from cluster.deletion_in_slices(name, now_ms)
         results.append(
             DeleteTopicsResponse.DeletableTopicResult(
                 version=version,

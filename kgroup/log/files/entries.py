@@ -2,7 +2,7 @@
 
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from kgroup.log.files.log_dir import SegmentFile
@@ -37,7 +37,7 @@ class Selection(Protocol):
     def wants_batch(self, batch: Batch) -> bool:
         """Whether to look into the batch at all; asked of every batch in the order of the log."""
 
-    def choose(self, batch: Batch, records: list[LogRecord]) -> list[LogRecord]:
+    def choose(self, batch: Batch, records: Sequence[LogRecord]) -> Iterable[LogRecord]:
         """Those of the batch's records that are to be decoded."""
 
 

@@ -6,7 +6,7 @@ Memory stays bounded whatever the file holds: a read of a megabyte, or one batch
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -100,7 +100,7 @@ def read_stream(stream: BinaryIO, name: str) -> Iterator[Batch | Damage]:
 
 def read_records(
     items: Iterator[Batch | Damage], segment: str
-) -> Iterator[tuple[Batch, list[LogRecord]] | Damage]:
+) -> Iterator[tuple[Batch, Sequence[LogRecord]] | Damage]:
     """Decode the records of every batch; one whose payload is not what its header says becomes Damage."""
     for item in items:
         if isinstance(item, Damage):

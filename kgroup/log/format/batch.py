@@ -4,7 +4,7 @@ Format: Kafka documentation, "Record Batch"; KIP-98 (transactions), KIP-534 (del
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
@@ -13,8 +13,20 @@ from typing import Final
 import google_crc32c
 
 from kgroup.errors import DecodeError
-from kgroup.log.format.compression import Codec, compress, decompress
-from kgroup.log.format.record import LogRecord, decode_records, encode_records
+from kgroup.log.format.compression import (
+    Codec,
+    compress,
+    decompress_small,
+    unpack_in_pieces,
+)
+from kgroup.log.format.record import (
+    WHOLE_RECORDS,
+    LogRecord,
+    RecordsInParts,
+    decode_in_parts,
+    decode_records,
+    encode_records,
+)
 
 __all__ = [
     "HEADER",
@@ -63,7 +75,7 @@ class Batch:
     does not say how many messages it holds) and the v2-only fields are at their defaults.
     `base_timestamp_ms` is what the records' timestamps are stored against: the delete horizon where there
     is one. `records()` decodes what is inside, anew at each call; it raises DecodeError if the payload is not
-    what the header says.
+    what the header says. Those of a large batch are decoded as one goes through them.
     """
 
     position: int
@@ -84,7 +96,7 @@ class Batch:
     leader_epoch: int = -1
     delete_horizon_ms: int | None = None
     base_timestamp_ms: int = NO_TIMESTAMP
-    records: Callable[[], list[LogRecord]] = field(repr=False, compare=False)
+    records: Callable[[], Sequence[LogRecord]] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,12 +270,26 @@ def _unpack_records(
     base_offset: int,
     base_timestamp_ms: int,
     append_time_ms: int | None,
-) -> list[LogRecord]:
+) -> Sequence[LogRecord]:
     payload = raw[HEADER_SIZE:]
-    return decode_records(
-        decompress(codec, payload) if payload else payload,
-        count=count,
-        base_offset=base_offset,
-        base_timestamp_ms=base_timestamp_ms,
-        append_time_ms=append_time_ms,
-    )
+    if count <= WHOLE_RECORDS:
+        unpacked = decompress_small(codec, payload) if payload else payload
+        if unpacked is not None:
+            return decode_records(
+                unpacked,
+                count=count,
+                base_offset=base_offset,
+                base_timestamp_ms=base_timestamp_ms,
+                append_time_ms=append_time_ms,
+            )
+
+    def read() -> Iterator[LogRecord]:
+        return decode_in_parts(
+            unpack_in_pieces(codec, payload),
+            count=count,
+            base_offset=base_offset,
+            base_timestamp_ms=base_timestamp_ms,
+            append_time_ms=append_time_ms,
+        )
+
+    return RecordsInParts(count, read)

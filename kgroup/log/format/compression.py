@@ -1,4 +1,4 @@
-"""The four codecs of Kafka batches behind two functions, `decompress` and `compress`.
+"""The four codecs of Kafka batches: `decompress`, for large ones `unpack_in_pieces`, and `compress`.
 
 Kafka's own framings are handled here: snappy as a raw block (librdkafka) or in the blocks of snappy-java
 ("xerial"), and the lz4 frames of the message formats 0 and 1, whose header checksum Kafka got wrong (KIP-57).
@@ -6,9 +6,10 @@ Kafka's own framings are handled here: snappy as a raw block (librdkafka) or in 
 
 import mmap
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal
 
 from kgroup.errors import DecodeError
 
@@ -23,9 +24,12 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-# The one limit against payloads made to exhaust memory: no more than this comes out of one batch.
-# Kafka itself has none; its brokers only limit the packed size (max.message.bytes, 1 MiB by default).
+# Limits against payloads made to exhaust memory or time: no more than this comes out of one batch. Kafka
+# itself has none; its brokers only limit the packed size (max.message.bytes, 1 MiB by default).
 MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+# What comes out of a larger batch is never held whole, but goes by in pieces.
+WHOLE_BYTES: Final = 16 * 1024 * 1024
+PIECE_BYTES: Final = 1024 * 1024
 
 _SCRATCH_MIN: Final = 64 * 1024
 _SCRATCH_MAX: Final = 4 * 1024 * 1024
@@ -37,13 +41,97 @@ _XERIAL_BLOCK: Final = 32 * 1024
 # A snappy copy makes at most 64 bytes out of 2.
 _SNAPPY_RATIO_MAX: Final = 64
 
+_GZIP_WBITS: Final = 31  # zlib's for a gzip header and trailer
+
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_BLOCK: Final = 64 * 1024
 _LZ4_STORED: Final = 0x80000000
 
 
-def decompress(codec: Codec, payload: bytes, *, any_lz4_checksum: bool = False) -> bytes:
-    """Unpack the payload of a batch, to at most `MAX_UNPACKED_BYTES`.
+def decompress_small(codec: Codec, payload: bytes) -> bytes | None:
+    """Unpack the payload of a batch; None if more than `WHOLE_BYTES` come out of it.
+
+    Raises DecodeError if it is damaged.
+    """
+    if codec is Codec.NONE:
+        return payload
+    try:
+        return decompress(codec, payload, bytes_max=WHOLE_BYTES)
+    except DecodeError as error:
+        # A codec does not tell damage from too little room: it is known by what comes out bit by bit.
+        size = 0
+        try:
+            for piece in unpack_in_pieces(codec, payload):
+                size += len(piece)
+                if size > WHOLE_BYTES:
+                    return None
+        except DecodeError:
+            pass
+        raise error
+
+
+def unpack_in_pieces(codec: Codec, payload: bytes) -> Iterator[bytes]:
+    """What `decompress` gives, in pieces of about `PIECE_BYTES`: no more than one of them is in memory.
+
+    Only a block of snappy is unpacked as a whole. Raises DecodeError, maybe after some pieces.
+    """
+    pieces: Iterator[bytes]
+    match codec:
+        case Codec.NONE:
+            pieces = (payload[at : at + PIECE_BYTES] for at in range(0, len(payload), PIECE_BYTES))
+        case Codec.GZIP:
+            pieces = _gzip_pieces(payload)
+        case Codec.SNAPPY:
+            blocks = _xerial_blocks(payload) if payload.startswith(_XERIAL_MAGIC) else iter([payload])
+            limit = MAX_UNPACKED_BYTES
+            pieces = (_unpack_snappy_block(block, payload, limit=limit) for block in blocks)
+        case Codec.LZ4:
+            pieces = _stream_pieces(codec, "lz4", payload)
+        case Codec.ZSTD:
+            pieces = _stream_pieces(codec, "zstd", payload)
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_UNPACKED_BYTES:
+            raise _bad_payload(codec, payload, "more comes out of it")
+        yield piece
+
+
+def _gzip_pieces(payload: bytes) -> Iterator[bytes]:
+    left = payload
+    try:
+        while left:  # a stream may have several members
+            member = zlib.decompressobj(_GZIP_WBITS)
+            while not member.eof:
+                piece = member.decompress(left, PIECE_BYTES)
+                left = member.unconsumed_tail
+                if not piece and not left and not member.eof:
+                    raise _bad_payload(Codec.GZIP, payload, "cut short")
+                yield piece
+            left = member.unused_data
+    except zlib.error as error:
+        raise _bad_payload(Codec.GZIP, payload, str(error)) from error
+
+
+def _stream_pieces(codec: Codec, name: Literal["lz4", "zstd"], payload: bytes) -> Iterator[bytes]:
+    import pyarrow as pa  # cramjam's decompressors take a frame as a whole
+
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(payload), name) as stream:
+            while piece := stream.read(PIECE_BYTES):
+                yield piece
+    except OSError as error:
+        raise _bad_payload(codec, payload, str(error)) from error
+
+
+def decompress(
+    codec: Codec,
+    payload: bytes,
+    *,
+    any_lz4_checksum: bool = False,
+    bytes_max: int = MAX_UNPACKED_BYTES,
+) -> bytes:
+    """Unpack the payload of a batch, to at most `bytes_max`.
 
     `any_lz4_checksum` accepts any header checksum of an lz4 frame, as Kafka does below message format 2.
     Raises DecodeError if the payload is damaged or unpacks to more than the limit.
@@ -54,18 +142,18 @@ def decompress(codec: Codec, payload: bytes, *, any_lz4_checksum: bool = False) 
         case Codec.GZIP:
             from cramjam import gzip
 
-            return _unpack_into(codec, gzip.decompress_into, payload)
+            return _unpack_into(codec, gzip.decompress_into, payload, bytes_max)
         case Codec.SNAPPY:
-            return _unpack_snappy(payload)
+            return _unpack_snappy(payload, bytes_max)
         case Codec.LZ4:
             from cramjam import lz4
 
             framed = _with_right_checksum(payload) if any_lz4_checksum else payload
-            return _unpack_into(codec, lz4.decompress_into, framed)
+            return _unpack_into(codec, lz4.decompress_into, framed, bytes_max)
         case Codec.ZSTD:
             from cramjam import zstd
 
-            return _unpack_into(codec, zstd.decompress_into, payload)
+            return _unpack_into(codec, zstd.decompress_into, payload, bytes_max)
 
 
 def compress(codec: Codec, payload: bytes) -> bytes:
@@ -88,7 +176,10 @@ def compress(codec: Codec, payload: bytes) -> bytes:
 
 
 def _unpack_into(
-    codec: Codec, decompress_into: Callable[[bytes, "bytearray | mmap.mmap"], int], payload: bytes
+    codec: Codec,
+    decompress_into: Callable[[bytes, "bytearray | mmap.mmap"], int],
+    payload: bytes,
+    bytes_max: int,
 ) -> bytes:
     """Unpack into a buffer of a fixed size, so that a payload cannot take more memory than the limit."""
     from cramjam import DecompressionError
@@ -103,15 +194,16 @@ def _unpack_into(
         else:
             return bytes(memoryview(scratch)[:size])
     # Anonymous pages take memory only once written, so the wide buffer costs what comes out of the payload.
-    with mmap.mmap(-1, MAX_UNPACKED_BYTES) as wide:
+    with mmap.mmap(-1, bytes_max) as wide:
         try:
             return wide[: decompress_into(payload, wide)]
         except DecompressionError as error:
-            raise _bad_payload(codec, payload, str(error)) from error
+            raise _bad_payload(codec, payload, str(error), bytes_max) from error
 
 
-def _bad_payload(codec: Codec, payload: bytes, why: str) -> DecodeError:
-    limit_mib = MAX_UNPACKED_BYTES // (1024 * 1024)
+def _bad_payload(codec: Codec, payload: bytes, why: str, bytes_max: int = MAX_UNPACKED_BYTES) -> DecodeError:
+    # Who unpacks up to WHOLE_BYTES goes on in pieces where there is more.
+    limit_mib = (MAX_UNPACKED_BYTES if bytes_max == WHOLE_BYTES else bytes_max) // (1024 * 1024)
     return DecodeError(
         "batch payload",
         at=0,
@@ -119,12 +211,12 @@ def _bad_payload(codec: Codec, payload: bytes, why: str) -> DecodeError:
     )
 
 
-def _unpack_snappy(payload: bytes) -> bytes:
+def _unpack_snappy(payload: bytes, bytes_max: int) -> bytes:
     if not payload.startswith(_XERIAL_MAGIC):
-        return _unpack_snappy_block(payload, payload, limit=MAX_UNPACKED_BYTES)
+        return _unpack_snappy_block(payload, payload, limit=bytes_max)
     unpacked = bytearray()
     for block in _xerial_blocks(payload):
-        unpacked += _unpack_snappy_block(block, payload, limit=MAX_UNPACKED_BYTES - len(unpacked))
+        unpacked += _unpack_snappy_block(block, payload, limit=bytes_max - len(unpacked))
     return bytes(unpacked)
 
 

@@ -1,7 +1,9 @@
 """The records inside a v2 batch. Format: Kafka documentation, "Record"."""
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import islice
+from typing import Final, NamedTuple, overload
 
 from kgroup.errors import DecodeError
 from kgroup.log.format.varint import append_varint, read_varint, read_varlong
@@ -9,6 +11,13 @@ from kgroup.log.format.varint import append_varint, read_varint, read_varlong
 # As records are decoded batch by batch, a batch may not hold more of them than memory does. A million
 # of the smallest take 7 MB packed as they are, and brokers refuse batches of over 1 MiB by default.
 MAX_RECORDS: Final = 2_000_000
+
+# A batch with more of them is gone through a part at a time.
+WHOLE_RECORDS: Final = 50_000
+_PART_RECORDS: Final = 5_000
+_VARINT_BYTES_MAX: Final = 5
+_SMALLEST_LENGTH: Final = 6  # attributes and five varints
+_LARGE_RECORD_BYTES: Final = 4 * 1024 * 1024
 
 _INT62: Final = 2**62
 
@@ -113,6 +122,127 @@ def decode_records(
         why = f"{end - at} bytes left after the {count} records of the header"
         raise DecodeError("batch count", at=at, why=why)
     return [_wrapped(record) for record in records] if wraps else records
+
+
+class RecordsInParts(Sequence[LogRecord]):
+    """The records of a large batch: `read` unpacks and decodes them, anew for each who goes through them.
+
+    All of them are decoded once to begin with. Raises DecodeError if the batch does not hold what it should.
+    """
+
+    def __init__(self, count: int, read: Callable[[], Iterator[LogRecord]]) -> None:
+        self._count = count
+        self._read = read
+        for _ in read():
+            pass
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[LogRecord]:
+        return self._read()
+
+    @overload
+    def __getitem__(self, index: int) -> LogRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LogRecord]: ...
+    def __getitem__(self, index: int | slice) -> LogRecord | list[LogRecord]:
+        numbers = range(self._count)[index]
+        if isinstance(numbers, int):
+            return next(islice(self._read(), numbers, None))
+        return [self[number] for number in numbers]
+
+
+def decode_in_parts(
+    pieces: Iterator[bytes],
+    *,
+    count: int,
+    base_offset: int,
+    base_timestamp_ms: int,
+    append_time_ms: int | None = None,
+) -> Iterator[LogRecord]:
+    """What `decode_records` makes of the payload that these pieces are, which is never there as a whole.
+
+    Raises DecodeError as that does, after the records in front of the one that is wrong.
+    """
+    if count > MAX_RECORDS:
+        raise DecodeError("batch count", at=0, why=f"{count} records are more than {MAX_RECORDS}")
+    buffer = bytearray()
+    done = at = 0
+    while done < count:
+        number, size, wanted = _whole_records(buffer, min(count - done, _PART_RECORDS), at)
+        if number:
+            payload = bytes(memoryview(buffer)[:size])
+            del buffer[:size]
+        elif wanted > _LARGE_RECORD_BYTES:
+            number, payload, buffer = 1, *_gathered(buffer, wanted, pieces)
+            size = len(payload)
+            if size < wanted:
+                raise DecodeError(
+                    "record length", at=at, why=f"{wanted} bytes with it, of which {size} are left"
+                )
+        else:
+            piece = next(pieces, None)
+            if piece is None:
+                if wanted:
+                    why = f"{wanted} bytes with it, of which {len(buffer)} are left"
+                    raise DecodeError("record length", at=at, why=why)
+                why = f"header says {count} records, the payload ends in number {done + 1}"
+                raise DecodeError("batch count", at=at + len(buffer), why=why)
+            buffer += piece
+            continue
+        try:
+            records = decode_records(
+                payload,
+                count=number,
+                base_offset=base_offset,
+                base_timestamp_ms=base_timestamp_ms,
+                append_time_ms=append_time_ms,
+            )
+        except DecodeError as error:
+            raise DecodeError(error.field, at=at + error.at, why=error.why) from error
+        payload = b""  # a large record is not kept twice
+        records.reverse()
+        while records:
+            yield records.pop()
+        done, at = done + number, at + size
+    left_bytes = len(buffer) + sum(map(len, pieces))
+    if left_bytes:
+        why = f"{left_bytes} bytes left after the {count} records of the header"
+        raise DecodeError("batch count", at=at, why=why)
+
+
+def _gathered(buffer: bytearray, size: int, pieces: Iterator[bytes]) -> tuple[bytes, bytearray]:
+    """A record of this size, which `buffer` begins with, or as much as there is, and what follows it."""
+    record = BytesIO()  # gives its bytes without a copy
+    record.write(buffer)
+    buffer.clear()
+    while record.tell() < size and (piece := next(pieces, None)) is not None:
+        missing = size - record.tell()
+        record.write(piece[:missing])
+        buffer += piece[missing:]
+    return record.getvalue(), buffer
+
+
+def _whole_records(buffer: bytearray, count_max: int, at: int) -> tuple[int, int, int]:
+    """How many records `buffer` begins with, their size, and that of the next one if it is cut off.
+
+    `at` is where the buffer lies in its payload.
+    """
+    number = end = 0
+    while number < count_max:
+        ahead = buffer[end : end + _VARINT_BYTES_MAX]
+        if len(ahead) < _VARINT_BYTES_MAX and all(byte >= 0x80 for byte in ahead):
+            return number, end, 0
+        length, size = read_varint(bytes(ahead), 0)
+        start = end + size
+        if length < _SMALLEST_LENGTH:
+            why = f"{length}, which is less than a record's fields take"
+            raise DecodeError("record length", at=at + end, why=why)
+        if start + length > len(buffer):
+            return number, end, start + length - end
+        number, end = number + 1, start + length
+    return number, end, 0
 
 
 def encode_records(records: Iterable[LogRecord], base_offset: int, base_timestamp_ms: int) -> bytes:

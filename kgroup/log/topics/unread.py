@@ -112,7 +112,7 @@ def _position_before(segment: SegmentFile, offset: int) -> int:
     return read_offset_index(path, segment.base_offset).position_before(offset)
 
 
-def records_of(placed: PlacedBatch) -> list[LogRecord]:
+def records_of(placed: PlacedBatch) -> Sequence[LogRecord]:
     """The records of a batch. Raises SourceError, with the place, if its payload is damaged."""
     try:
         return placed.batch.records()

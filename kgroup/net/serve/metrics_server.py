@@ -2,27 +2,32 @@
 
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Final
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kgroup.errors import SourceError
 
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _CLIENT_TIMEOUT_S: Final = 10.0
+_CLIENTS_MAX: Final = 64
 _INDEX: Final = '<!DOCTYPE html><title>kgroup</title><a href="/metrics">/metrics</a>\n'
 
 
-class MetricsServer(HTTPServer):
-    """Answers GET /metrics with what `page` returns at that moment, one request after the other.
+class MetricsServer(ThreadingHTTPServer):
+    """Answers GET /metrics with what `page` returns at that moment; it is called once at a time.
 
+    Of clients that say nothing, each waits by itself; more than `_CLIENTS_MAX` at once are sent away.
     Raises SourceError if it cannot listen there. `with` closes it; `serve_forever` serves.
     """
 
     def __init__(self, host: str, port: int, page: Callable[[], str]) -> None:
-        self.page = page
+        self._page = page
+        self._one_page = threading.Lock()
+        self._clients = threading.BoundedSemaphore(_CLIENTS_MAX)
         if ":" in host:
             self.address_family = socket.AF_INET6
         try:
@@ -30,6 +35,25 @@ class MetricsServer(HTTPServer):
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
             raise SourceError(f"cannot serve metrics on {host}:{port}: {why}") from error
+
+    def page(self) -> str:
+        """The text as it is now."""
+        with self._one_page:
+            return self._page()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a client beside the others."""
+        if self._clients.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer it, and make room for another one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._clients.release()
 
     @property
     def url(self) -> str:

@@ -19,6 +19,7 @@ from kgroup.errors import DecodeError, SourceError
 from kgroup.log.files.resync import TrialBytes
 from kgroup.log.files.segment import ReadBefore, read_among_others, read_records
 from kgroup.log.format.batch import Batch, Damage
+from kgroup.log.format.record import WHOLE_RECORDS
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches, read_listed
 from kgroup.scan.kernels.bytes_at import Bytes
@@ -173,8 +174,11 @@ class RowReader:
             if row:
                 yield self._block(row, buffer)
             elif stop == Stop.ROWS_FULL:
-                count = buffer[position + HEADER_SIZE - 4 : position + HEADER_SIZE].tobytes()
-                self._rows = new_rows(int.from_bytes(count, "big"))
+                raw_count = buffer[position + HEADER_SIZE - 4 : position + HEADER_SIZE].tobytes()
+                count = int.from_bytes(raw_count, "big")
+                if count > WHOLE_RECORDS:  # the plain path goes through them a part at a time
+                    return Stop.ODD, position
+                self._rows = new_rows(count)
             row = 0
             if stop != Stop.ROWS_FULL:
                 return Stop(stop), position

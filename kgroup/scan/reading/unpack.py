@@ -5,9 +5,10 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import NDArray
 
+from kgroup.errors import DecodeError
 from kgroup.log.files.entries import decode_marker
 from kgroup.log.format.batch import Batch
-from kgroup.log.format.compression import Codec, decompress
+from kgroup.log.format.compression import Codec, decompress_small
 from kgroup.log.format.record import LogRecord
 from kgroup.protocol.records.entries import TransactionMarker, Undecodable
 from kgroup.scan.kernels.batches import BUFFER_SLACK, HEADER_SIZE, OVERHEAD
@@ -50,13 +51,18 @@ class Unpacked:
         self._sources.clear()
 
     def append(self, window: Bytes, position: int) -> None:
-        """Add the whole batch at `position` of `window`. Raises DecodeError if it cannot be unpacked."""
+        """Add the whole batch at `position` of `window`.
+
+        Raises DecodeError if it cannot be unpacked, or is so large that it is only to be read bit by bit.
+        """
         header = window[position : position + HEADER_SIZE].tobytes()
         end = position + OVERHEAD + int.from_bytes(header[8:12], "big")
         payload = window[position + HEADER_SIZE : end]
         attributes = int.from_bytes(header[_ATTRIBUTES], "big")
         if attributes & _CODEC and len(payload):
-            unpacked = decompress(Codec(attributes & _CODEC), payload.tobytes())
+            unpacked = decompress_small(Codec(attributes & _CODEC), payload.tobytes())
+            if unpacked is None:
+                raise DecodeError("batch payload", at=0, why="large")
             payload = np.frombuffer(unpacked, np.uint8)
         start, size = self.filled, HEADER_SIZE + len(payload)
         self._make_room(size)

@@ -8,6 +8,8 @@ from kafka.protocol.admin.configs import DescribeConfigsRequest
 from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
+from kgroup.broker.work import finished
+from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.broker.world import BrokerWorld, coordinator, join
 
@@ -190,6 +192,36 @@ def test_a_heartbeat_is_answered_while_a_large_topic_is_made(world: BrokerWorld)
     assert [partition.index for partition in partitions] == list(range(500))
     assert all(partition.leader > 0 for partition in partitions)
     assert world.cluster.next_deadline_ms() != 0
+
+
+def test_a_heartbeat_is_answered_while_a_large_topic_is_removed(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    world.ask(creation(("large", 500)))
+    logs = [partition.log for partition in world.cluster.topics["large"].partitions]
+    for log in logs:
+        log.append(encode_batch([LogRecord(offset=0, timestamp_ms=1, key=None, value=b"v")]), 0)
+    deleting = world.send(DeleteTopicsRequest(version=5, topic_names=["large"], timeout_ms=1000))
+    assert "large" not in world.cluster.topics
+    assert 0 < sum(not log.batch_count for log in logs) < 100  # type: ignore[attr-defined]
+    asking = world.send(join(), node)
+    world.cluster.coordinators.flush()
+    assert [answer.token for answer in world.nodes[node].take_answers()] == [asking]
+    again = world.send(creation(("large", 1)))
+    answers = world.settle()
+    assert answers[deleting].responses[0].error_code == E.NONE
+    assert not any(log.batch_count for log in logs)  # type: ignore[attr-defined]
+    assert answers[again].topics[0].error_code == E.NONE  # one after the other
+    assert len(world.cluster.topics["large"].partitions) == 1
+
+
+def test_while_a_topic_is_removed_there_is_no_other_by_its_name(world: BrokerWorld) -> None:
+    assert world.cluster.create_topic("large", 60, 1, {}, world.now_ms) is E.NONE
+    removing = world.cluster.deletion_in_slices("large", world.now_ms)
+    next(removing)
+    assert world.cluster.create_topic("large", 1, 1, {}, world.now_ms) is E.TOPIC_ALREADY_EXISTS
+    assert world.cluster.delete_topic("large", world.now_ms) is E.UNKNOWN_TOPIC_OR_PARTITION
+    assert finished(removing) is E.NONE
+    assert world.cluster.create_topic("large", 1, 1, {}, world.now_ms) is E.NONE
 
 
 def test_partitions_in_the_making_are_seen_when_all_are_there(world: BrokerWorld) -> None:

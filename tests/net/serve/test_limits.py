@@ -106,7 +106,7 @@ def test_of_a_long_answer_no_more_is_made_than_its_client_takes(full: kgroup.tes
         (stuck,) = until_stuck(full, other)
         assert other.ask(heartbeat()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
         assert full._call(lambda: server.unsent_bytes) < PIECE_BYTES + 1000
-        assert full._call(lambda: stuck._transport.get_write_buffer_size()) <= PIECE_BYTES  # type: ignore[union-attr]
+        assert full._call(stuck._transport.get_write_buffer_size) <= PIECE_BYTES  # type: ignore[union-attr]
         assert stuck._rest_bytes > (BATCHES - 8) * MIB  # the kernel has taken a little
         assert stuck._queue.busy  # of what else was asked, nothing is looked at
         assert len(part_of(other.ask(greedy_fetch())).records) > BATCHES * MIB

@@ -64,3 +64,25 @@ def test_a_port_in_use_is_said() -> None:
             SourceError, match=f"cannot serve metrics on 127.0.0.1:{port}: Address already in use"
         ):
             MetricsServer("127.0.0.1", port, str)
+
+
+def test_a_client_that_says_nothing_keeps_nobody_waiting(server: MetricsServer) -> None:
+    address = server.server_address[:2]
+    with (
+        socket.create_connection(address, PATIENCE_S),
+        socket.create_connection(address, PATIENCE_S) as other,
+    ):
+        other.sendall(b"GET /met")
+        assert ask(server, "/metrics")[0] == 200
+
+
+def test_of_too_many_who_say_nothing_the_last_are_sent_away(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_clients", threading.BoundedSemaphore(1))
+    address = server.server_address[:2]
+    with socket.create_connection(address, PATIENCE_S) as silent:
+        with socket.create_connection(address, PATIENCE_S) as other:
+            assert other.recv(1) == b""
+        silent.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert silent.recv(12) == b"HTTP/1.0 200"
