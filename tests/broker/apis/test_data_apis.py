@@ -26,7 +26,7 @@ from tests.broker.apis.record_requests import (
 from tests.broker.world import BrokerWorld
 
 E = ErrorCode
-LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
+LATEST, EARLIEST, NEWEST_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 
 
 @pytest.fixture
@@ -170,6 +170,13 @@ def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
     assert offset_for(world, 201) == (3, 400)
     assert offset_for(world, 401) == (-1, -1)
     assert offset_for(world, NEWEST_TIMESTAMP) == (3, 400)
+
+
+def test_without_tiers_the_earliest_offset_is_the_earliest_local_one(world: BrokerWorld) -> None:
+    """KIP-405: the timestamp -4 asks for the first offset on the broker's own disk."""
+    produced(world, batch(100, 200, 300))
+    world.ask(delete_request(2), leader(world))
+    assert offset_for(world, EARLIEST) == offset_for(world, EARLIEST_LOCAL) == (2, -1)
 
 
 def test_records_can_be_deleted_up_to_an_offset(world: BrokerWorld) -> None:
