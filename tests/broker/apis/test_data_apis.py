@@ -332,6 +332,26 @@ def test_a_disk_that_is_full_is_a_storage_error(world: BrokerWorld) -> None:
     assert produced(world, batch(1)) == (E.KAFKA_STORAGE_ERROR, -1)
 
 
+class UnreadableLog(MemoryLog):
+    """A disk that does not give back what it has."""
+
+    def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_log_that_cannot_be_read_is_a_storage_error_at_once_and_told_once(world: BrokerWorld) -> None:
+    """Kafka: an error without offsets (ReplicaManager.readFromLog), which says nothing of the log's end."""
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    partition.log = UnreadableLog()
+    assert produced(world, batch(1)) == (E.NONE, 0)
+    for _ in range(2):
+        part = part_of(world.ask(fetch_request(0, max_wait_ms=500), leader(world)))
+        assert part.error_code == E.KAFKA_STORAGE_ERROR
+        assert (part.high_watermark, part.last_stable_offset, part.records) == (-1, -1, b"")
+    assert [warning for warning in world.warnings if "Input/output error" in warning] == world.warnings
+    assert len(world.warnings) == 1
+
+
 def test_a_transactional_batch_needs_a_transactional_id(world: BrokerWorld) -> None:
     assert produced(world, batch(1, transactional=True, sequence=0)) == (E.INVALID_TXN_STATE, -1)
 
