@@ -172,6 +172,16 @@ def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
     assert offset_for(world, NEWEST_TIMESTAMP) == (3, 400)
 
 
+def test_what_is_gone_already_moves_no_low_watermark(world: BrokerWorld) -> None:
+    """Kafka: DeleteRecordsPartitionResult.lowWatermark is where the log begins now."""
+    produced(world, batch(1))
+    produced(world, batch(2))
+    produced(world, batch(3))
+    for offset in (2, 1):
+        deleted = world.ask(delete_request(offset), leader(world)).topics[0].partitions[0]
+        assert (deleted.error_code, deleted.low_watermark) == (E.NONE, 2)
+
+
 def test_without_tiers_the_earliest_offset_is_the_earliest_local_one(world: BrokerWorld) -> None:
     """KIP-405: the timestamp -4 asks for the first offset on the broker's own disk."""
     produced(world, batch(100, 200, 300))
