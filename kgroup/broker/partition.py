@@ -37,7 +37,7 @@ class Partition:
         header = read_header(raw)
         if not self.epoch_starts or self.epoch_starts[-1][0] < header.leader_epoch:
             self.epoch_starts.append((header.leader_epoch, header.base_offset))
-            self.leader_epoch = header.leader_epoch
+            self.leader_epoch = max(self.leader_epoch, header.leader_epoch)  # elections do not go back
         if header.control:
             self.producers.ended(header, committed=is_commit_marker(decode_batch(raw)))
         else:

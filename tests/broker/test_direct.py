@@ -142,6 +142,19 @@ def test_a_reader_of_committed_records_gets_no_aborted_ones(asker: Asker) -> Non
     assert ([record.value for record in partition.records], partition.next_offset) == ([b"v"], 3)
 
 
+def test_a_reader_of_all_records_gets_those_of_open_and_of_aborted_transactions(asker: Asker) -> None:
+    """Kafka: isolation.level=read_uncommitted, the default of a consumer."""
+    log = asker.world.cluster.partition("orders", 0)
+    assert log is not None
+    record = LogRecord(offset=0, timestamp_ms=0, key=None, value=b"open")
+    log.append(encode_batch([record], transactional=True, producer_id=5, producer_epoch=0))
+    for _ in range(2):
+        [partition] = asker.ask(fetch((0, 0))).partitions
+        assert [record.value for record in partition.records] == [b"open"]
+        marker = TransactionMarker(producer_id=5, producer_epoch=0, committed=False, coordinator_epoch=0)
+        log.append_marker(marker, asker.world.now_ms)
+
+
 def test_a_fetch_waits_for_an_append(asker: Asker) -> None:
     assert asker.ask(fetch((0, 0), max_wait_ms=500)) is None
     asker.produce(0, 1)

@@ -218,3 +218,27 @@ def test_rolled_segments_are_synced_apart_and_move_the_recovery_point(
     assert isinstance(log, SegmentLog) and 0 < log.recovery_point < log.end_offset
     text = (tmp_path / "recovery-point-offset-checkpoint").read_text()
     assert f"orders 0 {log.recovery_point}\n" in text
+
+
+def test_a_leader_epoch_stays_when_the_log_goes_back_and_begins_with_what_is_kept(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KIP-320: clients take no metadata with an older epoch, and ask where an epoch ends (KIP-101)."""
+    orders = partition(world, "orders")
+    produce(world)
+    sync(world, "orders")
+    orders.lead(1)
+    orders.lead(1)
+    newest = orders.leader_epoch
+    produce(world)
+    assert orders.end_of_epoch(newest) == (newest, 2)
+    with monkeypatch.context() as disk:
+        disk.setattr("os.fsync", broken)
+        disk.setattr("os.fdatasync", broken)
+        with pytest.raises(SourceError):
+            sync(world, "orders")
+    assert orders.log.end_offset == 1
+    assert orders.leader_epoch == newest
+    assert orders.end_of_epoch(newest) == (newest - 2, 1)
+    produce(world)
+    assert orders.end_of_epoch(newest) == (newest, 2)

@@ -136,6 +136,17 @@ def test_a_fetch_that_an_append_did_not_satisfy_waits_for_its_deadline(world: Br
     assert sizes(world.advance(1)[waiting]) == [SIZE]
 
 
+def test_all_whose_time_is_over_are_answered_together(world: BrokerWorld) -> None:
+    for _ in range(3):
+        world.send(fetch(0, max_wait_ms=500))
+    assert not world.settle()
+    world.now_ms += 500
+    node = world.nodes[1]
+    node.waits.wake(world.now_ms)
+    assert len(node.take_answers()) == 3
+    assert node.waits.next_deadline_ms() is None
+
+
 def test_one_partition_out_of_range_answers_the_whole_fetch_at_once(world: BrokerWorld) -> None:
     answer = world.ask(fetch(0, 99, 0))
     assert [part.error_code for part in answer.responses[0].partitions] == [

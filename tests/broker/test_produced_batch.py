@@ -210,6 +210,13 @@ def test_a_record_may_be_as_old_as_its_topic_lets_it_be(age_ms: int, error: Erro
     assert (checked.error if isinstance(checked, Refusal) else E.NONE) == error
 
 
+def test_an_empty_key_is_a_key_to_a_compacted_topic() -> None:
+    """Kafka: LogValidator.validateKey asks `record.hasKey()`."""
+    compacted = BatchRules(name="orders-0", max_message_bytes=1000, compacted=True)
+    assert isinstance(outcome(made(key=b""), compacted), bytes)
+    assert isinstance(outcome(made(key=None), compacted), Refusal)
+
+
 def test_of_a_missing_key_and_a_bad_time_the_time_is_the_error_and_both_are_named() -> None:
     """As Kafka's LogValidator.processRecordErrors: one bad timestamp makes it INVALID_TIMESTAMP."""
     rules = BatchRules(

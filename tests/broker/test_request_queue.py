@@ -36,6 +36,14 @@ def test_frames_come_out_whole_however_the_bytes_arrive(bodies: list[bytes], cut
     assert queue.waiting_bytes == 0
 
 
+@pytest.mark.parametrize("size", [0, 999, 1000])
+def test_a_request_may_be_as_large_as_the_limit(size: int) -> None:
+    """Kafka: NetworkReceive refuses what is larger than socket.request.max.bytes."""
+    queue = RequestQueue(1000)
+    queue.feed(framed(b"x" * size))
+    assert queue.next_frame() == b"x" * size
+
+
 @pytest.mark.parametrize("length", [-1, -(2**31), 1001, 2**31 - 1])
 def test_an_impossible_length_is_refused_before_its_bytes_arrive(length: int) -> None:
     queue = RequestQueue(1000)

@@ -2,12 +2,70 @@
 
 import pytest
 
-from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
+from kgroup.broker.settings import (
+    PROPERTIES,
+    BrokerSettings,
+    from_properties,
+    read_properties,
+    unused,
+)
 from kgroup.errors import InputError
 
 
 def test_without_properties_everything_is_as_in_a_broker_as_it_comes() -> None:
     assert from_properties({}) == BrokerSettings()
+
+
+DEFAULTS = {
+    # Kafka 4.3: GroupCoordinatorConfig, TransactionStateManagerConfig, SocketServerConfigs,
+    # ServerLogConfigs, ReplicationConfigs, ServerConfigs.
+    "group.initial.rebalance.delay.ms": 3_000,
+    "group.min.session.timeout.ms": 6_000,
+    "group.max.session.timeout.ms": 1_800_000,
+    "group.max.size": 2_147_483_647,
+    "offset.metadata.max.bytes": 4_096,
+    "offsets.retention.minutes": 10_080,
+    "offsets.retention.check.interval.ms": 600_000,
+    "offsets.topic.num.partitions": 50,
+    "offsets.topic.segment.bytes": 104_857_600,
+    "transaction.state.log.num.partitions": 50,
+    "transaction.max.timeout.ms": 900_000,
+    "num.partitions": 1,
+    "default.replication.factor": 1,
+    "message.max.bytes": 1_048_588,
+    "log.message.timestamp.before.max.ms": 9_223_372_036_854_775_807,
+    "log.message.timestamp.after.max.ms": 3_600_000,
+    "log.segment.bytes": 1_073_741_824,
+    "socket.request.max.bytes": 104_857_600,
+    "fetch.max.bytes": 57_671_680,
+    "max.connections": 2_147_483_647,
+    "max.connections.per.ip": 2_147_483_647,
+    "connections.max.idle.ms": 600_000,
+}
+
+
+def test_every_default_is_kafkas() -> None:
+    settings = from_properties({})
+    has = {
+        name: getattr(settings.group if rule.in_group else settings, rule.field) // rule.unit_ms
+        for name, rule in PROPERTIES.items()
+    }
+    assert has == DEFAULTS
+    assert settings.auto_create_topics
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_number_may_be_as_low_and_as_high_as_its_bounds_and_no_further(name: str) -> None:
+    rule = PROPERTIES[name]
+    # Two settings bound each other.
+    room = {"group.min.session.timeout.ms": "1", "group.max.session.timeout.ms": "2147483647"}
+    for number in (rule.lowest, rule.highest):
+        settings = from_properties(room | {name: str(number)})
+        holder = settings.group if rule.in_group else settings
+        assert getattr(holder, rule.field) == number * rule.unit_ms
+    for number in (rule.lowest - 1, rule.highest + 1):
+        with pytest.raises(InputError, match=f"{name}: {number} is not between"):
+            from_properties(room | {name: str(number)})
 
 
 def test_settings_have_kafkas_names_and_units() -> None:

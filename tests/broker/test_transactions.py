@@ -279,6 +279,26 @@ def test_all_partitions_join_a_transaction_or_none(world: BrokerWorld) -> None:
     assert add_partition(world, fenced, "in", 0, version=1) == [E.INVALID_PRODUCER_EPOCH]
 
 
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [
+        (0, E.INVALID_PRODUCER_EPOCH),
+        (1, E.INVALID_PRODUCER_EPOCH),
+        (2, E.PRODUCER_FENCED),
+        (3, E.PRODUCER_FENCED),
+    ],
+)
+def test_clients_before_version_2_do_not_know_that_they_are_fenced(
+    world: BrokerWorld, version: int, error: E
+) -> None:
+    """PRODUCER_FENCED is new in version 2 of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn (KIP-588)."""
+    fenced = init(world)
+    init(world)
+    assert add_group(world, fenced, version) == error
+    assert add_partition(world, fenced, "in", 0, version=version) == [error]
+    assert end(world, fenced, True, version).error_code == error
+
+
 def test_only_the_transactional_ids_coordinator_answers() -> None:
     world = BrokerWorld(nodes=2)
     index = world.cluster.transaction_partition(TXN)

@@ -70,6 +70,13 @@ def test_what_kafka_gives_up_on_is_an_error(hex_bytes, field):
     assert error.value.field == field
 
 
+def test_a_count_above_the_bytes_that_are_left_is_refused_where_it_stands():
+    # Kafka's ArrayOf.read, before any element: four bytes are left here, and five topics are announced.
+    with pytest.raises(DecodeError) as error:
+        decode_sticky(bytes.fromhex("00000005" + "00000000"))
+    assert (error.value.field, error.value.at) == ("previous_assignment", 0)
+
+
 def test_cooperative_user_data_is_the_generation():
     assert encode_cooperative(-1).hex() == "ffffffff"
     assert decode_cooperative(bytes.fromhex("0000000900")) == 9

@@ -72,6 +72,14 @@ def test_a_string_longer_than_kafka_allows_is_refused():
         read("StreamsGroupTargetAssignmentMemberValue", data, version=0, flexible=True)
 
 
+@pytest.mark.parametrize("length", ["8080808008", "ffffffff0f", "00"])
+def test_a_varint_is_an_int_of_java_so_that_a_length_beyond_it_is_negative(length):
+    # ByteUtils.readUnsignedVarint of 2^31 and of 2^32 - 1: as a null's, the length is below 0.
+    with pytest.raises(DecodeError, match="null, which this field cannot be") as refused:
+        read("ShareGroupTargetAssignmentMemberValue", length, version=0, flexible=True)
+    assert refused.value.at == 0
+
+
 def test_any_negative_length_of_a_nullable_field_is_null():
     data = "0000 00000001 fffe 8000 00000000"
     value, _ = read("GroupMetadataValue", data, version=0, flexible=False)

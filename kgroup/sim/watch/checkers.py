@@ -175,6 +175,14 @@ class Checkers:
                 f"{_in_group(group_partition)}: {offset} is committed, and {done_to} is not processed",
             )
 
+    def deleted(self, group_partition: GroupPartition) -> None:
+        """The log says that an offset is deleted; whether its time was over is for `retention` to say.
+
+        The offset of before counts on: a log that loses its end has it again.
+        """
+        if group_partition in self._commits:
+            self._commits[group_partition].append((0, _NONE))
+
     def acknowledged(self, group_partition: GroupPartition) -> int:
         """The last acknowledged offset of a partition; -1: none."""
         commits = self._commits.get(group_partition)

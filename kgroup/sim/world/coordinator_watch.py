@@ -306,6 +306,7 @@ class CoordinatorWatch:
             key = written.key
             if isinstance(key, OffsetCommitKey) and written.value is None and written.before is not None:
                 self.registers.set_by_log((key.group, (key.topic, key.partition)), -1)
+                self._checkers.deleted((key.group, (key.topic, key.partition)))
             if watched is not None:
                 for checker in watched.checkers:
                     checker.written(written, now_ms)

@@ -26,7 +26,7 @@ from tests.broker.apis.record_requests import (
 from tests.broker.world import BrokerWorld
 
 E = ErrorCode
-LATEST, EARLIEST, NEWEST_TIMESTAMP = -1, -2, -3
+LATEST, EARLIEST, NEWEST_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 
 
 @pytest.fixture
@@ -170,6 +170,23 @@ def test_offsets_are_found_by_time(world: BrokerWorld) -> None:
     assert offset_for(world, 201) == (3, 400)
     assert offset_for(world, 401) == (-1, -1)
     assert offset_for(world, NEWEST_TIMESTAMP) == (3, 400)
+
+
+def test_what_is_gone_already_moves_no_low_watermark(world: BrokerWorld) -> None:
+    """Kafka: DeleteRecordsPartitionResult.lowWatermark is where the log begins now."""
+    produced(world, batch(1))
+    produced(world, batch(2))
+    produced(world, batch(3))
+    for offset in (2, 1):
+        deleted = world.ask(delete_request(offset), leader(world)).topics[0].partitions[0]
+        assert (deleted.error_code, deleted.low_watermark) == (E.NONE, 2)
+
+
+def test_without_tiers_the_earliest_offset_is_the_earliest_local_one(world: BrokerWorld) -> None:
+    """KIP-405: the timestamp -4 asks for the first offset on the broker's own disk."""
+    produced(world, batch(100, 200, 300))
+    world.ask(delete_request(2), leader(world))
+    assert offset_for(world, EARLIEST) == offset_for(world, EARLIEST_LOCAL) == (2, -1)
 
 
 def test_records_can_be_deleted_up_to_an_offset(world: BrokerWorld) -> None:
@@ -323,6 +340,26 @@ class FullLog(MemoryLog):
 def test_a_disk_that_is_full_is_a_storage_error(world: BrokerWorld) -> None:
     world.cluster.topics[TOPIC].partitions[0].log = FullLog()
     assert produced(world, batch(1)) == (E.KAFKA_STORAGE_ERROR, -1)
+
+
+class UnreadableLog(MemoryLog):
+    """A disk that does not give back what it has."""
+
+    def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_log_that_cannot_be_read_is_a_storage_error_at_once_and_told_once(world: BrokerWorld) -> None:
+    """Kafka: an error without offsets (ReplicaManager.readFromLog), which says nothing of the log's end."""
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    partition.log = UnreadableLog()
+    assert produced(world, batch(1)) == (E.NONE, 0)
+    for _ in range(2):
+        part = part_of(world.ask(fetch_request(0, max_wait_ms=500), leader(world)))
+        assert part.error_code == E.KAFKA_STORAGE_ERROR
+        assert (part.high_watermark, part.last_stable_offset, part.records) == (-1, -1, b"")
+    assert [warning for warning in world.warnings if "Input/output error" in warning] == world.warnings
+    assert len(world.warnings) == 1
 
 
 def test_a_transactional_batch_needs_a_transactional_id(world: BrokerWorld) -> None:

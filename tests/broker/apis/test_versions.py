@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from kafka.protocol.consumer.group import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.producer.transaction import TxnOffsetCommitRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.offsets_log import decode_records
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.values import OffsetCommitValue
+from tests.broker.apis.record_requests import batch
 from tests.broker.world import GROUP, BrokerWorld, coordinator
 
 E = ErrorCode
@@ -188,3 +190,54 @@ def test_a_refused_join_has_a_null_protocol_from_version_7_on(
 ) -> None:
     answer = world.ask(join(version, member_id="nobody"), coordinator(world))
     assert (answer.error_code, answer.protocol_name) == (E.UNKNOWN_MEMBER_ID, name)
+
+
+@pytest.mark.parametrize(("version", "leads"), [(5, False), (8, False), (9, True)])
+def test_a_static_leader_that_comes_back_leads_from_version_9_on_without_assigning(
+    world: BrokerWorld, version: int, leads: bool
+) -> None:
+    """KIP-814: older clients would assign anew, and hear of the id of before as their leader's instead."""
+    node = coordinator(world)
+
+    def join_again() -> Any:
+        request = join(version)
+        request.group_instance_id = "static"
+        return world.ask(request, node)
+
+    first = join_again()
+    assert first.leader == first.member_id
+    answer = world.ask(
+        SyncGroupRequest(
+            version=3,
+            group_id=GROUP,
+            generation_id=first.generation_id,
+            member_id=first.member_id,
+            group_instance_id="static",
+            assignments=[],
+        ),
+        node,
+    )
+    assert answer.error_code == E.NONE
+    again = join_again()
+    assert (again.error_code, again.generation_id) == (E.NONE, first.generation_id)
+    assert again.member_id != first.member_id
+    assert (again.leader == again.member_id) is leads
+    assert bool(again.skip_assignment) is leads
+
+
+@pytest.mark.parametrize(("version", "offset"), [(1, 1), (2, 0), (5, 0), (7, 0)])
+def test_the_latest_offset_is_that_of_an_isolation_level_from_version_2_on(
+    world: BrokerWorld, version: int, offset: int
+) -> None:
+    """KIP-98: ListOffsets v1 does not name one."""
+    partition = world.cluster.topics["orders"].partitions[0]
+    partition.append(batch(1, transactional=True))
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    latest = topic.ListOffsetsPartition(version=version, partition_index=0, timestamp=-1)
+    request = ListOffsetsRequest(
+        version=version,
+        isolation_level=1,
+        topics=[topic(version=version, name="orders", partitions=[latest])],
+    )
+    [listed] = world.ask(request, partition.leader).topics[0].partitions
+    assert (listed.error_code, listed.offset) == (E.NONE, offset)

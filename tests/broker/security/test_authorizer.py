@@ -72,6 +72,18 @@ def authorizer(*rules: str, **options: Any) -> Authorizer:
             "orders",
             False,
         ),
+        (
+            ["allow User:alice READ topic orders", "deny User:alice READ topic orders from 10.0.0.2"],
+            READ,
+            "orders",
+            True,
+        ),
+        (
+            ["allow User:alice READ topic orders", "deny User:* ALL topic * from 10.0.0.2"],
+            READ,
+            "orders",
+            True,
+        ),
     ],
 )
 def test_what_alice_may_do_to_a_topic(

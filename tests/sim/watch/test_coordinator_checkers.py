@@ -36,6 +36,7 @@ from kgroup.sim.watch.result import (
     SHARES_FIT,
     TRANSACTIONS_END,
 )
+from kgroup.sim.watch.trace import RecordsProcessed
 from tests.sim.worlds import members, play, world
 
 _FAILING_DISKS = tuple((f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3))
@@ -167,6 +168,15 @@ def test_retention(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CommitRules, "expired", too_early)
     scenario = crowded(duration_ms=100_000)
     assert RETENTION in play(replace(scenario, properties={**scenario.properties, **_RETENTION})).broken
+
+
+def test_a_group_that_was_empty_for_the_retention_begins_anew_and_breaks_nothing() -> None:
+    """Kafka deletes the offsets of a group without members after `offsets.retention.minutes`."""
+    scenario = world(("20s", "kill c1"), ("20s", "kill c2"), ("120s", "start c1"), duration_ms=150_000)
+    seen = play(replace(scenario, properties={**scenario.properties, **_RETENTION}))
+    again = [event for event in seen.of(RecordsProcessed, member="c1") if seen.s(event) > 120]
+    assert min(event.first for event in again) == 0
+    assert not seen.broken
 
 
 def test_transactions_end(monkeypatch: pytest.MonkeyPatch) -> None:
