@@ -17,6 +17,10 @@ _OFF_BEAT = 0.9
 # One longest interval of so many is taken for a hiccup, not for the rhythm.
 _HICCUP_AMONG_MIN = 8
 _IDLE_COMMITS_MIN = 2
+# Who read at a pace that varied by a quarter at most, and then this part of it and less, stopped between.
+_STEADY = 0.25
+_STOPPED = 0.7
+_STEP_MIN = 4
 
 
 class Committed(NamedTuple):
@@ -68,8 +72,10 @@ class Silence:
 
     `longest_ms` is the longest interval, but for one hiccup among many; None with too few. `hiccup_ms` is the
     longest of all. `commits_idle` says that commits go on where nothing was read, as those of clients do that
-    commit by the clock. With that or a rhythm, a silence is no lack of records. `partition` has the last
-    commit, of `last_offset`; commits moved on by `per_ms` records a ms.
+    commit by the clock. With that or a rhythm, a silence is no lack of records. `moved` says that each commit
+    but the last moved forward, `stopped_reading` that the last one came in its turn and moved on by much less
+    than those before: the client lived, and read no more. `partition` has the last commit, of `last_offset`;
+    commits moved on by `per_ms` records a ms.
     """
 
     last_ms: int
@@ -79,6 +85,8 @@ class Silence:
     longest_ms: int | None = None
     hiccup_ms: int = 0
     commits_idle: bool = False
+    moved: bool = False
+    stopped_reading: bool = False
     partition: Partition | None = None
     last_offset: int = 0
     per_ms: float = 0.0
@@ -110,10 +118,26 @@ def silence_of(
         longest_ms=intervals[-2] if len(intervals) >= _HICCUP_AMONG_MIN else intervals[-1],
         hiccup_ms=intervals[-1],
         commits_idle=_commits_idle(since),
+        moved=all(list(latest.advances)[:-1]),
+        stopped_reading=_stopped_reading(since),
         partition=partition,
         last_offset=latest.offset,
         per_ms=_per_ms(since),
     )
+
+
+def _stopped_reading(since: Sequence[Committed]) -> bool:
+    steps = [(after.at_ms - before.at_ms, after.offset - before.offset) for before, after in pairwise(since)]
+    *earlier, (last_ms, last_step) = steps[-_REMEMBERED:] if steps else [(0, 0)]
+    if len(earlier) < _RHYTHM_COMMITS_MIN or any(each_ms <= 0 for each_ms, _ in earlier):
+        return False
+    usual_ms = median(each_ms for each_ms, _ in earlier)
+    paces = [step / each_ms for each_ms, step in earlier]
+    pace = median(paces)
+    is_steady = pace > 0 and all(abs(each - pace) <= _STEADY * pace for each in paces)
+    expected = pace * last_ms
+    in_turn = _OFF_BEAT * usual_ms <= last_ms <= usual_ms / _OFF_BEAT
+    return is_steady and in_turn and expected >= _STEP_MIN and last_step <= _STOPPED * expected
 
 
 def _per_ms(since: Sequence[Committed]) -> float:

@@ -131,12 +131,13 @@ class SilentDeparture:
     stored, `longest_ms` the longest usual time between its commits, `round_ms` the longest that the round can
     have taken, `per_ms` how many records its commits moved on by in a ms. `commits_idle`: see `Silence`.
     `may_have_expired` says that its session may have run out as well, `may_have_left` that it may have left
-    within its rhythm of commits.
+    within its rhythm of commits, `stopped_reading` is that of `Silence`.
     """
 
     member: TimelineMember
     cause: Cause
     partition: Partition
+    last_ms: int
     last_offset: int
     quiet_ms: int
     longest_ms: int
@@ -145,6 +146,7 @@ class SilentDeparture:
     commits_idle: bool
     may_have_expired: bool
     may_have_left: bool
+    stopped_reading: bool
 
 
 class CommitGap(NamedTuple):

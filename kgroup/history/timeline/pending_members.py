@@ -44,16 +44,18 @@ def pending_member(
         return None
     longest_ms = 0
     for silence in silences:
-        if silence is None or silence.longest_ms is None or not (silence.in_rhythm or silence.commits_idle):
+        if silence is None or silence.longest_ms is None or not (silence.moved or silence.commits_idle):
             return None
         longest_ms = max(longest_ms, silence.longest_ms, silence.hiccup_ms)
     waited_ms = [current.at_ms - silence.last_ms for silence in silences if silence is not None]
-    shortest_ms = min(waited_ms)
-    # Who stays commits when it hears of the round, up to a heartbeat after the member id was handed out. Only
-    # somebody who joined shows what began the round; without, the time has to fit all the better.
-    least_ms = session_ms * (80 if generation.joined else 95) // 100
-    fits = least_ms <= shortest_ms and max(waited_ms) <= session_ms + longest_ms + _SLACK_MS
-    if not fits or shortest_ms <= longest_ms + _SLACK_MS:
+    shortest_ms, most_ms = min(waited_ms), max(waited_ms)
+    # Who stays commits once more when it hears of the round, up to a heartbeat after the member id was handed
+    # out. Only somebody who joined shows what began the round; without, the time has to fit all the better.
+    least, soonest = (60, 80) if generation.joined else (90, 95)
+    fits = 100 * shortest_ms >= least * session_ms and 100 * most_ms >= soonest * session_ms
+    if not fits or most_ms > session_ms + longest_ms + _SLACK_MS:
+        return None
+    if shortest_ms <= longest_ms + _SLACK_MS:
         return None
     return Cause(
         kind=CauseKind.PENDING_MEMBER,

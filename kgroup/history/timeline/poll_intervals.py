@@ -67,6 +67,7 @@ def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = N
             alternatives=(CauseKind.POLL_INTERVAL_EXCEEDED, *others),
         ),
         partition=silence.partition,
+        last_ms=silence.last_ms,
         last_offset=silence.last_offset,
         quiet_ms=quiet.ms,
         longest_ms=quiet.longest_ms,
@@ -75,6 +76,7 @@ def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = N
         commits_idle=silence.commits_idle,
         may_have_expired=may_have_expired,
         may_have_left=otherwise is not None,
+        stopped_reading=silence.stopped_reading,
     )
 
 
@@ -87,7 +89,7 @@ def settle(generations: Sequence[Generation], first_commits: FirstCommits) -> No
     proven = {
         id(one): why
         for number, one in silent
-        if not (one.may_have_expired or one.may_have_left)
+        if _is_certain(one, generations[number], first_commits)
         and (why := _support(one, generations[number], first_commits, backs[id(one)])) is not None
     }
     for number, one in silent:
@@ -96,19 +98,42 @@ def settle(generations: Sequence[Generation], first_commits: FirstCommits) -> No
             _replace(generations[number], one, why)
 
 
+def _is_certain(one: SilentDeparture, generation: Generation, first_commits: FirstCommits) -> bool:
+    """Whether neither a leave nor the end of a session is left, if it was not just shut down.
+
+    A client that is killed or frozen commits no more once it has read its last. One that still commits, and
+    less than came, lives on while nobody polls.
+    """
+    if one.may_have_left:
+        return False
+    return not one.may_have_expired or (
+        one.stopped_reading and _records_went_on(one, generation, first_commits)
+    )
+
+
 def _support(
     one: SilentDeparture, generation: Generation, first_commits: FirstCommits, comes_back: bool
 ) -> str | None:
     """The reason why it was not just shut down while it had nothing to read; None without one."""
     if one.commits_idle:
         return "it commits even when it has read nothing"
+    if _records_went_on(one, generation, first_commits):
+        stopped = "it committed once more after it had read its last, and " if one.stopped_reading else ""
+        return f"{stopped}records of {one.partition} came all the while, and waited for the next reader"
+    return "the same client came back under a new id" if comes_back else None
+
+
+def _records_went_on(one: SilentDeparture, generation: Generation, first_commits: FirstCommits) -> bool:
+    """Whether the next reader, soon after the round, committed more than can have come since the round."""
     first = first_commits.get((generation.roster.offset, one.partition))
     at_ms = generation.roster.at_ms
-    if first is not None and at_ms is not None:
-        more = first.offset - one.last_offset
-        if more > 2 * one.per_ms * (first.at_ms - at_ms + one.longest_ms) + _BACKLOG_MIN:
-            return f"{more} records of {one.partition} waited for the next reader"
-    return "the same client came back under a new id" if comes_back else None
+    if first is None or at_ms is None or one.per_ms <= 0:
+        return False
+    more, since_ms = first.offset - one.last_offset, first.at_ms - at_ms
+    if more > 2 * one.per_ms * (since_ms + one.longest_ms) + _BACKLOG_MIN:
+        return True
+    # Less where it had not caught up; or just what came in the whole time.
+    return 4 * since_ms <= one.quiet_ms and 4 * more >= 3 * one.per_ms * (first.at_ms - one.last_ms)
 
 
 def _comes_back(generations: Sequence[Generation], number: int, member: TimelineMember) -> bool:

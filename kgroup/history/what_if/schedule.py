@@ -19,7 +19,15 @@ _MEMBERSHIP: Final = DEPARTURES | {
 }
 _CHOICE_OF_ASSIGNOR: Final = frozenset({CauseKind.ASSIGNOR_CHANGED, CauseKind.PROTOCOL_MIGRATED})
 # What makes a leader call for a round, and a coordinator that assigns by itself does without.
-_LEADERS: Final = frozenset({CauseKind.LEADER_REJOINED, CauseKind.UNEXPLAINED, CauseKind.STATIC_RESTART})
+_LEADERS: Final = frozenset(
+    {
+        CauseKind.LEADER_REJOINED,
+        CauseKind.COORDINATOR_MOVED,
+        CauseKind.PENDING_MEMBER,
+        CauseKind.UNEXPLAINED,
+        CauseKind.STATIC_RESTART,
+    }
+)
 
 
 class Departure(NamedTuple):

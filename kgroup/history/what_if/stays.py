@@ -11,7 +11,13 @@ from kgroup.history.timeline.causes import member_changes
 from kgroup.history.timeline.model import CauseKind, Generation, Grade, TimelineMember
 
 DEPARTURES = frozenset(
-    {CauseKind.LEAVE, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT, CauseKind.MEMBER_GONE}
+    {
+        CauseKind.LEAVE,
+        CauseKind.SESSION_EXPIRED,
+        CauseKind.POLL_INTERVAL_EXCEEDED,
+        CauseKind.REBALANCE_TIMEOUT,
+        CauseKind.MEMBER_GONE,
+    }
 )
 
 

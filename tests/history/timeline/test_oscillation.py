@@ -55,6 +55,15 @@ def test_a_group_that_is_empty_between_its_visits_is_a_jobs() -> None:
     assert patterns(*scaling(6, base=())) == []
 
 
+def test_where_nobody_stays_there_is_no_group_to_come_and_go_in() -> None:
+    """Each pod hands over to the next: a deployment again and again, or a crash loop."""
+    steps: list[Step] = [(0, ["pod-0"])]
+    for number in range(1, 9):
+        steps.append((20 * number, [f"pod-{number - 1}", f"pod-{number}"]))
+        steps.append((20 * number + 10, [f"pod-{number}"]))
+    assert patterns(*steps) == []
+
+
 def test_a_rolling_restart_has_no_visits() -> None:
     """A surge of one pod: each new one stays, and an old one goes."""
     pods = [f"old-{number}" for number in range(6)]

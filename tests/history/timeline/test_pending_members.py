@@ -52,6 +52,10 @@ def test_with_nobody_joining_it_is_not_unexplained() -> None:
         ({"waited": 9.4, "joins": False}, False),
         ({"waited": 13.5}, True),
         ({"waited": 13.6}, False),
+        ({"others_waited": 6}, True),  # it heard of the round a heartbeat later, and committed then
+        ({"others_waited": 5.9}, False),
+        ({"others_waited": 9, "joins": False}, True),
+        ({"others_waited": 8.9, "joins": False}, False),
         ({"others_waited": 3}, False),  # one of them kept the others waiting
         ({"leaves": True}, False),
         ({"moved": True}, False),  # with another coordinator, and by its clock

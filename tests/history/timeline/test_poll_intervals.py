@@ -82,6 +82,32 @@ def test_a_session_that_is_longer_cannot_have_run_out() -> None:
     assert "session timeout 70.0 s, so it cannot have expired" in cause.evidence
 
 
+@pytest.mark.parametrize(
+    ("last_step", "waiting", "kind"),
+    [
+        (6, 640, K.POLL_INTERVAL_EXCEEDED),  # it read no more before its last commit, and records came
+        (20, 640, K.MEMBER_GONE),  # killed between two commits, it may have been
+        (15, 640, K.MEMBER_GONE),  # a little less than usual is nothing
+        (6, 20, K.MEMBER_GONE),  # no more records came: it may have been killed while it was idle
+        (6, None, K.MEMBER_GONE),
+    ],
+)
+def test_a_client_that_commits_once_more_without_reading_is_alive(
+    last_step: int, waiting: int | None, kind: CauseKind
+) -> None:
+    log = GroupLog()
+    log.generation(0, 1, slow("slow", 0, session_ms=58_000), member("b", 1))
+    log.commits(2, 98, 2, 0)
+    log.commit(100, 0, 980 + last_step)
+    log.commits(2, 161, 2, 1)
+    log.generation(161, 2, member("b", 0, 1))
+    if waiting is not None:
+        log.commit(163, 0, 980 + last_step + waiting)
+    cause = log.timeline().generations[1].causes[0]
+    assert cause.kind is kind
+    assert ("committed once more after it had read its last" in cause.evidence) is (kind is not K.MEMBER_GONE)
+
+
 def again_and_again(*silences: float, session_ms: int = 58_000, back: bool = True) -> list[CauseKind]:
     """A client that falls silent and comes back, once for each of these."""
     log = GroupLog()

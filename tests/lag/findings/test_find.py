@@ -1,5 +1,7 @@
 """What is found wrong with a group, what is not, and what each finding says."""
 
+from dataclasses import replace
+
 import pytest
 
 from kgroup.history.groups.model import GroupKind
@@ -277,6 +279,21 @@ def test_a_storm_is_news_for_an_hour():
     assert (finding.kind, finding.since_ms, finding.try_this) == (K.REBALANCE_STORM, ago(160), "stop it")
     assert finding.evidence == "40 rebalances; the last one 1m 40s ago"
     assert kinds(facts(partition(0, HEALTHY, 495), patterns=(storm(3601),))) == []
+
+
+@pytest.mark.parametrize("kind", [K.MEMBERS_OSCILLATE, K.INSTANCE_ID_DUEL])
+@pytest.mark.parametrize("grade", [Grade.INFERRED, Grade.UNKNOWN])
+def test_patterns_of_members_are_news_for_an_hour_and_as_sure_as_the_pattern(kind, grade):
+    pattern = replace(storm(100), name=kind.value, grade=grade, member_ids=("m1", "m2"))
+    finding = only(facts(partition(0, HEALTHY, 495), patterns=(pattern,)))
+    assert (finding.kind, finding.grade, finding.member_id, finding.since_ms) == (kind, grade, None, ago(160))
+    over = replace(pattern, to_ms=ago(3601))
+    assert kinds(facts(partition(0, HEALTHY, 495), patterns=(over,))) == []
+
+
+def test_other_patterns_are_for_replay_alone():
+    pattern = replace(storm(100), name="flapping-member")
+    assert kinds(facts(partition(0, HEALTHY, 495), patterns=(pattern,))) == []
 
 
 def test_the_worst_comes_first_then_by_place():
