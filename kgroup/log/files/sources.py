@@ -75,7 +75,7 @@ def open_sources(paths: Iterable[str | Path], *, topic: str = OFFSETS_TOPIC) -> 
 
 
 def one_replica_each(sources: Sources) -> Sources:
-    """Of several folders with the same partition, keep the one whose log ends last; what ends before is skipped.
+    """Of several folders with the same partition keep one whose log ends last, and skip what ends before.
 
     For callers that want the state of a cluster rather than every record. Raises SourceError if two folders
     of a partition are of different topics or clusters by their ids: those are no replicas.
