@@ -14,7 +14,7 @@ CASES = {
     "half a second ahead": ([(29.5, 30), (9.5, 10)], 9, 1, False),
     "three hours ahead": ([(30 - HOURS_S, 30), (10 - HOURS_S, 10)], 9 - HOURS_S, -HOURS_S, True),
     "three hours behind": ([(HOURS_S + 31, 30), (HOURS_S + 11, 10)], HOURS_S + 9, HOURS_S, True),
-    "three hours late and at the writer's pace": (
+    "as late at the writer's pace": (
         [(HOURS_S + 31, 30), (HOURS_S + 11, 10)],
         HOURS_S + 9,
         1,
