@@ -133,7 +133,7 @@ def test_a_page_on_one_group(kgroup):
     assert ended.out.splitlines() == [
         "Group fraud-one-partition (classic, protocol range), as of 2026-11-20T12:42:11.028Z",
         "State   Stable since 2026-11-20T12:39:29.606Z, generation 1, 2 members",
-        "Lag     210 records on 4 partitions",
+        "Lag     210 offsets on 4 partitions",
         "Status  ERR by the rules (3 OK, 1 STOP)",
         "",
         "Members:",
