@@ -17,6 +17,7 @@ from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.window import CommitWindow, WindowCommit
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.log_listing import LogEndAt
+from kgroup.protocol.records.entries import TransactionOutcome
 
 _POINTS: Final = 3  # the newest among them
 _MARKERS: Final = 3  # so many offsets before a committed one may be the ends of transactions
@@ -53,6 +54,10 @@ class OwnLogs:
             unread = self.logs.first_unread(row.topic, row.partition, offset)
         except SourceError:
             return next((end.timestamp_ms for end in history if end.offset > offset), None)
+        if unread is not None and unread.outcome is TransactionOutcome.ABORTED:
+            parts = self.logs.parts(row.topic, row.partition, offset)
+            if parts is not None and not parts.records and not parts.undecided:
+                return None  # readers of committed data pass over all of it, and need not commit that
         is_there = unread is not None and unread.offset < (row.log_end_offset or 0)
         return unread.timestamp_ms if unread is not None and is_there else None
 

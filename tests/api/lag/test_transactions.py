@@ -117,3 +117,13 @@ def test_a_compacted_log_has_fewer_records_than_offsets(tmp_path: Path) -> None:
     (folder / "cleaner-offset-checkpoint").write_text("0\n1\nledger 0 191\n")
     (finding,) = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS).findings()
     assert "120 unread (30 records: compacted) on 1 partition" in finding.evidence
+
+
+@pytest.mark.parametrize(("committed", "kinds"), [(False, []), (True, ["stopped-group"])])
+def test_records_of_aborted_transactions_wait_for_nobody(
+    tmp_path: Path, committed: bool, kinds: list[str]
+) -> None:
+    ledger = [*LEDGER[:2], marker(101, 7, committed=committed)]
+    folder = log_dir(tmp_path, ledger, {"committed": GROUPS["committed"]})
+    report = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS + 300_000)
+    assert [finding.kind.value for finding in report.findings()] == kinds
