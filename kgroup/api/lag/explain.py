@@ -66,9 +66,20 @@ def _head(facts: GroupFacts, judged: Mapping[TopicPartition, Judged]) -> Iterato
     known = [verdict.status for verdict in judged.values()]
     lags = [partition.row.lag for partition in facts.partitions if partition.row.lag is not None]
     unknown = len(facts.partitions) - len(lags)
-    lag = f"{counted(sum(lags), 'record')} on {counted(len(lags), 'partition')}" if lags else "-"
+    lag = f"{_offsets(facts, sum(lags))} on {counted(len(lags), 'partition')}" if lags else "-"
     yield f"Lag     {lag}{f', unknown on {unknown}' if unknown else ''}"
     yield f"Status  {f'{group_status(known).value} by the rules{_worst(known)}' if known else '-'}"
+
+
+def _offsets(facts: GroupFacts, lag: int) -> str:
+    """A lag is offsets; compaction leaves fewer records."""
+    fewer = sum(
+        (partition.row.lag or 0) - partition.unread_records
+        for partition in facts.partitions
+        if partition.unread_records is not None
+    )
+    compacted = f" ({counted(lag - fewer, 'record')}: compacted)" if fewer else ""
+    return counted(lag, "offset") + compacted
 
 
 def _worst(statuses: list[PartitionStatus]) -> str:

@@ -1,6 +1,6 @@
 """What the partitions' own logs, where they lie beside the offsets topic, prove of what is unread."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,14 +10,14 @@ from kgroup.lag.findings.own_log import (
     NO_LOG,
     LogProof,
     LogWent,
-    ReadRecord,
-    RecordClock,
     log_proof,
 )
+from kgroup.lag.measures.record_clock import ReadRecord, RecordClock
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.window import CommitWindow, WindowCommit
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.log_listing import LogEndAt
+from kgroup.protocol.records.entries import TransactionOutcome
 
 _POINTS: Final = 3  # the newest among them
 _MARKERS: Final = 3  # so many offsets before a committed one may be the ends of transactions
@@ -44,7 +44,7 @@ class OwnLogs:
         unread_ms = self._first_unread_ms(row, window.commits[-1].offset, history)
         if unread_ms is None or unread_ms < 0 or not history:
             return NO_LOG
-        clock = RecordClock.of(list(self._read(row, window)))
+        clock = RecordClock.of(read_records(self.logs, row, window))
         proven = log_proof(clock, unread_ms, history[-1].timestamp_ms, self.now_ms)
         return replace(proven, went=self._went(row, window, clock, proven))
 
@@ -54,27 +54,12 @@ class OwnLogs:
             unread = self.logs.first_unread(row.topic, row.partition, offset)
         except SourceError:
             return next((end.timestamp_ms for end in history if end.offset > offset), None)
+        if unread is not None and unread.outcome is TransactionOutcome.ABORTED:
+            parts = self.logs.parts(row.topic, row.partition, offset)
+            if parts is not None and not parts.records and not parts.undecided:
+                return None  # readers of committed data pass over all of it, and need not commit that
         is_there = unread is not None and unread.offset < (row.log_end_offset or 0)
         return unread.timestamp_ms if unread is not None and is_there else None
-
-    def _read(self, row: LagRow, window: CommitWindow) -> Iterator[ReadRecord]:
-        """The last records before the first commit and before the last."""
-        for commit in dict.fromkeys((window.commits[0], window.commits[-1])):
-            written_ms = self._written_ms(row, commit)
-            if written_ms is not None:
-                yield ReadRecord(written_ms, commit.timestamp)
-
-    def _written_ms(self, row: LagRow, commit: WindowCommit) -> int | None:
-        for back in (1, _MARKERS):
-            if commit.offset - back < (row.log_start_offset or 0):
-                return None
-            try:
-                record = self.logs.first_unread(row.topic, row.partition, commit.offset - back)
-            except SourceError:
-                return None
-            if record is not None and record.offset < commit.offset:
-                return record.timestamp_ms if record.timestamp_ms >= 0 else None
-        return None
 
     def _went(
         self, row: LagRow, window: CommitWindow, clock: RecordClock, proven: LogProof
@@ -89,3 +74,26 @@ class OwnLogs:
         if begun_at is None or ended_at is None:
             return None
         return LogWent(begun_at, begun_ms, ended_at, ended_ms)
+
+
+def read_records(logs: DataLogs, row: LagRow, window: CommitWindow) -> list[ReadRecord]:
+    """The last records before the first commit and before the last, as far as they are there."""
+    ends = dict.fromkeys((window.commits[0], window.commits[-1])) if window.commits else ()
+    return [
+        ReadRecord(written_ms, commit.timestamp)
+        for commit in ends
+        if (written_ms := _written_ms(logs, row, commit)) is not None
+    ]
+
+
+def _written_ms(logs: DataLogs, row: LagRow, commit: WindowCommit) -> int | None:
+    for back in (1, _MARKERS):
+        if commit.offset - back < (row.log_start_offset or 0):
+            return None
+        try:
+            record = logs.first_unread(row.topic, row.partition, commit.offset - back)
+        except SourceError:
+            return None
+        if record is not None and record.offset < commit.offset:
+            return record.timestamp_ms if record.timestamp_ms >= 0 else None
+    return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from kgroup.api.lag.inputs import LagInputs
 from kgroup.api.lag.own_logs import OwnLogs
-from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_transactions
+from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_records, with_transactions
 from kgroup.api.lag.windows import Windows
 from kgroup.history.groups.model import Group, simple_group
 from kgroup.lag.findings.fact_columns import PartitionColumns
@@ -104,6 +104,7 @@ class ProofReader:
         self._transactions = transactions or TransactionsInLogs(data_logs)
         self.reaches = Reaches(history) if history is not None else None
         self._now_ms = now_ms
+        self._data_logs = data_logs
         self._unreadable: list[str] = []
         self._own_logs = OwnLogs(logs=data_logs, now_ms=now_ms, problems=self._unreadable)
 
@@ -116,24 +117,27 @@ class ProofReader:
         """Some thousand rows' groups at once, with what is known of their partitions."""
         columns = self._columns(groups)
         if columns.is_strange():
-            return self._with_transactions(list(map(self._one_by_one, groups)))
+            return self._looked_into(list(map(self._one_by_one, groups)))
         steps = columns.usual_steps(len(groups))
-        return self._with_transactions(self._facts(groups, columns, self._seen(columns, steps), steps))
+        return self._looked_into(self._facts(groups, columns, self._seen(columns, steps), steps))
 
     def judged(self, groups: Sequence[GroupRows], rules: LagRules) -> list[JudgedGroup]:
         """The same groups with the status of each partition."""
         columns = self._columns(groups)
         if columns.is_strange():
-            plain = self._with_transactions(list(map(self._one_by_one, groups)))
+            plain = self._looked_into(list(map(self._one_by_one, groups)))
             return [(facts, judged_one_by_one(facts, rules)) for facts in plain]
         steps = columns.usual_steps(len(groups))
         seen = self._seen(columns, steps)
-        of_groups = self._with_transactions(self._facts(groups, columns, seen, steps))
+        of_groups = self._looked_into(self._facts(groups, columns, seen, steps))
         judged = iter(columns.judged(of_groups, seen, rules))
         return [(facts, list(islice(judged, len(facts.partitions)))) for facts in of_groups]
 
-    def _with_transactions(self, groups: list[GroupFacts]) -> list[GroupFacts]:
-        return groups if self.reaches is None else with_transactions(groups, self._transactions)
+    def _looked_into(self, groups: list[GroupFacts]) -> list[GroupFacts]:
+        if self.reaches is None:
+            return groups
+        counted = with_records(groups, self._data_logs, self._unreadable)
+        return with_transactions(counted, self._transactions)
 
     def _columns(self, groups: Sequence[GroupRows]) -> PartitionColumns:
         rows = [row for _, of_group in groups for row in of_group]

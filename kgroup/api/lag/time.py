@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kgroup.api.lag.own_logs import read_records
 from kgroup.api.lag.time_columns import UNKNOWN_RATES, note
 from kgroup.api.lag.windows import Windows
 from kgroup.errors import SourceError
 from kgroup.lag.measures.rates import LagRates, lag_rates
+from kgroup.lag.measures.record_clock import is_clock_skewed
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag import (
     LogEndTable,
@@ -19,6 +21,7 @@ from kgroup.lag.measures.time_lag import (
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.window import CommitWindow, LogEnd
 from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.protocol.log_listing import FirstUnread
 
 _POINTS_MIN: Final = 3
 _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
@@ -57,7 +60,19 @@ class TimesInLogs:
             return self._unreadable(error, method)
         if here is None or (unread is None and here < end):
             return TimeLag(lag_ms=None, method=method, note=TimeLagNote.NO_DATA_LOG)
-        return exact_time_lag(offset, row.log_start_offset or 0, end, unread, self.now_ms)
+        time_lag = exact_time_lag(offset, row.log_start_offset or 0, end, unread, self.now_ms)
+        if time_lag.note is None and unread is not None and self._is_skewed(row, unread):
+            return replace(time_lag, note=TimeLagNote.CLOCK_SKEW)
+        return time_lag
+
+    def _is_skewed(self, row: LagRow, unread: FirstUnread) -> bool:
+        try:
+            history = self.logs.history(row.topic, row.partition, _POINTS_MIN)
+        except SourceError:
+            return False
+        read = read_records(self.logs, row, self.windows.of_row(row))
+        newest_ms = history[-1].timestamp_ms if history else unread.timestamp_ms
+        return is_clock_skewed(read, unread.timestamp_ms, newest_ms)
 
     def _interpolated(self, row: LagRow) -> TimeLag:
         """By the line through past log ends."""

@@ -1,13 +1,14 @@
-"""The open transactions that groups may be waiting for, from the partitions' own logs."""
+"""What of the unread nobody can read: it waits for a transaction, or compaction took it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kgroup.api.lag.time_columns import note
 from kgroup.errors import SourceError
 from kgroup.lag.findings.blocked import may_be_blocked
-from kgroup.lag.findings.model import GroupFacts
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.findings.standstill import has_unread
 from kgroup.lag.measures.rows import LagRow
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.log_listing import OpenTransaction
@@ -58,6 +59,24 @@ def with_transactions(groups: Sequence[GroupFacts], source: TransactionSource) -
         else facts
         for facts, of_group in zip(groups, still, strict=True)
     ]
+
+
+def with_records(groups: Sequence[GroupFacts], logs: DataLogs, problems: list[str]) -> list[GroupFacts]:
+    """The facts on some groups, with the records that are left of what compacted partitions have unread."""
+    return [replace(facts, partitions=tuple(_counted(facts.partitions, logs, problems))) for facts in groups]
+
+
+def _counted(
+    partitions: Sequence[PartitionFacts], logs: DataLogs, problems: list[str]
+) -> Iterator[PartitionFacts]:
+    for partition in partitions:
+        row, records = partition.row, None
+        if has_unread(partition) and row.current_offset is not None:
+            try:
+                records = logs.unread_records(row.topic, row.partition, row.current_offset)
+            except SourceError as error:
+                note(problems, error)
+        yield partition if records is None else replace(partition, unread_records=records)
 
 
 def _with_transactions(

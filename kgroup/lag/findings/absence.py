@@ -6,7 +6,7 @@ from typing import Final
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
-from kgroup.lag.findings.standstill import has_unread
+from kgroup.lag.findings.standstill import has_unread, unread_text
 from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.offset_expiry import Expiry, expiry
@@ -66,7 +66,7 @@ def without_members(facts: GroupFacts) -> Iterator[Finding]:
         topic=_only_topic(waiting),
         since_ms=empty_ms,
         grade=Grade.RECORDED,
-        evidence=f"{since}; {lag:,} unread on {counted(len(waiting), 'partition')}",
+        evidence=f"{since}; {unread_text(waiting)} on {counted(len(waiting), 'partition')}",
         numbers={"total_lag": lag, "partitions": len(waiting)},
         try_this=_TRY_DEAD,
     )
@@ -137,7 +137,7 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             since_ms=facts.group.since_ms,
             grade=Grade.INFERRED if owned_ms >= PATIENCE_MS else Grade.UNKNOWN,
             evidence=f"owner for {lasting(owned_ms)} of {counted(len(never), 'partition')}{others} ({places})"
-            f" with {counted(records, 'record')} and no committed offset",
+            f" with {counted(records, 'offset')} and no committed one",
             numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
             try_this=_TRY_NEVER,
         )

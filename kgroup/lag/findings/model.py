@@ -188,6 +188,8 @@ class PartitionFacts:
     """Records, in the time of the commits; None if that is unknown."""
     open_transaction: OpenTransaction | None = None
     """What keeps readers of committed data from all that is unread; looked for where nothing moves."""
+    unread_records: int | None = None
+    """The records in a lag, as compaction leaves fewer than offsets; None where that was not looked for."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 

@@ -5,49 +5,12 @@ says otherwise, and producers' clocks may be wrong. What the group read tells ho
 read before it is there.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kgroup.lag.measures.record_clock import RecordClock
 from kgroup.lag.status.window import CommitWindow
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
-
-PROMPT_MS: Final = 60_000
-"""Who has read a record so soon after its time says that clocks agree, as far as it matters here."""
-
-
-class ReadRecord(NamedTuple):
-    """When a record was written, by its own timestamp, and when somebody had surely read it; epoch ms."""
-
-    written_ms: int
-    committed_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordClock:
-    """How record times are brought to the time of commits.
-
-    `ahead_ms` is how far they are ahead at least, 0 or more. `behind_ms` is how far they may be behind: what
-    was read soonest was that much older than its commit, because the clock is wrong or because everything was
-    read late.
-    """
-
-    ahead_ms: int = 0
-    behind_ms: int = 0
-
-    @classmethod
-    def of(cls, read: Sequence[ReadRecord]) -> "RecordClock":
-        """By records that were read; without any, clocks are taken to agree."""
-        soonest_ms = min((record.committed_ms - record.written_ms for record in read), default=0)
-        return cls(ahead_ms=max(-soonest_ms, 0), behind_ms=soonest_ms if soonest_ms >= PROMPT_MS else 0)
-
-    def latest_ms(self, written_ms: int) -> int:
-        """When a record of that time was surely there, if everything is read as soon as it ever was."""
-        return written_ms - self.ahead_ms + self.behind_ms
-
-    def at_ms(self, written_ms: int) -> int:
-        """The time of a record, no later than it was."""
-        return written_ms - self.ahead_ms
 
 
 class LogWent(NamedTuple):

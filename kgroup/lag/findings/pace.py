@@ -8,7 +8,7 @@ from typing import Final
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
-from kgroup.lag.findings.standstill import broken_after_ms, has_unread
+from kgroup.lag.findings.standstill import broken_after_ms, has_unread, unread_text
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.findings.unevenly_behind import unevenly_behind
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND
@@ -117,7 +117,7 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
         since_ms=min(partition.first_ms for partition in growth.partitions),
         grade=Grade.INFERRED,
         evidence=f"reads {growth.read_per_s:.1f}/s{pause}, {growth.written_per_s:.1f}/s are written;"
-        f" {lag:,} unread on {counted(len(rows), 'partition')}",
+        f" {unread_text(growth.partitions)} on {counted(len(rows), 'partition')}",
         numbers={
             "read_per_s": growth.read_per_s,
             "written_per_s": growth.written_per_s,

@@ -12,7 +12,7 @@ from typing import Final
 
 from kgroup.history.timeline.model import Grade, Partition, Roster, TimelineMember
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
-from kgroup.lag.findings.standstill import has_unread
+from kgroup.lag.findings.standstill import has_unread, unread_text
 from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.protocol.topic_partition import TopicPartition
@@ -84,7 +84,7 @@ def _poison(facts: GroupFacts, partition: PartitionFacts) -> Finding | None:
         grade=Grade.INFERRED if go_on else Grade.UNKNOWN,
         evidence=f"offset {offset} has been the committed one for {lasting(facts.now_ms - since_ms)} under"
         f" {counted(len(tenures), 'owner')} one after the other ({owners}), of which {went_away} went away,"
-        f" {elsewhere}; {row.lag or 0:,} unread",
+        f" {elsewhere}; {unread_text([partition])}",
         numbers={
             "committed_offset": offset,
             "owners": len(tenures),

@@ -6,6 +6,7 @@ from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standing, Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
+from kgroup.lag.findings.standstill import unread_text
 from kgroup.lag.findings.text import counted, lasting, listed
 
 _TRY_GROUP = (
@@ -50,7 +51,8 @@ def _stopped_group(facts: GroupFacts, standing: Sequence[Standing]) -> Finding:
         partition=last.facts.row.partition if len(standing) == 1 else None,
         since_ms=last.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{members}; {last.still.evidence}; {lag:,} unread on {counted(len(standing), 'partition')}",
+        evidence=f"{members}; {last.still.evidence}; {_unread(standing)} on"
+        f" {counted(len(standing), 'partition')}",
         numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_SIMPLE if simple else _TRY_GROUP,
     )
@@ -69,8 +71,8 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standi
         member_id=member_id,
         since_ms=last.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{last.still.evidence}; {lag:,} unread on all that it could read ({places}), and the other"
-        " members go on",
+        evidence=f"{last.still.evidence}; {_unread(standing)} on all that it could read ({places}), and the"
+        " other members go on",
         numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_MEMBER,
     )
@@ -90,7 +92,11 @@ def _stalled_partition(facts: GroupFacts, stopped: Standing) -> Finding:
         member_id=row.member_id,
         since_ms=stopped.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{stopped.still.evidence}; {stopped.still.lag:,} unread{goes_on}",
+        evidence=f"{stopped.still.evidence}; {_unread([stopped])}{goes_on}",
         numbers=stopped.still.numbers,
         try_this=_TRY_SIMPLE if simple else _TRY_PARTITION,
     )
+
+
+def _unread(standing: Sequence[Standing]) -> str:
+    return unread_text([stopped.facts for stopped in standing])

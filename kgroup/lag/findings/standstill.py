@@ -8,12 +8,13 @@ to the verdict, and both want proof that records waited all the time:
   which others, or the log itself, are known to have gone on, and many commits' worth of records is waiting.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from kgroup.lag.findings.model import PartitionFacts
-from kgroup.lag.findings.text import lasting
+from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.status.model import PartitionStatus, RhythmBroken
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
@@ -79,6 +80,17 @@ def broken_after_ms(longest_interval_ms: int) -> int:
 def has_unread(facts: PartitionFacts) -> bool:
     """Whether records of a topic that exists are known to wait."""
     return (facts.row.lag or 0) > 0 and facts.row.topic_state in (TopicState.EXISTS, TopicState.UNKNOWN)
+
+
+def unread_text(partitions: Sequence[PartitionFacts]) -> str:
+    """How much is unread on some partitions: offsets, and the records where these are known to be fewer."""
+    lag = sum(partition.row.lag or 0 for partition in partitions)
+    records = sum(
+        (partition.row.lag or 0) if partition.unread_records is None else partition.unread_records
+        for partition in partitions
+    )
+    compacted = f" ({counted(records, 'record')}: compacted)" if records != lag else ""
+    return f"{lag:,} unread{compacted}"
 
 
 def is_behind(facts: PartitionFacts, step: int) -> bool:

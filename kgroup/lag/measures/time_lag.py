@@ -40,6 +40,8 @@ class TimeLagNote(StrEnum):
     """The record has none (message format 0)."""
     IN_FUTURE = "in-future"
     """The time is ahead of the clock, as a producer's clock may be, or a line prolonged; 0 is said."""
+    CLOCK_SKEW = "clock-skew"
+    """Record times run ahead of the commits that read them, or behind, or go back in the log."""
     TOO_FEW_POINTS = "too-few-points"
     """A line takes two log ends."""
     FLAT_LOG_END = "flat-log-end"

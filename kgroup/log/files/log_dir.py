@@ -10,6 +10,7 @@ from typing import Final
 from kgroup.errors import SourceError
 from kgroup.input_files import endless
 from kgroup.log.files.checkpoints import (
+    CLEANED,
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
     LOG_STARTS,
@@ -118,6 +119,10 @@ class LogDir:
     def log_starts(self) -> dict[TopicPartition, int]:
         """Of partitions whose log starts behind their first segment's first offset."""
         return self._checkpoint(LOG_STARTS)
+
+    def cleaned(self) -> dict[TopicPartition, int]:
+        """Up to which offset the log cleaner has compacted partitions; others are not in it."""
+        return self._checkpoint(CLEANED)
 
     def _checkpoint(self, name: str) -> dict[TopicPartition, int]:
         checkpoint = self.path / name

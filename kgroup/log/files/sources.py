@@ -76,7 +76,7 @@ def open_sources(paths: Iterable[str | Path], *, topic: str = OFFSETS_TOPIC) -> 
 
 
 def one_replica_each(sources: Sources) -> Sources:
-    """Of several folders with the same partition, keep the one whose log ends last; the others are skipped.
+    """Of several folders with the same partition keep one whose log ends last, and skip what ends before.
 
     For callers that want the state of a cluster rather than every record. Raises SourceError if two folders
     of a partition are of different topics or clusters by their ids: those are no replicas.
@@ -95,7 +95,7 @@ def one_replica_each(sources: Sources) -> Sources:
         longest = max(sorted(ends), key=lambda folder: ends[folder])
         kept += by_folder[longest]
         for folder in sorted(ends):
-            if folder != longest:
+            if ends[folder] != ends[longest]:
                 why = f"replica of {longest} that ends at {ends[folder]}, not {ends[longest]}"
                 skipped.append(Skipped(path=str(folder), why=why))
     return replace(sources, segments=tuple(kept), skipped=tuple(skipped))

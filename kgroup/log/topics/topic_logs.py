@@ -1,7 +1,9 @@
 """The logs of data topics next to the offsets topic: what a group has not read, and past log ends."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import zip_longest
+from pathlib import Path
 from typing import Final
 
 from kgroup.log.files.log_dir import LogDir, PartitionFolder
@@ -15,6 +17,7 @@ from kgroup.protocol.log_listing import FirstUnread, LogEndAt, OpenTransaction
 
 _UNREAD_KEPT: Final = 100_000
 _HISTORIES_KEPT: Final = 4096
+_COUNTED_BYTES: Final = 64 * 1024 * 1024
 
 
 class DataLogs:
@@ -77,6 +80,21 @@ class DataLogs:
         """
         return self._blocking(topic, partition, offset)
 
+    def unread_records(self, topic: str, partition: int, offset: int) -> int | None:
+        """The records from `offset` on, of a partition that the log cleaner has compacted; else None.
+
+        Offsets say how many there were. None also if more than 64 MB would have to be read.
+        """
+        log = self._find(topic, partition) if (topic, partition) in self._cleaned else None
+        if log is None or _bytes_from(log[1], offset) > _COUNTED_BYTES:
+            return None
+        parts = self.parts(topic, partition, offset)
+        return None if parts is None else parts.records + parts.undecided
+
+    @cached_property
+    def _cleaned(self) -> set[tuple[str, int]]:
+        return {cleaned for log_dir in self._log_dirs for cleaned in log_dir.cleaned()}
+
     def _find_blocking(self, topic: str, partition: int, offset: int) -> OpenTransaction | None:
         log = self._find(topic, partition)
         return blocking_transaction(log[1], offset) if log else None
@@ -103,3 +121,10 @@ class DataLogs:
             ended = [(folder.log_end_offset() or 0, folder) for folder in self._replicas[topic_partition]]
             self._furthest[topic_partition] = max(ended, key=lambda log: log[0])
         return self._furthest.get(topic_partition)
+
+
+def _bytes_from(folder: PartitionFolder, offset: int) -> int:
+    """The size of the segments that hold what follows."""
+    ends = [segment.base_offset or 0 for segment in folder.segments[1:]]
+    sizes = (Path(segment.path).stat().st_size for segment in folder.segments)
+    return sum(size for size, end in zip_longest(sizes, ends) if size and (end is None or end > offset))

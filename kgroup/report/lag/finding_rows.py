@@ -63,7 +63,7 @@ def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_
             "group": finding.group,
             "finding": finding.kind.value + ("?" if finding.grade is Grade.UNKNOWN else ""),
             "where": " ".join(text for text in (topic_partition, client_id) if text) or None,
-            "lasting_ms": _whole_seconds(now_ms - finding.since_ms) if finding.since_ms is not None else None,
+            "lasting_ms": None if finding.since_ms is None else _lasting_ms(finding.since_ms, now_ms),
             "evidence": finding.evidence,
         }
 
@@ -77,8 +77,9 @@ def _with_clients(
         yield from ((finding, clients.get(finding.member_id or "")) for finding in of_group)
 
 
-def _whole_seconds(ms: int) -> int:
-    return ms // 1000 * 1000
+def _lasting_ms(since_ms: int, now_ms: int) -> int:
+    """In whole seconds; what began by a clock that is ahead lasts for no time, never for less."""
+    return max(now_ms - since_ms, 0) // 1000 * 1000
 
 
 def remedies(findings: Iterable[Finding]) -> Iterator[str]:

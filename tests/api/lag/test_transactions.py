@@ -106,3 +106,24 @@ def test_damage_behind_the_offset_is_told_and_accuses_no_transaction(tmp_path: P
     kinds = {finding.group: finding.kind.value for finding in report.findings()}
     assert kinds["committed"] == "stopped-group"
     assert any("ledger-0" in problem for problem in report.problems)
+
+
+def test_a_compacted_log_has_fewer_records_than_offsets(tmp_path: Path) -> None:
+    """Of 120 offsets from 80 on the cleaner has left 30 records."""
+    compacted = [written(0, 80), written(100, 1), written(150, 20), written(191, 9)]
+    folder = log_dir(tmp_path, compacted, {"hangs": GROUPS["hangs"], "ahead": GROUPS["uncommitted"]})
+    (finding,) = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS).findings()
+    assert "120 unread on 1 partition" in finding.evidence
+    (folder / "cleaner-offset-checkpoint").write_text("0\n1\nledger 0 191\n")
+    (finding,) = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS).findings()
+    assert "120 unread (30 records: compacted) on 1 partition" in finding.evidence
+
+
+@pytest.mark.parametrize(("committed", "kinds"), [(False, []), (True, ["stopped-group"])])
+def test_records_of_aborted_transactions_wait_for_nobody(
+    tmp_path: Path, committed: bool, kinds: list[str]
+) -> None:
+    ledger = [*LEDGER[:2], marker(101, 7, committed=committed)]
+    folder = log_dir(tmp_path, ledger, {"committed": GROUPS["committed"]})
+    report = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS + 300_000)
+    assert [finding.kind.value for finding in report.findings()] == kinds

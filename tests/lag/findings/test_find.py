@@ -171,7 +171,7 @@ class TestAbsence:
         for finding in findings:
             assert (finding.partition, finding.member_id) == (0, "m1")
             assert finding.evidence.endswith(
-                "of 1 partition among its 2 (orders-0) with 500 records and no committed offset"
+                "of 1 partition among its 2 (orders-0) with 500 offsets and no committed one"
             )
 
     def test_nothing_left_to_read_is_nothing_to_commit(self):

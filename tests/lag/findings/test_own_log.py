@@ -6,12 +6,11 @@ from kgroup.lag.findings.own_log import (
     NO_LOG,
     LogProof,
     LogWent,
-    ReadRecord,
-    RecordClock,
     is_worth_reading,
     log_proof,
 )
 from kgroup.lag.findings.partition_facts import partition_facts
+from kgroup.lag.measures.record_clock import ReadRecord, RecordClock
 from tests.lag.facts import partition, steadily
 from tests.lag.windows import NOW, ago, window
 

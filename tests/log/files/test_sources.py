@@ -214,11 +214,16 @@ def test_of_replicas_the_one_whose_log_ends_last_is_kept(log_dir: Path) -> None:
     segment.write_bytes(segment.read_bytes()[:20_000])
     sources = one_replica_each(open_sources([log_dir.parent]))
     assert [(file.folder.parent, file.partition) for file in sources] == [(log_dir, 5), (behind, 14)]
-    assert [Path(skipped.path) for skipped in sources.skipped] == [
-        segment.parent,
-        log_dir / "__consumer_offsets-14",
-    ]
+    assert [Path(skipped.path) for skipped in sources.skipped] == [segment.parent]
     assert "that ends at" in sources.skipped[0].why
+
+
+def test_replicas_that_end_where_the_kept_one_does_are_nothing_to_tell(log_dir: Path) -> None:
+    copy = log_dir.parent / "copy"
+    shutil.copytree(log_dir, copy)
+    both, one = (one_replica_each(open_sources([path])) for path in (log_dir.parent, copy))
+    assert len(both.segments) == len(one.segments)
+    assert both.skipped == one.skipped
 
 
 def test_replicas_are_all_there_until_one_is_chosen(log_dir: Path) -> None:
