@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kgroup.api.lag.inputs import LagInputs
+from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.windows import Windows
 from kgroup.errors import SourceError
 from kgroup.history.groups.model import Group, simple_group
@@ -80,8 +81,16 @@ class ProofReader:
     own rules, whatever --rules says of statuses: findings stand on what is certain.
     """
 
-    def __init__(self, windows: Windows, history: History | None, data_logs: DataLogs, now_ms: int) -> None:
+    def __init__(
+        self,
+        windows: Windows,
+        history: History | None,
+        data_logs: DataLogs,
+        now_ms: int,
+        leaps: Leaps | None = None,
+    ) -> None:
         self._windows = windows
+        self._leaps = leaps
         self._reaches = Reaches(history) if history is not None else None
         self._data_logs = data_logs
         self._now_ms = now_ms
@@ -121,7 +130,7 @@ class ProofReader:
         self, groups: Sequence[GroupRows], columns: PartitionColumns, seen: SeenNumbers | None
     ) -> list[GroupFacts]:
         partitions, steps = iter(columns.facts(seen)), columns.usual_steps(len(groups))
-        return [
+        of_groups = [
             GroupFacts(
                 group=group,
                 partitions=tuple(islice(partitions, len(rows))),
@@ -130,6 +139,7 @@ class ProofReader:
             )
             for (group, rows), step in zip(groups, steps, strict=True)
         ]
+        return of_groups if self._leaps is None else list(map(self._leaps.put_to, of_groups))
 
     def _seen(self, columns: PartitionColumns) -> SeenNumbers | None:
         """By other groups' commits; where these prove nothing, by the partition's own log, if it is here."""
@@ -160,12 +170,13 @@ class ProofReader:
         """The same of a group with numbers that columns have no room to reckon with."""
         group, rows = of_group
         windows = [self._windows.of_row(row) for row in rows]
-        return GroupFacts(
+        facts = GroupFacts(
             group=group,
             partitions=tuple(map(self._partition, rows, windows)),
             now_ms=self._now_ms,
             usual_step=usual_step(windows),
         )
+        return facts if self._leaps is None else self._leaps.put_to(facts)
 
     def _partition(self, row: LagRow, window: CommitWindow) -> PartitionFacts:
         seen: tuple[LogEnd, ...] = ()

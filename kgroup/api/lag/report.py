@@ -10,6 +10,7 @@ from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
 from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
+from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_groups
 from kgroup.api.lag.reading import AsOf, read_log
@@ -117,7 +118,10 @@ def report_of(
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and windows is not None:
-        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms)
+        leaps = None
+        if options.findings and scanned.last is not None:
+            leaps = Leaps(scanned.last, inputs.ends, data_logs)
+        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, leaps)
     if options.findings and scanned.history is not None:
         facts = GroupFactReader(scanned.newest, scanned.history, inputs.groups, options.retention_ms)
     if looks is not None:

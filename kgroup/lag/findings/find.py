@@ -1,7 +1,7 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`absence.py`, `commits.py`, `pace.py`. The ground of most are `standstill.py` and
+`absence.py`, `commits.py`, `passed_over.py`, `pace.py`. The ground of most are `standstill.py` and
 `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
 """
 
@@ -14,6 +14,7 @@ from kgroup.lag.findings.commits import hanging_transactions, rewinds
 from kgroup.lag.findings.group_standstill import standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.pace import pace
+from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
 
@@ -36,6 +37,8 @@ def find(facts: GroupFacts) -> tuple[Finding, ...]:
         *hanging_transactions(facts),
         *_storms(facts),
         *rewinds(facts),
+        *passed_over(facts),
+        *read_twice(facts),
         *expiring(facts),
     ]
     # A group that nobody is in neither keeps up nor falls behind.

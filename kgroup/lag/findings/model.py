@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.lag.findings.leap import Leap
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
@@ -38,6 +39,10 @@ class FindingKind(StrEnum):
     """Two members commit one partition in turn: one of them no longer owns it."""
     REWOUND = "rewound"
     """A committed offset went back and has not come up again."""
+    SKIPPED_RECORDS = "skipped-records"
+    """Records were deleted before the group had read them, and its reader went on behind them."""
+    DOUBLED_RECORDS = "doubled-records"
+    """A committed offset went back and has come up again: what lies between was handed out twice."""
     LAG_GROWING = "lag-growing"
     """Commits go on, slower than records are written."""
     HOT_PARTITION = "hot-partition"
@@ -118,6 +123,8 @@ class PartitionFacts:
     """The last time the log was proven to go on beyond the last commit."""
     written_per_s: float | None = None
     """Records, in the time of the commits; None if that is unknown."""
+    leap: Leap | None = None
+    """The longest step of all its commits, if the log begins within it now."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 
