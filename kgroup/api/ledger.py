@@ -237,8 +237,12 @@ class _Bounds:
         if not times_ms:
             return []
         now = self.end(partition)
-        cluster = self.logs.cluster
-        ends = _live_ends(cluster, partition, times_ms) if cluster else self._ends_in_log(partition, times_ms)
+        if self.logs.cluster is None:
+            ends = self._ends_in_log(partition, times_ms)
+        elif now is None:
+            return [None] * len(times_ms)
+        else:
+            ends = _live_ends(self.logs.cluster, partition, times_ms)
         return [now if end is None else end for end in ends]
 
     def _ends_in_log(self, partition: Partition, times_ms: Sequence[int]) -> list[int | None]:

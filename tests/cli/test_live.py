@@ -77,6 +77,14 @@ def test_what_if_of_a_cluster_is_that_of_its_files(kgroup, broker):
     assert live == rows_of(kgroup("what-if", str(LIVES), *options))
 
 
+def test_the_ledger_of_a_cluster_is_that_of_its_files(kgroup, broker, monkeypatch):
+    monkeypatch.setattr("kgroup.net.admin.timestamps.first_newer", lambda cluster, times: {})
+    options = ("--group", "reports-reset", "--certain", "-o", "jsonl")
+    live = rows_of(kgroup("ledger", "-b", "test:9092", *options))
+    assert [row["at_least"] for row in live] == [84] * 4
+    assert live == rows_of(kgroup("ledger", str(LIVES), *options))
+
+
 @pytest.mark.parametrize("command", ["decode", "lag-report"])
 def test_files_and_a_cluster_at_once_are_refused(kgroup, broker, command):
     ended = kgroup(command, str(LIVES), "-b", "test:9092")

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kgroup.api.lag.inputs import LagInputs
+from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.own_logs import OwnLogs
 from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_records, with_transactions
 from kgroup.api.lag.windows import Windows
@@ -99,8 +100,10 @@ class ProofReader:
         data_logs: DataLogs,
         now_ms: int,
         transactions: TransactionSource | None = None,
+        leaps: Leaps | None = None,
     ) -> None:
         self._windows = windows
+        self._leaps = leaps
         self._transactions = transactions or TransactionsInLogs(data_logs)
         self.reaches = Reaches(history) if history is not None else None
         self._now_ms = now_ms
@@ -158,7 +161,7 @@ class ProofReader:
         steps: Sequence[int],
     ) -> list[GroupFacts]:
         partitions = iter(columns.facts(seen))
-        return [
+        of_groups = [
             GroupFacts(
                 group=group,
                 partitions=tuple(islice(partitions, len(rows))),
@@ -167,6 +170,7 @@ class ProofReader:
             )
             for (group, rows), step in zip(groups, steps, strict=True)
         ]
+        return of_groups if self._leaps is None else list(map(self._leaps.put_to, of_groups))
 
     def _seen(self, columns: PartitionColumns, steps: Sequence[int]) -> SeenNumbers | None:
         """By other groups' commits, and by the partition's own log, if it is here."""
@@ -183,7 +187,7 @@ class ProofReader:
         group, rows = of_group
         windows = [self._windows.of_row(row) for row in rows]
         step = usual_step(windows)
-        return GroupFacts(
+        facts = GroupFacts(
             group=group,
             partitions=tuple(
                 self._partition(row, window, step) for row, window in zip(rows, windows, strict=True)
@@ -191,6 +195,7 @@ class ProofReader:
             now_ms=self._now_ms,
             usual_step=step,
         )
+        return facts if self._leaps is None else self._leaps.put_to(facts)
 
     def _partition(self, row: LagRow, window: CommitWindow, step: int) -> PartitionFacts:
         seen: tuple[LogEnd, ...] = ()

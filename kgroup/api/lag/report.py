@@ -12,6 +12,7 @@ from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_colu
 from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
+from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_groups
 from kgroup.api.lag.reading import AsOf, read_log
@@ -125,8 +126,11 @@ def report_of(
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and windows is not None:
+        leaps = None
+        if options.findings and scanned.last is not None:
+            leaps = Leaps(scanned.last, inputs.ends, data_logs)
         transactions = _transactions(logs, data_logs)
-        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions)
+        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps)
     if options.findings and scanned.history is not None:
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = (
     Example(
-        "What somebody who set offsets made a group pass over",
-        "kgroup ledger fixtures/3.9.1/lives --group reset-late",
+        "What somebody who set offsets made a group read again",
+        "kgroup ledger fixtures/3.9.1/lives --group reports-reset",
     ),
     Example(
         "Only what is certain, with its evidence and the records that show it",

@@ -199,8 +199,9 @@ class GroupReadings:
                 self._all_gone()
             return
         self._has_had_members = True
+        # Written again in one generation, when a static member came back (KIP-345): the others read on.
+        keeps = roster.protocol == KEEPS_WHAT_IT_HAS or roster.generation == self._generation
         self._generation = roster.generation
-        keeps = roster.protocol == KEEPS_WHAT_IT_HAS
         kept = self._assigned if keeps and self._is_classic else {}
         self._is_classic = True
         self._assigned = {member.member_id: member.owned for member in roster.members}

@@ -1,8 +1,8 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `pace.py`, `unevenly_behind.py`; the assignment is
-judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene besides in
+`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `passed_over.py`, `pace.py`, `unevenly_behind.py`; the
+assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene besides in
 `commit_habits.py`. The ground of most are `standstill.py` and `group_standstill.py`; `proven_status.py` makes
 partitions' statuses of the same.
 """
@@ -20,6 +20,7 @@ from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.mixed import mixed_subscriptions
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import pace
+from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
@@ -57,6 +58,8 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *hanging_transactions(facts),
         *_patterns(facts),
         *rewinds(facts),
+        *passed_over(facts),
+        *read_twice(facts),
         *expiring(facts),
         *unowned_partitions(facts),
         *mixed_subscriptions(facts),

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Grade, Pattern, Roster
+from kgroup.lag.findings.leap import Leap
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
@@ -58,6 +59,10 @@ class FindingKind(StrEnum):
     """Two members commit one partition in turn: one of them no longer owns it."""
     REWOUND = "rewound"
     """A committed offset went back and has not come up again."""
+    SKIPPED_RECORDS = "skipped-records"
+    """Records were deleted before the group had read them, and its reader went on behind them."""
+    DOUBLED_RECORDS = "doubled-records"
+    """A committed offset went back and has come up again: what lies between was handed out twice."""
     UNOWNED_PARTITION = "unowned-partition"
     """A partition that the group subscribes to exists, and no member owns it."""
     MIXED_SUBSCRIPTIONS = "mixed-subscriptions"
@@ -190,6 +195,8 @@ class PartitionFacts:
     """What keeps readers of committed data from all that is unread; looked for where nothing moves."""
     unread_records: int | None = None
     """The records in a lag, as compaction leaves fewer than offsets; None where that was not looked for."""
+    leap: Leap | None = None
+    """The longest step of all its commits, if the log begins within it now."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 

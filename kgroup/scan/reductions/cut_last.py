@@ -14,11 +14,12 @@ def cut_last(part: LastPart, pieces: int) -> list[LastPart]:
     """Pieces by a hash of group, topic and partition, to be merged each with its like of other parts."""
     if pieces == 1:
         return [part]
-    settled, waiting = _cut(part.settled, pieces), _cut(part.waiting, pieces)
+    settled, waiting, leaps = (_cut(rows, pieces) for rows in (part.settled, part.waiting, part.leaps))
     return [
         LastPart(
             settled=settled[piece],
             waiting=waiting[piece],
+            leaps=leaps[piece],
             first_markers=part.first_markers,
             memberships=part.memberships,
             problems=part.problems if piece == 0 else (),

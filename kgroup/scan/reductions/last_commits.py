@@ -19,6 +19,7 @@ from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.scan.kernels.gather import no_rows, numbers, values_of
 from kgroup.scan.reading.arrow import schema_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
+from kgroup.scan.reductions.leaps import leaps_of, merge_leaps, no_leaps
 from kgroup.scan.reductions.newest import settle
 from kgroup.scan.reductions.scan import FirstMarker, ScanBlock, Slice, scan
 
@@ -62,6 +63,8 @@ class LastCommits:
 
     commits: pa.Table
     membership_changes: Mapping[tuple[int, str], tuple[int, ...]]
+    leaps: pa.Table = field(default_factory=no_leaps)
+    """The longest steps of each key, with LEAP_SCHEMA; none with periods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class LastPart:
     waiting: pa.Table
     first_markers: Mapping[tuple[int, int], FirstMarker]
     memberships: Mapping[tuple[int, str], MembershipChanges]
+    leaps: pa.Table = field(default_factory=no_leaps)
     problems: tuple[str, ...] = ()
 
 
@@ -170,6 +174,7 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
         waiting=_reduced(waiting, keep, per_producer=True),
         first_markers=first_markers,
         memberships=memberships,
+        leaps=merge_leaps([part.leaps for part in parts], [part.settled for part in parts]),
         problems=tuple(line for part in parts for line in part.problems),
     )
 
@@ -180,7 +185,7 @@ def counting(part: LastPart, keep: Keep) -> LastCommits:
     if keep.period_ms is None:
         commits = _chosen(commits, values_of(commits["value_version"]) >= 0)
     changes = {key: changes.log_offsets for key, changes in part.memberships.items()}
-    return LastCommits(commits=commits, membership_changes=changes)
+    return LastCommits(commits=commits, membership_changes=changes, leaps=part.leaps)
 
 
 def times_of(rows: pa.Table) -> NDArray[np.int64]:
@@ -246,6 +251,7 @@ class _PartitionPart:
     _first_markers: dict[tuple[int, int], FirstMarker] = field(default_factory=dict)
     _membership: _Membership = field(default_factory=_Membership)
     _problems: list[str] = field(default_factory=list)
+    _leaps: list[pa.Table] = field(default_factory=list)
 
     def add(self, block: ScanBlock) -> None:
         self._membership.add(block)
@@ -275,8 +281,10 @@ class _PartitionPart:
             self._open = [_reduced(self._open, self.keep, per_producer=True)]
 
     def part(self) -> LastPart:
+        settled = _reduced(self._tables, self.keep, leaps=self._leaps)
         return LastPart(
-            settled=_reduced(self._tables, self.keep),
+            settled=settled,
+            leaps=merge_leaps(self._leaps),
             waiting=_reduced(self._open, self.keep, per_producer=True),
             first_markers=self._first_markers,
             memberships={
@@ -292,7 +300,8 @@ class _PartitionPart:
         self._tables.append(table)
         self._gathered += table.num_rows
         if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
-            self._tables = [_reduced(self._tables, self.keep)]
+            self._tables = [_reduced(self._tables, self.keep, leaps=self._leaps)]
+            self._leaps = [merge_leaps(self._leaps)]
             self._gathered = self._kept = self._tables[0].num_rows
 
 
@@ -322,10 +331,17 @@ def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
     return table.take(numbers(np.flatnonzero(rows)))
 
 
-def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:
+def _reduced(
+    tables: Iterable[pa.Table],
+    keep: Keep,
+    *,
+    per_producer: bool = False,
+    leaps: list[pa.Table] | None = None,
+) -> pa.Table:
     """Per key the newest tombstone and the last rows after it, sorted by key and log offset.
 
-    The period is a part of the key where there are periods; with `per_producer` the producer id is, too.
+    The period is a part of the key where there are periods; with `per_producer` the producer id is, too. The
+    steps between the rows are put to `leaps`, where there are no periods.
     """
     rows = pa.concat_tables([no_rows(schema_of(LAST_COLUMNS)), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
@@ -335,6 +351,8 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
     keys += [values_of(rows["producer_id"])] if per_producer else []
     order = ordered_by(*keys, values_of(rows["log_offset"]))
+    if leaps is not None and keep.period_ms is None:
+        leaps.append(leaps_of(rows, order))
     position = np.arange(len(order))
     begins = begins_of([key[order] for key in keys])
     starts = np.flatnonzero(begins)

@@ -14,6 +14,7 @@ from kgroup.cli.shell.section import Section
 OWN_WORDS = {
     "--assignor": "which assignors there are: of clients, of coordinators, of share groups",
     "--bootstrap-server": "join has no files to read instead, and a default",
+    "--by": "what can be added up",
     "--compare": "assignors, or whole designs",
     "--for": "a member leaves, a simulation stops its faults",
     "--format": "join goes on and on",

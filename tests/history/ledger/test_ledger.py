@@ -272,6 +272,19 @@ def test_a_member_that_keeps_what_it_has_goes_on():
     assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == []
 
 
+def test_others_read_on_when_a_static_member_comes_back():
+    log = GroupLog()
+    log.generation(0, 1, A, member("s", 1, instance="s"))
+    log.commits(2, 10, 2, 0, 1)
+    again = member("s2", 1, instance="s")
+    log.generation(20, 1, A, again)
+    log.commit(22, 0, 210)
+    log.commit(22, 1, 210)
+    assert [(each.partition.partition, each.cause) for each in made_of(log, 0, (10, 100), (20, 200))] == [
+        (1, LedgerCause.HAND_OVER)
+    ]
+
+
 def test_an_offset_that_is_set_back_doubles_what_is_committed_again():
     log = GroupLog()
     reading(log)

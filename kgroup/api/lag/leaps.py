@@ -1,0 +1,97 @@
+"""The longest steps of partitions whose logs begin within them now, of which there are few."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgroup.errors import SourceError
+from kgroup.lag.findings.leap import Leap
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.measures.log_ends import LogEnds
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reading.order import begins_of, ordered_by
+from kgroup.scan.reductions.last_commits import LastCommits
+from kgroup.scan.reductions.leaps import UNKNOWN
+
+_NO_START = -1
+
+
+class Leaps:
+    """Picks them out of all steps at once, and puts them to the facts on a partition."""
+
+    def __init__(self, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
+        self._data_logs = data_logs
+        self._changes = last.membership_changes
+        table = last.leaps
+        self._of_groups: dict[str, dict[tuple[str, int], list[dict[str, int]]]] = {}
+        if not table.num_rows:
+            return
+        starts = _starts(last, ends)
+        known = values_of(table["from_log_offset"]) != UNKNOWN
+        crossing = known & (values_of(table["from_offset"]) < starts) & (starts <= values_of(table["offset"]))
+        if not crossing.any():
+            return
+        keys = [values_of(table[name]) for name in ("group", "topic", "partition", "offsets_partition")]
+        number = np.cumsum(begins_of(keys)) - 1
+        rows = np.flatnonzero(np.isin(number, number[crossing]) & known)
+        for row in table.take(numbers(rows)).to_pylist():
+            of_group = self._of_groups.setdefault(row["group"], {})
+            of_group.setdefault((row["topic"], row["partition"]), []).append(row)
+
+    def put_to(self, facts: GroupFacts) -> GroupFacts:
+        """The facts on a group with the steps of its partitions."""
+        of_group = self._of_groups.get(facts.group.group_id)
+        if of_group is None:
+            return facts
+        partitions = tuple(
+            self._with_leap(partition, of_group[partition.topic_partition])
+            if partition.topic_partition in of_group
+            else partition
+            for partition in facts.partitions
+        )
+        return replace(facts, partitions=partitions)
+
+    def _with_leap(self, partition: PartitionFacts, steps: list[dict[str, int]]) -> PartitionFacts:
+        longest, *others = sorted(steps, key=lambda row: row["from_offset"] - row["offset"])
+        changes = self._changes.get((longest["offsets_partition"], partition.row.group), ())
+        leap = Leap(
+            from_offset=longest["from_offset"],
+            from_ms=longest["from_timestamp"],
+            to_offset=longest["offset"],
+            to_ms=longest["commit_timestamp"],
+            next_longest=max((row["offset"] - row["from_offset"] for row in others), default=None),
+            membership_changes=sum(
+                longest["from_log_offset"] < change < longest["log_offset"] for change in changes
+            ),
+            was_cut_by_request=self._was_cut_by_request(partition),
+        )
+        return replace(partition, leap=leap)
+
+    def _was_cut_by_request(self, partition: PartitionFacts) -> bool:
+        start = partition.row.log_start_offset
+        try:
+            base = self._data_logs.first_base_offset(*partition.topic_partition)
+        except SourceError:
+            return False  # whoever reads the log itself says so
+        return start is not None and base is not None and base < start
+
+
+def _starts(last: LastCommits, ends: LogEnds) -> NDArray[np.int64]:
+    """Where the log of each step's partition begins, `_NO_START` if nobody knows."""
+    table = last.leaps
+    topics, partitions = values_of(table["topic"]), values_of(table["partition"])
+    order = ordered_by(topics, partitions)
+    firsts = order[begins_of([topics[order], partitions[order]])]
+    named = table.select(["topic"]).take(numbers(firsts))["topic"].to_pylist()
+    places = zip(named, partitions[firsts].tolist(), strict=True)
+    starts = np.array([_start(ends, str(topic), partition) for topic, partition in places], np.int64)
+    of_row = np.empty(len(order), np.int64)
+    of_row[order] = starts[np.cumsum(begins_of([topics[order], partitions[order]])) - 1]
+    return of_row
+
+
+def _start(ends: LogEnds, topic: str, partition: int) -> int:
+    log = ends.find(topic, partition)
+    return _NO_START if log is None or log.log_start_offset is None else log.log_start_offset

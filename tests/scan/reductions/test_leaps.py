@@ -1,0 +1,89 @@
+"""The longest steps between commits, against the plain list of them; a log read in parts has the same."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgroup.scan.reductions import last_commits as scan_last
+from kgroup.scan.reductions.last_commits import Keep, counting, last_part, merge_last
+from kgroup.scan.reductions.leaps import KEPT, UNKNOWN
+from kgroup.scan.reductions.scan import Slice
+from tests.log.offsets_log import batch, commit, marker, tombstone, write
+
+PARTITION = 7
+A, B = ("a", "t", 0), ("b", "t", 0)
+
+
+def longest(commits):
+    """The two longest steps of each key by hand: (key, from, to), of equal ones the first."""
+    steps = {}
+    last = {}
+    for key, offset in commits:
+        if offset is not None and last.get(key) is not None and offset > last[key]:
+            steps.setdefault(key, []).append((last[key], offset))
+        last[key] = offset
+    chosen = []
+    for key, of_key in sorted(steps.items()):
+        order = sorted(range(len(of_key)), key=lambda place: (of_key[place][0] - of_key[place][1], place))
+        chosen += [(key, *of_key[place]) for place in sorted(order[:KEPT])]
+    return chosen
+
+
+def found(scanned):
+    return [
+        ((row["group"], row["topic"], row["partition"]), row["from_offset"], row["offset"])
+        for row in scanned.leaps.to_pylist()
+        if row["from_log_offset"] != UNKNOWN
+    ]
+
+
+def written(tmp_path, commits):
+    batches = [
+        batch(place, [tombstone(*key) if offset is None else commit(*key, offset)])
+        for place, (key, offset) in enumerate(commits)
+    ]
+    return write(tmp_path, batches, PARTITION), batches
+
+
+def parts_of(path, ends, slots):
+    return [
+        last_part([Slice(path=path, offsets_partition=PARTITION, start=start, end=end)], Keep(slots=slots))
+        for start, end in pairwise(ends)
+    ]
+
+
+COMMITS = st.lists(
+    st.tuples(st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 12))), min_size=1, max_size=25
+)
+
+
+@settings(deadline=None)
+@given(commits=COMMITS, cuts=st.lists(st.integers(0, 25), max_size=3), often=st.booleans())
+def test_a_log_in_parts_has_the_steps_of_the_whole(tmp_path_factory, commits, cuts, often):
+    path, batches = written(tmp_path_factory.mktemp("log"), commits)
+    sizes = [0]
+    for each in batches:
+        sizes.append(sizes[-1] + len(each))
+    ends = sorted({0, path.stat().st_size, *(sizes[min(cut, len(batches))] for cut in cuts)})
+    keep = Keep(slots=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scan_last, "_ROWS_AT_ONCE", 1 if often else 500_000)
+        merged = merge_last(parts_of(path, ends, 1), keep)
+    assert found(counting(merged, keep)) == longest(commits)
+
+
+def test_commits_in_transactions_are_left_out(tmp_path):
+    path = write(
+        tmp_path,
+        [
+            batch(0, [commit(*A, 1)]),
+            batch(1, [commit(*A, 500)], producer_id=4),
+            marker(2, 4, committed=True),
+            batch(3, [commit(*A, 3)]),
+        ],
+        PARTITION,
+    )
+    (part,) = parts_of(path, [0, path.stat().st_size], 3)
+    assert found(counting(part, Keep(slots=3))) == [(A, 1, 3)]
