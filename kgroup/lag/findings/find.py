@@ -2,9 +2,9 @@
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
 `poison.py`, `blocked.py`, `absence.py`, `commits.py`, `passed_over.py`, `pace.py`, `unevenly_behind.py`; the
-assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene besides in
-`commit_habits.py`. The ground of most are `standstill.py` and `group_standstill.py`; `proven_status.py` makes
-partitions' statuses of the same.
+assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene
+besides in `commit_habits.py`. The ground of most are `standstill.py` and `group_standstill.py`;
+`proven_status.py` makes partitions' statuses of the same.
 """
 
 from collections.abc import Iterator
