@@ -55,7 +55,7 @@ class Advised(Tabular):
         return len(self.advice)
 
     def __repr__(self) -> str:
-        return f"<Advised: {len(self.advice)} settings of {self.groups} groups>"
+        return f"<Advised: {counted(len(self.advice), 'setting')} of {counted(self.groups, 'group')}>"
 
     def _repr_html_(self) -> str:
         return html_table(advice_rows(self.advice), ADVICE_TABLE)
@@ -91,7 +91,7 @@ class CheckedClient(Tabular):
 
     def __repr__(self) -> str:
         verdict = "passes" if self.passes else "does not pass"
-        return f"<CheckedClient: {verdict}, {len(self.objections)} objections of {self.groups} groups>"
+        return f"<CheckedClient: {verdict}, {counted(len(self.objections), 'objection')}>"
 
     def _repr_html_(self) -> str:
         return html_table(objection_rows(self.objections), OBJECTION_TABLE)

@@ -47,6 +47,6 @@ def test_spark_judges_as_the_local_scan_judges(
 @pytest.mark.usefixtures("shared_session")
 @pytest.mark.parametrize("capture", LIVES, ids=lambda path: path.parent.name)
 def test_spark_finds_what_the_local_scan_finds(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    local = report(capsys, str(capture), "--stuck")
+    local = report(capsys, str(capture), "--stuck", "--hygiene")
     assert local[0].count("\n") > 3
-    assert report(capsys, str(capture), "--stuck", "--spark") == local
+    assert report(capsys, str(capture), "--stuck", "--hygiene", "--spark") == local

@@ -15,6 +15,7 @@ from kgroup.cli.shell.times import parse_length
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 from kgroup.report.progress import TerminalProgress
+from kgroup.report.table import counted
 
 EXAMPLES: Final = (
     Example("What the groups of a broker should set otherwise", "kgroup advise fixtures/3.9.1/lives"),
@@ -64,7 +65,7 @@ def advise(
         option(
             "--offsets-retention",
             metavar="DURATION",
-            help="The broker's offsets.retention.minutes; 7 days by default.",
+            help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -106,7 +107,7 @@ def advise(
         emit(advice_rows(advised.advice), ADVICE_COLUMNS, output)
     # Most are of the setting, and the same for every group.
     cautions = dict.fromkeys(f"{piece.setting}: {piece.caution}" for piece in advised if piece.caution)
-    nothing = [] if advised.advice else [f"nothing to advise on {advised.groups} groups"]
+    nothing = [] if advised.advice else [f"nothing to advise on {counted(advised.groups, 'group')}"]
     is_table = output.format is OutputFormat.TABLE
     for line in [*([] if quiet else [*(cautions if is_table else ()), *nothing, *advised.remarks])]:
         say(line)
@@ -138,7 +139,7 @@ def _check(
     failing = [objection for objection in checked.objections if objection.fails]
     if failing:
         names = ", ".join(dict.fromkeys(objection.name for objection in failing))
-        raise FindingsError(f"--check {check}: {len(failing)} objections: {names}")
+        raise FindingsError(f"--check {check}: {counted(len(failing), 'objection')}: {names}")
     if not quiet:
-        say(f"--check {check}: nothing sure speaks against it in {checked.groups} groups")
+        say(f"--check {check}: nothing sure speaks against it in {counted(checked.groups, 'group')}")
     fail_if_strict(checked.problems, strict=strict)

@@ -176,7 +176,8 @@ def _instance_ids(timeline: Timeline, gone: Sequence[Absence]) -> Iterator[Advic
     if after.rebalances + _RESTARTS_MIN > before.rebalances or after.moved >= before.moved:
         return
     longest = max(restarts, key=lambda each: each.away_ms or 0)
-    more_unread = (after.unread_ms or 0) - (before.unread_ms or 0)
+    known = before.unread_ms is not None and after.unread_ms is not None
+    more_unread = (after.unread_ms or 0) - (before.unread_ms or 0) if known else 0
     yield Advice(
         group=timeline.group_id,
         setting=Setting.INSTANCE_ID,
@@ -219,7 +220,7 @@ def _assignor(timeline: Timeline) -> Iterator[Advice]:
             now=last.roster.protocol or "-" if setting is Setting.ASSIGNOR else "classic",
             advised=name,
             grade=Grade.INFERRED,
-            evidence=f"over {comparison.recorded.rebalances} rebalances: {saved_text(comparison)}{spread}",
+            evidence=f"the same comings and goings with it: {saved_text(comparison)}{spread}",
             numbers=numbers(comparison),
             caution="in two rolling restarts: first both assignors, then the new one alone (KIP-429)"
             if setting is Setting.ASSIGNOR
