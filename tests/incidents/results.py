@@ -26,7 +26,7 @@ _HEAD = """# What kgroup says of every incident, of every healthy group, and of 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One case. `outcome` is an Outcome, `in peace`, `accused`, `held` or `graded`; `said` what came first."""
+    """One case. `outcome` is an Outcome, `in peace`, `accused`, `held` or `graded`; `said` what was first."""
 
     name: str
     outcome: str
