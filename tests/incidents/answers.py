@@ -1,9 +1,10 @@
 """What kgroup answers on a capture: `lag-report --stuck`, `--status` and `--breakdown`, and `replay`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import kgroup
 from kgroup.api.lag.options import LagOptions
@@ -38,6 +39,7 @@ ORDINARY = frozenset(
     )
 )
 FAULTY_STATUSES = frozenset({PartitionStatus.STOP, PartitionStatus.STALL, PartitionStatus.REWIND})
+_HYGIENE: dict[str, Any] = {"hygiene": True} if "hygiene" in {f.name for f in fields(LagOptions)} else {}
 BASELINE_LAG = 1000
 BASELINE_SILENT_MS = 300_000
 
@@ -62,7 +64,7 @@ class Look:
     def __init__(self, folder: Path, now_ms: int) -> None:
         self.folder, self.now_ms = folder, now_ms
         self.logs = open_logs(folder)
-        options = LagOptions(findings=True, rules=RuleSet.KGROUP)
+        options = LagOptions(findings=True, rules=RuleSet.KGROUP, **_HYGIENE)
         scanned = read_log(self.logs, options.plan, NO_PROGRESS, None)
         report = report_of(self.logs, options, scanned, AsOf(now_ms=now_ms, log_ms=now_ms))
         self.facts: dict[str, GroupFacts] = {}
