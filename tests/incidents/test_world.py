@@ -55,7 +55,7 @@ def test_a_round_waits_for_the_longest_poll_interval_and_leaves_out_who_did_not_
     a, b = group.start_all("a", "b", poll_interval_s=60, leaves_when_late=False)
     world.run(30)
     a.busy(300)
-    group.start("c")
+    group.start("c", poll_interval_s=60)
     world.run(50)
     assert group.generation == 1
     world.run(20)
