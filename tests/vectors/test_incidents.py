@@ -158,16 +158,23 @@ U = Grade.UNKNOWN
         ("autoscaler-flapping", Said(patterns=[said("members-oscillate")]), Outcome.FIRST),
         # The evidence has to say it, too.
         ("partition-not-returned", Said(findings=[said("stalled-partition")]), Outcome.PART),
-        # It misleads, whatever else is right.
         (
             "reader-blocked-by-open-transaction",
             Said(findings=[said("stopped-group"), said("open-transaction")]),
             Outcome.PART,
         ),
+        ("commits-without-membership", Said(causes=[said("no-membership")]), Outcome.FIRST),
+        # It misleads, whatever else is right.
+        (
+            "commits-without-membership",
+            Said(findings=[said("stopped-group")], causes=[said("no-membership")]),
+            Outcome.PART,
+        ),
     ],
 )
 def test_a_name_counts_at_first_place_only(condition: str, look: Said, outcome: Outcome) -> None:
-    events = (*LOST, *({"t": 400, "group": None, "what": what} for what in ("txn-opened", "stop-member")))
+    others = ("txn-opened", "stop-member", "raw-commit")
+    events = (*LOST, *({"t": 400, "group": None, "what": what} for what in others))
     (verdict,) = verdicts(condition, look, events=events)
     assert verdict.held is None
     assert verdict.judged is not None and verdict.judged.outcome is outcome
