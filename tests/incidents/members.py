@@ -15,6 +15,7 @@ class Member:
     never), `reset` auto.offset.reset. A Java client commits what it owns whether it moved or not, librdkafka
     only what did. What goes wrong: `busy` blocks the handler while heartbeats go on, `deaf` are partitions
     that it owns and never fetches, `frozen` is a stopped process, `commits_back` is added to what it commits.
+    With `parallel` handlers one that does not return keeps its partition alone.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Member:
         committed_only: bool = False,
         commits_back: int = 0,
         leaves_when_late: bool = True,
+        parallel: bool = False,
         subscription: bytes | None = None,
         assignment: bytes | None = None,
     ) -> None:
@@ -49,6 +51,8 @@ class Member:
         self.commit_ms = None if commit_s is None else round(commit_s * 1000)
         self.speed, self.reset, self.committed_only = speed, reset, committed_only
         self.commits_back, self.leaves_when_late = commits_back, leaves_when_late
+        self.parallel = parallel
+        self.failing_since_ms: int | None = None
         self.subscription, self.assignment = subscription, assignment
         self.member_id = ""
         self.owned: list[TopicPartition] = []
@@ -79,6 +83,7 @@ class Member:
         self.heard_ms = self.polled_ms = world.now_ms
         self.is_up, self.is_fenced = True, False
         self.positions, self.owned, self.sent, self.read = {}, [], {}, set()
+        self.failing_since_ms = None
         self.up_again_ms = None
         self.group.add(self)
 
@@ -135,7 +140,7 @@ class Member:
         }
         self.owned = list(share)
         self.commit_at_ms = self.world.now_ms + (self.commit_ms or 0)
-        self.is_stuck = False
+        self.is_stuck, self.failing_since_ms = False, None
         self.polled_ms = max(self.polled_ms, self.world.now_ms if not self._is_busy else 0)
 
     @property
@@ -165,6 +170,10 @@ class Member:
                 self.group.remove(self)
                 self.busy_until_ms = max(late_by_ms, now_ms + 1000)
             return
+        if self.failing_since_ms is not None and now_ms - self.failing_since_ms > self.poll_interval_ms:
+            self.world.happened("poll-interval-exceeded", self.group.name, handle=self.name)
+            self.group.remove(self)
+            self.failing_since_ms, known = None, False
         self.polled_ms = now_ms
         if not known:
             self.join()
@@ -214,6 +223,9 @@ class Member:
         self.positions[partition] = offset
 
     def _meet_poison(self) -> None:
+        if self.parallel:
+            self.failing_since_ms = self.failing_since_ms or self.world.now_ms
+            return
         if self.group.crash_s is None:
             self.is_stuck = True
             return
