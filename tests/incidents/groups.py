@@ -258,7 +258,7 @@ def sticky(group: Group, members: Sequence[Member]) -> Shares:
     while free or max(map(len, shares.values())) - min(map(len, shares.values())) > 1:
         least = min(members, key=lambda member: len(shares[member]))
         most = max(members, key=lambda member: len(shares[member]))
-        shares[least].append(free.pop(0) if free else shares[most].pop())
+        shares[least].append((free or shares[most]).pop(0))
     return shares
 
 

@@ -173,7 +173,8 @@ class Member:
         if self.failing_since_ms is not None and now_ms - self.failing_since_ms > self.poll_interval_ms:
             self.world.happened("poll-interval-exceeded", self.group.name, handle=self.name)
             self.group.remove(self)
-            self.failing_since_ms, known = None, False
+            self.failing_since_ms, self.busy_until_ms = None, now_ms + 10_000
+            return
         self.polled_ms = now_ms
         if not known:
             self.join()

@@ -117,9 +117,9 @@ def a_handler_without_timeout(world: World) -> None:
 
 
 def one_message_to_and_fro(world: World) -> None:
-    """A retry that never gives up outlasts the owner's time; the next one fares the same. Others are handled."""
+    """A retry that never gives up outlasts each owner's time. Other partitions are handled meanwhile."""
     world.topic("bookings", 4, 1)
-    group = world.group("booker", "bookings")
+    group = world.group("booker", "bookings", assignor="sticky", assign=sticky)
     group.start_all("booker-1", "booker-2", poll_interval_s=60, parallel=True)
     world.run(240)
     began = world.now_ms
