@@ -151,6 +151,9 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
             # coordinator waits for the session to run out.
             closed = (e for e in story.of(group, "closed") if _is_client(story, e, said.client_ids))
             yield from (e for e in closed if said.at_ms and said.at_ms - e["t"] >= 5_000)
+        case K.POLL_INTERVAL_EXCEEDED:
+            blocked = story.of(group, "do", "block")
+            yield from (e for e in blocked if _is_client(story, e, said.client_ids))
         case K.STATIC_RESTART:
             yield from (e for e in story.of(group, "start-member") if e.get("p_group_instance_id"))
         case K.SUBSCRIPTION_CHANGED:

@@ -178,6 +178,10 @@ def is_made(story: Story, finding: Finding) -> bool:
             return not any(_is_alive(story, event) for event in story.of(group, "start-member"))
         case K.REBALANCE_STORM:
             return "rebalance-storm" in of_group
+        case K.MEMBERS_OSCILLATE:
+            return "autoscaler-flapping" in of_group
+        case K.INSTANCE_ID_DUEL:
+            return "one-instance-id-used-twice" in of_group
         case K.REWOUND:
             return any(True for kind in ("do", "raw-commit", "admin") for _ in story.of(group, kind))
         case K.LAG_GROWING:
