@@ -103,6 +103,9 @@ def test_a_client_that_commits_once_more_without_reading_is_alive(
     log.generation(161, 2, member("b", 0, 1))
     if waiting is not None:
         log.commit(163, 0, 980 + last_step + waiting)
+    if waiting == 20:
+        # A supervisor starts it again: no proof of life either.
+        log.generation(181, 3, slow("slow-2", 0, session_ms=58_000), member("b", 1))
     cause = log.timeline().generations[1].causes[0]
     assert cause.kind is kind
     assert ("committed once more after it had read its last" in cause.evidence) is (kind is not K.MEMBER_GONE)
