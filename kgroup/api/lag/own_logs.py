@@ -20,6 +20,7 @@ from kgroup.protocol.log_listing import LogEndAt
 from kgroup.protocol.records.entries import TransactionOutcome
 
 _POINTS: Final = 3  # the newest among them
+_POINTS_BELOW_START: Final = 60
 _MARKERS: Final = 3  # so many offsets before a committed one may be the ends of transactions
 
 
@@ -58,8 +59,14 @@ class OwnLogs:
             parts = self.logs.parts(row.topic, row.partition, offset)
             if parts is not None and not parts.records and not parts.undecided:
                 return None  # readers of committed data pass over all of it, and need not commit that
-        is_there = unread is not None and unread.offset < (row.log_end_offset or 0)
-        return unread.timestamp_ms if unread is not None and is_there else None
+        if unread is None or unread.offset >= (row.log_end_offset or 0):
+            return None
+        if offset >= (row.log_start_offset or 0):
+            return unread.timestamp_ms
+        # What was deleted unread had waited for longer; its segment may still be there, and tell.
+        older = self.logs.history(row.topic, row.partition, _POINTS_BELOW_START)
+        deleted = (end.timestamp_ms for end in older if end.offset > offset)
+        return min(unread.timestamp_ms, next(deleted, unread.timestamp_ms))
 
     def _went(
         self, row: LagRow, window: CommitWindow, clock: RecordClock, proven: LogProof

@@ -127,3 +127,12 @@ def test_records_of_aborted_transactions_wait_for_nobody(
     folder = log_dir(tmp_path, ledger, {"committed": GROUPS["committed"]})
     report = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS + 300_000)
     assert [finding.kind.value for finding in report.findings()] == kinds
+
+
+def test_what_was_deleted_unread_had_waited_before(tmp_path: Path) -> None:
+    """The log starts at 150 in the midst of a segment, and the group stands at 80."""
+    batches = [written(first, 10) for first in range(0, 200, 10)]
+    folder = log_dir(tmp_path, batches, {"hangs": GROUPS["hangs"]})
+    (folder / "log-start-offset-checkpoint").write_text("0\n1\nledger 0 150\n")
+    (finding,) = lag_report(open_logs(folder), findings=True, now_ms=NOW_MS).findings()
+    assert finding.since_ms == BEGIN_MS + EVERY_MS * 89
