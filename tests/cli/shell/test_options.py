@@ -15,6 +15,7 @@ OWN_WORDS = {
     "--assignor": "which assignors there are: of clients, of coordinators, of share groups",
     "--bootstrap-server": "join has no files to read instead, and a default",
     "--by": "what can be added up",
+    "--check": "a client's properties before a rollout, a report that was made",
     "--compare": "assignors, or whole designs",
     "--for": "a member leaves, a simulation stops its faults",
     "--format": "join goes on and on",
@@ -29,7 +30,9 @@ OWN_WORDS = {
     "--partitions": "of the offsets topic, of a topic",
     "--quiet": "serve has no results, but a status line",
     "--since": "of records, or of windows",
+    "--serve-metrics": "of groups, of a recorder",
     "--strict": "assign has flawed answers instead of damage",
+    "--to": "a time, the folder of a recording",
     "--topic": "with partitions, with a count, to subscribe to, to make",
     "--trace": "to the screen, to a file",
 }
