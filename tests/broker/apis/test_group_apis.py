@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer.group import LeaveGroupRequest, OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.consumer.group import (
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+)
 
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.broker.world import BrokerWorld, commit, coordinator, join, sync
@@ -133,6 +138,37 @@ def test_from_version_3_on_several_leave_and_each_has_its_own_answer(
         ("nobody", E.UNKNOWN_MEMBER_ID),
     ]
     assert describe(world, node, "g")[0].group_state == "Empty"
+
+
+def test_offsets_are_deleted_where_there_is_such_a_partition() -> None:
+    """KIP-496: KafkaApis answers for what does not exist, and the coordinator for the rest."""
+    world = BrokerWorld()
+    world.cluster.create_topic("orders", 2, 1, {}, world.now_ms)
+    world.ask(commit(5))
+    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+    topics = [
+        topic(
+            version=0,
+            name=name,
+            partitions=[
+                topic.OffsetDeleteRequestPartition(version=0, partition_index=index) for index in indexes
+            ],
+        )
+        for name, indexes in (("orders", (0, 7)), ("nowhere", (0,)))
+    ]
+    answer = world.ask(OffsetDeleteRequest(version=0, group_id="g", topics=topics))
+    assert answer.error_code == E.NONE
+    assert {
+        (each.name, part.partition_index): part.error_code
+        for each in answer.topics
+        for part in each.partitions
+    } == {
+        ("orders", 0): E.NONE,
+        ("orders", 7): E.UNKNOWN_TOPIC_OR_PARTITION,
+        ("nowhere", 0): E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    fetched = world.ask(OffsetFetchRequest(version=5, group_id="g", topics=None))
+    assert fetched.topics == []
 
 
 def commit_by_id(topic_id: Any, *partitions: int) -> OffsetCommitRequest:
