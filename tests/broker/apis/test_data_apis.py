@@ -345,7 +345,7 @@ def test_a_disk_that_is_full_is_a_storage_error(world: BrokerWorld) -> None:
 class UnreadableLog(MemoryLog):
     """A disk that does not give back what it has."""
 
-    def read(self, offset: int, max_bytes: int, end_offset: int) -> bytes:
+    def stretch(self, offset: int, max_bytes: int, end_offset: int, batches_max: int = 0) -> Any:
         raise OSError(5, "Input/output error")
 
 
