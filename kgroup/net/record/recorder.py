@@ -24,6 +24,7 @@ from kgroup.protocol.topic_id import TopicId
 WAIT_MS: Final = 500
 _SYNC_MS: Final = 1000
 _KEEP_MS: Final = 10_000
+_LAST_ROUNDS_MAX: Final = 20
 _PAUSE_S: Final = 0.25
 _PAUSE_MAX_S: Final = 30.0
 _MOVING: Final = frozenset(
@@ -269,7 +270,11 @@ class Recorder:
         if self._view is None:
             return
         try:
-            self._round(self._view, wait_ms=0)
+            for _ in range(_LAST_ROUNDS_MAX):
+                batches = self.folder.tally.batches
+                self._round(self._view, wait_ms=0)
+                if self.folder.tally.batches == batches:
+                    break
             self._sample(self._view)
         except SourceError:
             return  # it is stopping, and the broker may be, too

@@ -27,6 +27,7 @@ OWN_WORDS = {
     "--nodes": "what is the default",
     "--partitions": "of the offsets topic, of a topic",
     "--quiet": "serve has no results, but a status line",
+    "--serve-metrics": "of groups, or of the recorder itself",
     "--since": "of records, or of windows",
     "--strict": "assign has flawed answers instead of damage",
     "--topic": "with partitions, with a count, to subscribe to, to make",
