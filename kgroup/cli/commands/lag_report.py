@@ -141,8 +141,8 @@ def lag_report(
 
     Partition by partition, from a broker's files: the newest commits in __consumer_offsets, and the log ends
     of the topics. Of each partition that is, in this order, what --log-ends says, the end of the segments
-    in its folder, the broker's checkpoint of high watermarks, or the newest sample of kgroup record. What none
-    of them knows is unknown, not 0.
+    in its folder, the broker's checkpoint of high watermarks, or the newest sample of kgroup record. What
+    none of them knows is unknown, not 0.
     With --bootstrap-server both come from the cluster, the high watermarks after the commits.
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
