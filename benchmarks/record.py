@@ -101,15 +101,19 @@ def _load(address: tuple[str, int], rate: int, seconds: float) -> int:
     """Send commits at an even pace; returns how many offsets were committed."""
     frames = [_frame(f"group-{number}") for number in range(_GROUPS)]
     sockets = [socket.create_connection(address) for _ in range(_CONNECTIONS)]
+    sockets[0].sendall(frames[0])
+    answer_size = len(sockets[0].recv(1 << 20))  # they are all alike
+    received = dict.fromkeys(sockets, 0)
     began = time.perf_counter()
-    sent = 0
-    while (now := time.perf_counter() - began) < seconds:
-        due = int(now * rate / PARTITIONS)
+    sent = answered = 0
+    while (now := time.perf_counter() - began) < seconds or answered < sent:
+        due = int(now * rate / PARTITIONS) if now < seconds else sent
         while sent < due:
             sockets[sent % _CONNECTIONS].sendall(frames[sent % _GROUPS])
             sent += 1
         for each in select.select(sockets, [], [], _TICK_S)[0]:
-            each.recv(1 << 20)
+            received[each] += len(each.recv(1 << 20))
+        answered = sum(size // answer_size for size in received.values())
     for each in sockets:
         each.close()
     return sent * PARTITIONS

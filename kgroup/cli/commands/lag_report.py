@@ -141,7 +141,8 @@ def lag_report(
 
     Partition by partition, from a broker's files: the newest commits in __consumer_offsets, and the log ends
     of the topics. Of each partition that is, in this order, what --log-ends says, the end of the segments
-    in its folder, or the broker's checkpoint of high watermarks. What none of them knows is unknown, not 0.
+    in its folder, the broker's checkpoint of high watermarks, or the newest sample of kgroup record. What
+    none of them knows is unknown, not 0.
     With --bootstrap-server both come from the cluster, the high watermarks after the commits.
 
     Lag is the log end offset less the committed offset, as Kafka's tool prints it: negative if somebody
@@ -151,7 +152,8 @@ def lag_report(
     where that is unknown why; with rates and the time to drain, where two readings tell. docs/time_lag.md.
 
     With --windows rows are of the past: one for each window from a partition's first commit on, as it was
-    when the window ended. What the data's own logs do not tell of that time is unknown.
+    when the window ended. What neither the data's own logs nor the samples of kgroup record tell of that time
+    is unknown.
 
     A log holds commits, but no log ends of the past. How far other groups read meanwhile, and the topics' own
     logs, prove what went on all the same: by that --status and --stuck tell who stands still, and never

@@ -275,12 +275,14 @@ class RecordingFolder:
     def _roll_if_old(self, log: RecordedLog, now_ms: int) -> None:
         """Close a segment that has been written for long, so that its records can go in time."""
         segment = log.open_segment
-        if not segment.size:
-            self._began_ms[segment.path.parent] = now_ms
-        began_ms = self._began_ms.setdefault(segment.path.parent, now_ms)
-        if self._retention.segment_ms is not None and now_ms - began_ms >= self._retention.segment_ms:
+        if self._retention.segment_ms is None or not segment.size:
+            return
+        if self._began_ms.get(segment.path) is None:
+            first = read_header(next(log.batches_of(segment)))
+            self._began_ms[segment.path] = first.base_timestamp_ms
+        if now_ms - self._began_ms[segment.path] >= self._retention.segment_ms:
             log.close_segment()
-            self._began_ms[segment.path.parent] = now_ms
+            del self._began_ms[segment.path]
 
     # ---- notes --------------------------------------------------------------------------------
 

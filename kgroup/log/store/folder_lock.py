@@ -33,8 +33,8 @@ class FolderLock:
             fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:  # POSIX allows either
             raise SourceError(
-                f"{folder}: another process writes there; does a kgroup serve, a recorder or a broker run"
-                " on it already?"
+                f"{folder}: another process writes there; does a kgroup serve, a recorder or a broker"
+                " run on it already?"
             ) from error
         except OSError as error:
             raise SourceError(f"{path}: cannot be locked: {error.strerror or error}") from error

@@ -24,6 +24,7 @@ from kgroup.protocol.topic_id import TopicId
 WAIT_MS: Final = 500
 _SYNC_MS: Final = 1000
 _KEEP_MS: Final = 10_000
+_LAST_ROUNDS_MAX: Final = 20
 _PAUSE_S: Final = 0.25
 _PAUSE_MAX_S: Final = 30.0
 _MOVING: Final = frozenset(
@@ -80,6 +81,7 @@ class Recorder:
         self.health = Health()
         self._view: ClusterView | None = None
         self._told: set[str] = set()
+        self._told_of_keeping: set[str] = set()
         self._failed_at_ms: int | None = None
         self._pause_s = _PAUSE_S
         self._synced_ms = self._kept_ms = 0
@@ -105,6 +107,7 @@ class Recorder:
         self._begin()
         if self.folder.partitions:
             self._round(self._connected, wait_ms=0)
+        self._went_well()
 
     def turn(self) -> None:
         """One round: a sample if it is time for one, what has been committed, what has to go."""
@@ -123,15 +126,25 @@ class Recorder:
         self._sample_if_due(view)
         self._round(view)
         now_ms = self._now_ms()
-        if now_ms - self._synced_ms >= _SYNC_MS:
+        if now_ms - self._synced_ms >= _SYNC_MS or self._failed_at_ms is not None:
             self.folder.sync()
             self._synced_ms = now_ms
+        self._went_well()
         if now_ms - self._kept_ms >= _KEEP_MS:
             self._kept_ms = now_ms
+            self._keep_bounded(now_ms)
+
+    def _keep_bounded(self, now_ms: int) -> None:
+        """What is damaged here is told once, and does not keep from recording."""
+        try:
             for _ in self.folder.keep_bounded(now_ms):
                 if self._stop.is_set():
                     break
             self.health.size_bytes = self.folder.size()
+        except SourceError as error:
+            if str(error) not in self._told_of_keeping:
+                self._told_of_keeping.add(str(error))
+                self._say(str(error))
 
     def _round(self, view: ClusterView, wait_ms: int | None = None) -> None:
         """Fetch from all leaders once, and write what they send."""
@@ -152,7 +165,6 @@ class Recorder:
         if moved:
             self._begin()
             self._stop.wait(_PAUSE_S)
-        self._went_well()
 
     def _take(self, partition: int, answer: Answer) -> bool:
         """Write what a leader sent; True if it is worth asking who leads."""
@@ -233,6 +245,7 @@ class Recorder:
             self._told.add(why)
             self._say(f"{error}; trying on")
         self._disconnect()
+        self._next_sample_ms = 0  # it records again when a sample can be written, too
         self._stop.wait(self._pause_s)
         self._pause_s = min(self._pause_s * 2, _PAUSE_MAX_S)
 
@@ -269,7 +282,11 @@ class Recorder:
         if self._view is None:
             return
         try:
-            self._round(self._view, wait_ms=0)
+            for _ in range(_LAST_ROUNDS_MAX):
+                batches = self.folder.tally.batches
+                self._round(self._view, wait_ms=0)
+                if self.folder.tally.batches == batches:
+                    break
             self._sample(self._view)
         except SourceError:
             return  # it is stopping, and the broker may be, too

@@ -29,6 +29,7 @@ OWN_WORDS = {
     "--nodes": "what is the default",
     "--partitions": "of the offsets topic, of a topic",
     "--quiet": "serve has no results, but a status line",
+    "--serve-metrics": "of groups, or of the recorder itself",
     "--since": "of records, or of windows",
     "--serve-metrics": "of groups, of a recorder",
     "--strict": "assign has flawed answers instead of damage",

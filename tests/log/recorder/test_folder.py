@@ -260,6 +260,16 @@ def test_samples_of_a_time_are_found_without_those_before(open_folder: Open, tmp
     assert [state.at_ms for state in states(part)] == [each.at_ms for each in whole[-len(part) :]]
 
 
+def test_a_segment_is_closed_in_time_though_recorders_come_and_go(open_folder: Open) -> None:
+    retention = Retention(retain_ms=8 * MINUTE, bytes_max=None)
+    for number in range(6):
+        folder = open_folder(retention)
+        folder.begin(3, TOPIC, (0, 10), NOW)
+        at_ms = NOW + number * 40_000
+        fetch(folder, commit(number, at_ms=at_ms), at_ms=at_ms)
+    assert len(folder._logs[3].closed_segments()) == 2
+
+
 # ---- what is kept ---------------------------------------------------------------------------------
 
 

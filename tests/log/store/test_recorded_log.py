@@ -101,11 +101,13 @@ def test_an_index_that_does_not_fit_is_not_believed(tmp_path: Path) -> None:
     append(log, *[commit(offset) for offset in range(100, 500)])
     log.close()
     first = tmp_path / "__consumer_offsets-3" / f"{100:020}.index"
-    raw = bytearray(first.read_bytes())
+    healthy = first.read_bytes()
+    raw = bytearray(healthy)
     raw[-5] += 1  # the last offset
     first.write_bytes(raw)
     again = opened(tmp_path, segment_bytes=200 * SIZE)
     assert again.closed_segments()[0].end_offset == 300
+    assert first.read_bytes() == healthy
     assert [read_header(b).base_offset for b in again.batches(0)] == list(range(100, 500))
 
 

@@ -302,6 +302,43 @@ def test_a_disk_that_refuses_is_told_once_and_nothing_is_lost(
     assert beside.said[1].startswith("recording again")
 
 
+def test_on_a_full_disk_a_quiet_cluster_is_told_of_once_too(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_some(beside.cluster)
+    beside.recorder.start()
+    beside.catch_up()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgroup.log.store.recorded_log.RecordedLog._write_all", full)
+        for _ in range(40):
+            beside.now_ms += 1_000
+            beside.recorder.turn()
+    assert len(beside.said) == 1
+    beside.recorder.turn()
+    assert len(beside.said) == 2
+
+
+def test_what_cannot_be_folded_is_told_once_and_recorded_on(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> Iterator[None]:
+        raise SourceError("0.log: cannot be folded")
+        yield
+
+    monkeypatch.setattr("kgroup.log.recorder.folder.RecordingFolder.keep_bounded", damaged)
+    beside.recorder.start()
+    for _ in range(5):
+        beside.now_ms += 20_000
+        beside.recorder.turn()
+    assert beside.said == ["0.log: cannot be folded"]
+    commit_some(beside.cluster)
+    beside.catch_up()
+
+
 def test_no_right_to_read_ends_it_at_the_start(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
     commit_some(beside.cluster)
     refused = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
