@@ -29,8 +29,6 @@ class Severity(StrEnum):
 class FindingKind(StrEnum):
     """The kinds of findings, the worst first."""
 
-    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
-    """No broker leads the partition of the offsets topic that keeps the group."""
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
     STALLED_MEMBER = "stalled-member"
@@ -41,6 +39,8 @@ class FindingKind(StrEnum):
     """A member owns partitions with something to read, and the group has no offset for them."""
     DEAD_WITH_LAG = "dead-with-lag"
     """Nobody is in the group, and records wait behind its offsets."""
+    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
+    """No broker leads the partition of the offsets topic that keeps the group."""
     HANGING_TRANSACTION = "hanging-transaction"
     """Offsets were committed in a transaction that ought to have ended by now."""
     REBALANCE_STORM = "rebalance-storm"
