@@ -8,7 +8,7 @@ from kgroup.api.lag.proof import Reaches
 from kgroup.errors import SourceError
 from kgroup.lag.findings.commit_habits import could_be_idle, could_commit_last
 from kgroup.lag.findings.model import GroupFacts, KnownPartition
-from kgroup.lag.findings.subscribers import is_judged, owned_counts, subscribed_topics
+from kgroup.lag.findings.subscribers import is_judged, subscribed_topics
 from kgroup.lag.measures.log_ends import LogEnds, TopicState
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.log_listing import PartitionLog
@@ -37,19 +37,23 @@ class AssignedReader:
         """The facts with the counts of subscribed topics, and what of these nobody owns."""
         group = facts.group
         if is_judged(group):
-            owned = {(owned.topic, owned.partition) for member in group.members for owned in member.owned}
-            counts, unowned = owned_counts(group), list[KnownPartition]()
-            counts = {topic: counts.get(topic, 0) for topic in subscribed_topics(group)}
-            for topic in counts:
-                there = self._of_topic(topic)
-                counts[topic] = max([counts[topic], *(partition + 1 for partition in there)])
-                for partition in sorted(partition for partition in there if (topic, partition) not in owned):
-                    unowned.append(self._known(facts, (topic, partition), *there[partition]))
-            facts = replace(
-                facts,
-                counts={topic: count for topic, count in counts.items() if count},
-                unowned=tuple(unowned),
-            )
+            counts, unowned = dict[str, int](), list[KnownPartition]()
+            owned: dict[str, set[int]] = {}
+            for member in group.members:
+                for each in member.owned:
+                    owned.setdefault(each.topic, set()).add(each.partition)
+            for topic in subscribed_topics(group):
+                there, of_topic = self._of_topic(topic), owned.get(topic, set())
+                count = max(max(there, default=-1), max(of_topic, default=-1)) + 1
+                if not there.keys() <= of_topic:
+                    unowned += (
+                        self._known(facts, (topic, partition), *there[partition])
+                        for partition in there
+                        if partition not in of_topic
+                    )
+                if count:
+                    counts[topic] = count
+            facts = replace(facts, counts=counts, unowned=tuple(unowned))
         if waiting := could_commit_last(facts):
             left = (
                 partition.topic_partition

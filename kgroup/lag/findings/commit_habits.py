@@ -47,6 +47,8 @@ def could_commit_last(facts: GroupFacts) -> list[PartitionFacts]:
     """
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return []
+    if not any(partition.row.lag == 1 for partition in facts.partitions):
+        return []
     known = [
         partition
         for partition in facts.partitions
@@ -73,6 +75,8 @@ def _waits_since_before(partition: PartitionFacts, facts: GroupFacts) -> bool:
 
 def last_offset_places(facts: GroupFacts) -> frozenset[TopicPartition]:
     """The partitions whose lag of 1 is only that the last offset was committed; none if a group does not."""
+    if not facts.one_record_left:
+        return frozenset()
     idle = could_commit_last(facts)
     proven = frozenset(p.topic_partition for p in idle if p.topic_partition in facts.one_record_left)
     return proven if idle and len(proven) == len(idle) else frozenset()

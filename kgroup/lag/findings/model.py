@@ -31,8 +31,6 @@ class Severity(StrEnum):
 class FindingKind(StrEnum):
     """The kinds of findings, the worst first."""
 
-    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
-    """No broker leads the partition of the offsets topic that keeps the group."""
     STOPPED_GROUP = "stopped-group"
     """The group has members, or commits without any, and nothing is committed any more."""
     POISON_RECORD = "poison-record"
@@ -45,6 +43,8 @@ class FindingKind(StrEnum):
     """A member owns partitions with something to read, and the group has no offset for them."""
     DEAD_WITH_LAG = "dead-with-lag"
     """Nobody is in the group, and records wait behind its offsets."""
+    OFFSETS_PARTITION_DOWN = "offsets-partition-down"
+    """No broker leads the partition of the offsets topic that keeps the group."""
     OPEN_TRANSACTION = "open-transaction"
     """Readers of committed data wait at the beginning of a transaction that has not ended."""
     HANGING_TRANSACTION = "hanging-transaction"

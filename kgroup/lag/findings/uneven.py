@@ -63,9 +63,12 @@ def uneven_assignment(facts: GroupFacts, standings: Standings, *, hygiene: bool 
     if settled_ms < SHORTEST_MS or len(group.members) < 2 or not is_judged(group):
         return
     subscriptions = {topics_of(member) for member in group.members}
-    owned = {member.member_id: [(o.topic, o.partition) for o in member.owned] for member in group.members}
-    if len(subscriptions) != 1 or not 0 < sum(map(len, owned.values())) <= _PARTITIONS_MAX:
+    sizes = [len(member.owned) for member in group.members]
+    if len(subscriptions) != 1 or not 0 < sum(sizes) <= _PARTITIONS_MAX:
         return
+    if max(sizes) - min(sizes) <= _EVEN and len(next(iter(subscriptions))) < 2:
+        return  # as nearly all groups
+    owned = {member.member_id: [(o.topic, o.partition) for o in member.owned] for member in group.members}
     counts = {**owned_counts(group), **facts.counts}
     now = _of_all(owned)
     alone = None if now.spread > _EVEN else _worst_topic(owned, counts)
