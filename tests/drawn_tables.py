@@ -20,6 +20,7 @@ from kgroup.group.coordinator.classic.answer_table import (
 )
 from kgroup.group.coordinator.classic.states import TRANSITIONS, GroupState
 from kgroup.lag.status.rules import STATUS_RULES, Clause, StatusRule
+from tests.incidents import page as incidents_page
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 _DRAWN_BY: Final = "drawn by python -m tests.drawn_tables"
@@ -100,6 +101,12 @@ TABLES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
         "refusals": refusals,
     },
     "lag_status.md": {"status rules": status_rules},
+    "incidents.md": {
+        "figures": incidents_page.figures,
+        "departures": incidents_page.departures,
+        "the 49": incidents_page.incidents,
+        "recorded": incidents_page.recorded,
+    },
 }
 """Of each page its parts by the names in their markers."""
 

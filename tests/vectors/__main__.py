@@ -16,6 +16,7 @@ KINDS = {
     "assignors": "tests.vectors.assignors",
     "captures": "tests.vectors.captures",
     "stories": "tests.vectors.stories",
+    "incidents": "tests.vectors.incidents",
     "lag-status": "tests.vectors.lag_status",
     "time-lag": "tests.vectors.time_lag",
     "what-if": "tests.vectors.what_if",
