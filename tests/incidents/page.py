@@ -54,11 +54,7 @@ def incidents() -> Iterator[str]:
 
 
 def _outcome(result: Result | None) -> str:
-<<<<<<< HEAD
-    return "" if result is None else "in part" if result.outcome == "held" else result.outcome
-=======
     return "" if result is None or result.outcome == "held" else result.outcome
->>>>>>> t16-incidents
 
 
 def _said(incident: Incident, result: Result | None) -> str:
@@ -67,12 +63,8 @@ def _said(incident: Incident, result: Result | None) -> str:
     names = ", ".join(
         f"`{name}`" for name in dict.fromkeys(result.said.split(", ")) if name not in ("", "nothing")
     )
-<<<<<<< HEAD
-    return f"{names or 'nothing'}{f'; {result.miss}' if result.miss else ''}"
-=======
     reason = "a symptom: what is wrong takes more than one log" if result.outcome == "held" else result.miss
     return f"{names or 'nothing'}{f'; {reason}' if reason else ''}"
->>>>>>> t16-incidents
 
 
 def recorded() -> Iterator[str]:

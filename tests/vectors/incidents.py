@@ -9,10 +9,7 @@ counted. Last come the sums, and beside them what the alarms that most have woul
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-<<<<<<< HEAD
-=======
 from tarfile import TarError
->>>>>>> t16-incidents
 
 from kgroup.errors import KgroupError
 from tests.incidents.judging import Figures, Verdict, judge_captures, judge_library
@@ -30,11 +27,7 @@ def cases(path: Path) -> Iterator[Case]:
             print(line(verdict))
             if verdict.held is None:
                 yield Case(verdict.name, verdict.failure)
-<<<<<<< HEAD
-    except (KgroupError, ValueError, KeyError) as error:
-=======
     except (KgroupError, TarError, ValueError, KeyError) as error:
->>>>>>> t16-incidents
         yield Case(str(path), f"{type(error).__name__}: {error}")
         return
     if not verdicts:

@@ -236,15 +236,12 @@ def test_a_folder_without_a_diary_or_a_list_is_no_case(tmp_path: Path) -> None:
         list(incidents.cases(tmp_path))
 
 
-<<<<<<< HEAD
-=======
 def test_an_archive_that_is_none_is_one_failing_case(tmp_path: Path) -> None:
     (tmp_path / "noise.tar.xz").write_bytes(b"noise")
     (case,) = incidents.cases(tmp_path)
     assert case.failure is not None and case.failure.startswith("ReadError")
 
 
->>>>>>> t16-incidents
 def test_the_sums_tell_what_was_named_and_what_the_baseline_does(capsys: pytest.CaptureFixture[str]) -> None:
     sums = [
         Verdict(name="a", group="g", condition="x", judged=Judged(Outcome.FIRST, "x"), rings=True),

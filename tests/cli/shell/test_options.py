@@ -31,7 +31,6 @@ OWN_WORDS = {
     "--quiet": "serve has no results, but a status line",
     "--serve-metrics": "of groups, or of the recorder itself",
     "--since": "of records, or of windows",
-    "--serve-metrics": "of groups, of a recorder",
     "--strict": "assign has flawed answers instead of damage",
     "--to": "a time, the folder of a recording",
     "--topic": "with partitions, with a count, to subscribe to, to make",
