@@ -15,8 +15,8 @@ CHANGES: Final = 2
 
 _TRY_SKIPPED: Final = (
     "kgroup ledger --group has the ranges. Records that are deleted can only come from elsewhere; the rest"
-    " can be read again by kafka-consumer-groups --reset-offsets. Longer retention.ms, or readers that are away"
-    " for less, prevent it; with auto.offset.reset=earliest a reader goes on at the first record left."
+    " can be read again by kafka-consumer-groups --reset-offsets. Longer retention.ms, or readers that are"
+    " away for less, prevent it; with auto.offset.reset=earliest a reader goes on at the first record left."
 )
 _TRY_DOUBLED: Final = (
     "kgroup ledger --group has the ranges. If nobody reset the offsets on purpose, look for seek(), for"

@@ -38,7 +38,7 @@ _FIELDS: list["pa.Field[Any]"] = [
     ),
 ]
 LEAP_SCHEMA: Final = pa.schema(_FIELDS)
-"""A step, sorted by key and log offset. `from_` is UNKNOWN for the first commit of a key in a part."""
+"""A step, in no order. `from_` is UNKNOWN for the first commit of a key in a part."""
 _FROM: Final = ("log_offset", "offset", "commit_timestamp")
 
 
@@ -47,21 +47,30 @@ def no_leaps() -> pa.Table:
     return no_rows(LEAP_SCHEMA)
 
 
-def leaps_of(rows: pa.Table, order: NDArray[np.int64]) -> pa.Table:
-    """The longest steps among commits, and the first of each key, which `order` sorts by key and offset."""
-    plain = (values_of(rows["producer_id"]) < 0)[order]
-    order = order[plain]
+def leaps_of(
+    rows: pa.Table, order: NDArray[np.int64], begins: NDArray[np.bool_], removed: NDArray[np.bool_]
+) -> pa.Table:
+    """The longest steps among commits, and the first of each key.
+
+    `order` sorts them by key and log offset; in that order `begins` says where a key begins, and `removed`
+    which are tombstones.
+    """
+    producers = values_of(rows["producer_id"])
+    if bool((producers >= 0).any()):
+        plain = (producers < 0)[order]
+        number = (np.cumsum(begins) - 1)[plain]
+        order, removed, begins = order[plain], removed[plain], np.ones(int(plain.sum()), np.bool_)
+        begins[1:] = number[1:] != number[:-1]
     if not len(order):
         return no_leaps()
-    keys = [values_of(rows[name])[order] for name in ("group", "topic", "partition", "offsets_partition")]
     offsets = values_of(rows["offset"])[order]
-    removed = values_of(rows["value_version"])[order] < 0
-    begins = begins_of(keys)
     step = np.zeros(len(order), np.int64)
-    step[1:] = offsets[1:] - offsets[:-1]
-    step[1:][begins[1:] | removed[1:] | removed[:-1]] = 0
-    chosen = _longest(step, np.flatnonzero(begins))
-    edges = np.flatnonzero(begins & ~removed)
+    np.subtract(offsets[1:], offsets[:-1], out=step[1:])
+    step[begins | removed] = 0
+    step[1:][removed[:-1]] = 0
+    starts = np.flatnonzero(begins)
+    edges = starts[~removed[starts]]
+    chosen = _longest(step, starts)
     after = np.concatenate([edges, chosen])
     before = np.concatenate([np.full(len(edges), -1), chosen - 1])
     return _table(rows, order, before, after)
@@ -73,8 +82,9 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     `lasts` are the commits that parts of a log keep, if these are parts: then the steps from one part to the
     next are looked at as well.
     """
+    leaps = [each for each in leaps if each.num_rows]
     rows = _unified([no_leaps(), *leaps])
-    if not rows.num_rows:
+    if _are_apart(leaps):
         return rows
     if len(lasts) > 1:
         is_first = values_of(rows["from_log_offset"]) == UNKNOWN
@@ -93,19 +103,25 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     return rows.take(numbers(order[kept])).combine_chunks()
 
 
+def _are_apart(leaps: Sequence[pa.Table]) -> bool:
+    """Whether no two are of one offsets partition, and so have no key in common."""
+    partitions = [np.unique(values_of(each["offsets_partition"])) for each in leaps]
+    return not partitions or len(np.unique(np.concatenate(partitions))) == sum(map(len, partitions))
+
+
 def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where the longest steps forward of each key are, in order; of equal ones the first."""
-    sizes = np.diff(starts, append=len(step))
-    left, chosen = step.copy(), []
+    number = len(step)
+    # One number of a step and its place, so that the greatest has both. What has no room is far from real.
+    ranked = np.clip(step, 0, np.iinfo(np.int64).max // number - 1)
+    ranked *= number
+    ranked += np.arange(number - 1, -1, -1)
+    chosen = []
     for _ in range(KEPT):
-        most = np.maximum.reduceat(left, starts)
-        is_most = (left == np.repeat(most, sizes)) & (left > 0)
-        where = np.where(is_most, np.arange(len(left)), len(left))
-        first = np.minimum.reduceat(where, starts)
-        first = first[first < len(left)]
-        chosen.append(first)
-        left[first] = 0
-    return np.sort(np.concatenate(chosen))
+        place = number - 1 - np.maximum.reduceat(ranked, starts) % number
+        chosen.append(place[step[place] > 0])
+        ranked[place] = -1
+    return np.unique(np.concatenate(chosen))
 
 
 def _joined(firsts: pa.Table, lasts: Sequence[pa.Table]) -> pa.Table:

@@ -34,7 +34,7 @@ def longest(commits):
 def found(scanned):
     return [
         ((row["group"], row["topic"], row["partition"]), row["from_offset"], row["offset"])
-        for row in scanned.leaps.to_pylist()
+        for row in sorted(scanned.leaps.to_pylist(), key=lambda row: (row["group"], row["log_offset"]))
         if row["from_log_offset"] != UNKNOWN
     ]
 
