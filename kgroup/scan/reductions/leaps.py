@@ -6,6 +6,7 @@ came before it may be in another part.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +39,7 @@ _FIELDS: list["pa.Field[Any]"] = [
     ),
 ]
 LEAP_SCHEMA: Final = pa.schema(_FIELDS)
-"""A step, in no order. `from_` is UNKNOWN for the first commit of a key in a part."""
+"""A step, sorted by offsets partition, key and log offset; `from_` is UNKNOWN for a key's first commit."""
 _FROM: Final = ("log_offset", "offset", "commit_timestamp")
 
 
@@ -73,7 +74,8 @@ def leaps_of(
     chosen = _longest(step, starts)
     after = np.concatenate([edges, chosen])
     before = np.concatenate([np.full(len(edges), -1), chosen - 1])
-    return _table(rows, order, before, after)
+    sorted_ = np.argsort(after, kind="stable")  # where both are, the first of a key stands before its step
+    return _table(rows, order, before[sorted_], after[sorted_])
 
 
 def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa.Table:
@@ -82,16 +84,16 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     `lasts` are the commits that parts of a log keep, if these are parts: then the steps from one part to the
     next are looked at as well.
     """
-    leaps = [each for each in leaps if each.num_rows]
+    leaps = sorted((each for each in leaps if each.num_rows), key=lambda each: _partitions(each)[0])
     rows = _unified([no_leaps(), *leaps])
-    if _are_apart(leaps):
-        return rows
+    if all(_partitions(one)[1] < _partitions(other)[0] for one, other in pairwise(leaps)):
+        return rows  # of other offsets partitions, so none has a key of another
     if len(lasts) > 1:
         is_first = values_of(rows["from_log_offset"]) == UNKNOWN
         rows = _unified([rows, _joined(rows.take(numbers(np.flatnonzero(is_first))), lasts)])
     known = values_of(rows["from_log_offset"]) != UNKNOWN
-    keys = [ranks(rows["group"]), ranks(rows["topic"])]
-    keys += [values_of(rows["partition"]), values_of(rows["offsets_partition"])]
+    keys = [values_of(rows["offsets_partition"]), ranks(rows["group"]), ranks(rows["topic"])]
+    keys.append(values_of(rows["partition"]))
     order = ordered_by(*keys, values_of(rows["log_offset"]), known.astype(np.int64))
     keys = [key[order] for key in keys]
     # Commits that were kept are met again when more of the log is read, and their steps with them.
@@ -103,10 +105,10 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     return rows.take(numbers(order[kept])).combine_chunks()
 
 
-def _are_apart(leaps: Sequence[pa.Table]) -> bool:
-    """Whether no two are of one offsets partition, and so have no key in common."""
-    partitions = [np.unique(values_of(each["offsets_partition"])) for each in leaps]
-    return not partitions or len(np.unique(np.concatenate(partitions))) == sum(map(len, partitions))
+def _partitions(leaps: pa.Table) -> tuple[int, int]:
+    """The least and the greatest offsets partition."""
+    partitions = values_of(leaps["offsets_partition"])
+    return int(partitions.min()), int(partitions.max())
 
 
 def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
