@@ -96,7 +96,7 @@ def odd_commit(
     Into an empty group commit both admins and consumers that use assign(): a step back tells them apart.
     """
     backwards = before is not None and offset < before
-    further = f" ({offset - before} passed over)" if before is not None and offset > before else ""
+    further = f" ({offset - before} further)" if before is not None and offset > before else ""
     moved = f"{partition}: {'-' if before is None else before} to {offset}{further}"
     if roster.members:
         if not backwards:
