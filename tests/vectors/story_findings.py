@@ -184,6 +184,10 @@ def is_made(story: Story, finding: Finding) -> bool:
             return "one-instance-id-used-twice" in of_group
         case K.REWOUND:
             return any(True for kind in ("do", "raw-commit", "admin") for _ in story.of(group, kind))
+        case K.SKIPPED_RECORDS:
+            return "retention-deleted-unread" in of_group
+        case K.DOUBLED_RECORDS:
+            return any(True for kind in ("do", "admin") for _ in story.of(group, kind))
         case K.LAG_GROWING:
             return "lag-growing" in of_group or any(_ceased_to_commit(story, finding))
         case K.HOT_PARTITION:

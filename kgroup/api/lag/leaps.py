@@ -33,10 +33,15 @@ class Leaps:
         crossing = known & (values_of(table["from_offset"]) < starts) & (starts <= values_of(table["offset"]))
         if not crossing.any():
             return
-        keys = [values_of(table[name]) for name in ("group", "topic", "partition", "offsets_partition")]
-        number = np.cumsum(begins_of(keys)) - 1
-        rows = np.flatnonzero(np.isin(number, number[crossing]) & known)
+        groups = values_of(table["group"])
+        places = {
+            (row["group"], row["topic"], row["partition"], row["offsets_partition"])
+            for row in table.take(numbers(np.flatnonzero(crossing))).to_pylist()
+        }
+        rows = np.flatnonzero(np.isin(groups, groups[crossing]) & known)
         for row in table.take(numbers(rows)).to_pylist():
+            if (row["group"], row["topic"], row["partition"], row["offsets_partition"]) not in places:
+                continue
             of_group = self._of_groups.setdefault(row["group"], {})
             of_group.setdefault((row["topic"], row["partition"]), []).append(row)
 

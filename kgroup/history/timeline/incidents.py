@@ -111,7 +111,8 @@ def odd_commit(
     Into an empty group commit both admins and consumers that use assign(): a step back tells them apart.
     """
     backwards = before is not None and offset < before
-    moved = f"{partition}: {'-' if before is None else before} to {offset}"
+    further = f" ({offset - before} further)" if before is not None and offset > before else ""
+    moved = f"{partition}: {'-' if before is None else before} to {offset}{further}"
     if roster.members:
         if not backwards:
             return None

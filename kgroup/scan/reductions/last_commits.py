@@ -351,14 +351,14 @@ def _reduced(
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
     keys += [values_of(rows["producer_id"])] if per_producer else []
     order = ordered_by(*keys, values_of(rows["log_offset"]))
-    if leaps is not None and keep.period_ms is None:
-        leaps.append(leaps_of(rows, order))
     position = np.arange(len(order))
     begins = begins_of([key[order] for key in keys])
     starts = np.flatnonzero(begins)
     number = np.cumsum(begins) - 1
     end = np.append(starts[1:], len(order))[number]
     is_tombstone = values_of(rows["value_version"])[order] < 0
+    if leaps is not None and keep.period_ms is None:
+        leaps.append(leaps_of(rows, order, begins, is_tombstone))
     tombstone = np.maximum.reduceat(np.where(is_tombstone, position, -1), starts)[number]
     kept = (position == tombstone) | ((position > tombstone) & (end - position <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()

@@ -6,6 +6,7 @@ came before it may be in another part.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +39,7 @@ _FIELDS: list["pa.Field[Any]"] = [
     ),
 ]
 LEAP_SCHEMA: Final = pa.schema(_FIELDS)
-"""A step, sorted by key and log offset. `from_` is UNKNOWN for the first commit of a key in a part."""
+"""A step, sorted by offsets partition, key and log offset; `from_` is UNKNOWN for a key's first commit."""
 _FROM: Final = ("log_offset", "offset", "commit_timestamp")
 
 
@@ -47,24 +48,34 @@ def no_leaps() -> pa.Table:
     return no_rows(LEAP_SCHEMA)
 
 
-def leaps_of(rows: pa.Table, order: NDArray[np.int64]) -> pa.Table:
-    """The longest steps among commits, and the first of each key, which `order` sorts by key and offset."""
-    plain = (values_of(rows["producer_id"]) < 0)[order]
-    order = order[plain]
+def leaps_of(
+    rows: pa.Table, order: NDArray[np.int64], begins: NDArray[np.bool_], removed: NDArray[np.bool_]
+) -> pa.Table:
+    """The longest steps among commits, and the first of each key.
+
+    `order` sorts them by key and log offset; in that order `begins` says where a key begins, and `removed`
+    which are tombstones.
+    """
+    producers = values_of(rows["producer_id"])
+    if bool((producers >= 0).any()):
+        plain = (producers < 0)[order]
+        number = (np.cumsum(begins) - 1)[plain]
+        order, removed, begins = order[plain], removed[plain], np.ones(int(plain.sum()), np.bool_)
+        begins[1:] = number[1:] != number[:-1]
     if not len(order):
         return no_leaps()
-    keys = [values_of(rows[name])[order] for name in ("group", "topic", "partition", "offsets_partition")]
     offsets = values_of(rows["offset"])[order]
-    removed = values_of(rows["value_version"])[order] < 0
-    begins = begins_of(keys)
     step = np.zeros(len(order), np.int64)
-    step[1:] = offsets[1:] - offsets[:-1]
-    step[1:][begins[1:] | removed[1:] | removed[:-1]] = 0
-    chosen = _longest(step, np.flatnonzero(begins))
-    edges = np.flatnonzero(begins & ~removed)
+    np.subtract(offsets[1:], offsets[:-1], out=step[1:])
+    step[begins | removed] = 0
+    step[1:][removed[:-1]] = 0
+    starts = np.flatnonzero(begins)
+    edges = starts[~removed[starts]]
+    chosen = _longest(step, starts)
     after = np.concatenate([edges, chosen])
     before = np.concatenate([np.full(len(edges), -1), chosen - 1])
-    return _table(rows, order, before, after)
+    sorted_ = np.argsort(after, kind="stable")  # where both are, the first of a key stands before its step
+    return _table(rows, order, before[sorted_], after[sorted_])
 
 
 def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa.Table:
@@ -73,15 +84,16 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     `lasts` are the commits that parts of a log keep, if these are parts: then the steps from one part to the
     next are looked at as well.
     """
+    leaps = sorted((each for each in leaps if each.num_rows), key=lambda each: _partitions(each)[0])
     rows = _unified([no_leaps(), *leaps])
-    if not rows.num_rows:
-        return rows
+    if all(_partitions(one)[1] < _partitions(other)[0] for one, other in pairwise(leaps)):
+        return rows  # of other offsets partitions, so none has a key of another
     if len(lasts) > 1:
         is_first = values_of(rows["from_log_offset"]) == UNKNOWN
         rows = _unified([rows, _joined(rows.take(numbers(np.flatnonzero(is_first))), lasts)])
     known = values_of(rows["from_log_offset"]) != UNKNOWN
-    keys = [ranks(rows["group"]), ranks(rows["topic"])]
-    keys += [values_of(rows["partition"]), values_of(rows["offsets_partition"])]
+    keys = [values_of(rows["offsets_partition"]), ranks(rows["group"]), ranks(rows["topic"])]
+    keys.append(values_of(rows["partition"]))
     order = ordered_by(*keys, values_of(rows["log_offset"]), known.astype(np.int64))
     keys = [key[order] for key in keys]
     # Commits that were kept are met again when more of the log is read, and their steps with them.
@@ -93,19 +105,25 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     return rows.take(numbers(order[kept])).combine_chunks()
 
 
+def _partitions(leaps: pa.Table) -> tuple[int, int]:
+    """The least and the greatest offsets partition."""
+    partitions = values_of(leaps["offsets_partition"])
+    return int(partitions.min()), int(partitions.max())
+
+
 def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where the longest steps forward of each key are, in order; of equal ones the first."""
-    sizes = np.diff(starts, append=len(step))
-    left, chosen = step.copy(), []
+    number = len(step)
+    # One number of a step and its place, so that the greatest has both. What has no room is far from real.
+    ranked = np.clip(step, 0, np.iinfo(np.int64).max // number - 1)
+    ranked *= number
+    ranked += np.arange(number - 1, -1, -1)
+    chosen = []
     for _ in range(KEPT):
-        most = np.maximum.reduceat(left, starts)
-        is_most = (left == np.repeat(most, sizes)) & (left > 0)
-        where = np.where(is_most, np.arange(len(left)), len(left))
-        first = np.minimum.reduceat(where, starts)
-        first = first[first < len(left)]
-        chosen.append(first)
-        left[first] = 0
-    return np.sort(np.concatenate(chosen))
+        place = number - 1 - np.maximum.reduceat(ranked, starts) % number
+        chosen.append(place[step[place] > 0])
+        ranked[place] = -1
+    return np.unique(np.concatenate(chosen))
 
 
 def _joined(firsts: pa.Table, lasts: Sequence[pa.Table]) -> pa.Table:

@@ -34,7 +34,7 @@ def longest(commits):
 def found(scanned):
     return [
         ((row["group"], row["topic"], row["partition"]), row["from_offset"], row["offset"])
-        for row in scanned.leaps.to_pylist()
+        for row in sorted(scanned.leaps.to_pylist(), key=lambda row: (row["group"], row["log_offset"]))
         if row["from_log_offset"] != UNKNOWN
     ]
 
@@ -87,3 +87,14 @@ def test_commits_in_transactions_are_left_out(tmp_path):
     )
     (part,) = parts_of(path, [0, path.stat().st_size], 3)
     assert found(counting(part, Keep(slots=3))) == [(A, 1, 3)]
+
+
+@pytest.mark.parametrize("cut", range(1, 7))
+@pytest.mark.parametrize("slots", [1, 3])
+def test_wherever_a_log_is_cut_the_step_over_the_cut_is_seen(tmp_path, cut, slots):
+    commits = [(A, 1), (A, 3), (A, 30), (A, 31), (B, 5), (B, 60), (A, 50)]
+    path, batches = written(tmp_path, commits)
+    keep, place = Keep(slots=slots), sum(map(len, batches[:cut]))
+    merged = merge_last(parts_of(path, [0, place, path.stat().st_size], slots), keep)
+    assert found(counting(merged, keep)) == longest(commits)
+    assert len(longest(commits)) == 3
