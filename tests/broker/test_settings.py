@@ -37,11 +37,20 @@ DEFAULTS = {
     "log.message.timestamp.after.max.ms": 3_600_000,
     "log.segment.bytes": 1_073_741_824,
     "socket.request.max.bytes": 104_857_600,
+    "queued.max.request.bytes": -1,  # ServerConfigs: no limit
     "fetch.max.bytes": 57_671_680,
     "max.connections": 2_147_483_647,
     "max.connections.per.ip": 2_147_483_647,
     "connections.max.idle.ms": 600_000,
 }
+
+
+def test_a_total_of_queued_requests_has_room_for_one() -> None:
+    """KafkaConfig.validateValues; a limit that is not positive is none."""
+    with pytest.raises(InputError, match=r"queued\.max\.request\.bytes is below socket\.request\.max\.bytes"):
+        from_properties({"queued.max.request.bytes": "999", "socket.request.max.bytes": "1000"})
+    for limit in ("1000", "0", "-1"):
+        from_properties({"queued.max.request.bytes": limit, "socket.request.max.bytes": "1000"})
 
 
 def test_every_default_is_kafkas() -> None:
