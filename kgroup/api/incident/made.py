@@ -1,7 +1,6 @@
 """Put a report together: ask the log, keep what can be cited, leave out and say the rest."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +23,7 @@ from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.errors import InputError, SourceError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.ledger.model import LedgerEntry
-from kgroup.history.timeline.model import CauseKind, Grade, Timeline
+from kgroup.history.timeline.model import CauseKind, Grade, Occurrence, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
@@ -39,7 +38,7 @@ from kgroup.version import __version__
 
 _GROUPS_MAX: Final = 10
 _REBALANCES_MAX: Final = 12
-_EVENTS_MAX: Final = 12
+_ALIKE_MAX: Final = 3  # events of a kind
 _POINTS: Final = 13
 _PARTITIONS_MAX: Final = 200  # of a group whose lag is drawn
 _PROOF_BATCHES: Final = 64
@@ -84,17 +83,22 @@ def incident_report(
     chosen = {name for name in names if not patterns or matches_any(name, patterns)}
     if not chosen:
         raise SourceError(nothing_matches("group", patterns, names, "; leave out --group for all"))
-    span = _span(items, from_ms, to_ms)
+    live = logs.cluster is not None
+    findings: dict[str, list[Finding]] = {}
+    newest_ms: int | None = None
+    if to_ms is None and not live:
+        findings, newest_ms = _findings(logs, None, retention_ms)
+    span = _span(items, from_ms, newest_ms if to_ms is None else to_ms)
     by_group = _by_group(items, chosen)
     timelines = replay(items, reader.topic_names)
-    live = logs.cluster is not None
-    past: Evidence | None = None
     if to_ms is not None and not live:
         batches = proof_of_ends(reader, partitions_of(items), to_ms, some=_PROOF_BATCHES)
         past = Evidence(
             items=tuple(_until(items, to_ms)), batches=tuple(batches), topic_names=reader.topic_names
         )
-    findings = {} if live else _findings(logs, past, span.to_ms, retention_ms)
+        if past.items:
+            with past.opened() as then:
+                findings, _ = _findings(then, to_ms, retention_ms)
     certain = _certain(logs, sorted(chosen), span)
     maker = _Maker(reader, span, items, retention_ms, to_ms, certain)
     if live:
@@ -177,17 +181,14 @@ def _by_group(items: Iterable[Item], groups: set[str]) -> dict[str, list[Item]]:
 
 
 def _findings(
-    logs: OpenedLogs, past: Evidence | None, now_ms: int, retention_ms: int
-) -> dict[str, list[Finding]]:
-    """The findings of all groups; in the past only by what stood in the log then."""
+    logs: OpenedLogs, now_ms: int | None, retention_ms: int
+) -> tuple[dict[str, list[Finding]], int]:
+    """The findings of all groups, and as of when: by default of the newest record."""
     by_group: dict[str, list[Finding]] = {}
-    if past is not None and not past.items:
-        return by_group
-    with nullcontext(logs) if past is None else past.opened() as asked:
-        report = lag_report(asked, findings=True, now_ms=now_ms, retention_ms=retention_ms)
-        for finding in report.findings():
-            by_group.setdefault(finding.group, []).append(finding)
-    return by_group
+    report = lag_report(logs, findings=True, now_ms=now_ms, retention_ms=retention_ms)
+    for finding in report.findings():
+        by_group.setdefault(finding.group, []).append(finding)
+    return by_group, report.as_of.now_ms
 
 
 def _certain(logs: OpenedLogs, groups: Sequence[str], span: _Span) -> dict[str, list[LedgerEntry]]:
@@ -313,11 +314,16 @@ class _Maker:
             for each in timeline.occurrences
             if self._span.holds(each.at_ms) and each.cause.kind not in _NOT_TOLD
         ]
-        if len(events) > _EVENTS_MAX:
-            self.remarks.append(
-                f"group {group}: {len(events) - _EVENTS_MAX} more events: kgroup replay --events has them"
-            )
-        for each in events[:_EVENTS_MAX]:
+        told: list[Occurrence] = []
+        for kind in dict.fromkeys(each.cause.kind for each in events):
+            alike = [each for each in events if each.cause.kind is kind]
+            told += alike[:_ALIKE_MAX]
+            if len(alike) > _ALIKE_MAX:
+                self.remarks.append(
+                    f"group {group}: {kind.value} came {len(alike) - _ALIKE_MAX} times more, until"
+                    f" {iso_time(alike[-1].at_ms or 0)}: kgroup replay --events has them"
+                )
+        for each in sorted(told, key=events.index):
             question = {
                 "event": each.cause.kind.value,
                 "partition": each.offsets_partition,
