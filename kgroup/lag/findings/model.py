@@ -100,6 +100,7 @@ class FindingKind(StrEnum):
 
 HYGIENE_KINDS: frozenset[FindingKind] = frozenset(
     {
+        FindingKind.EMPTY_GROUP,
         FindingKind.UNEVEN_ASSIGNMENT,
         FindingKind.USELESS_MEMBERS,
         FindingKind.COMMITS_LAST_OFFSET,

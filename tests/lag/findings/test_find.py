@@ -7,7 +7,7 @@ import pytest
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade, Pattern
 from kgroup.lag.findings.find import find
-from kgroup.lag.findings.model import FindingKind, OpenCommit
+from kgroup.lag.findings.model import FindingKind, OpenCommit, Severity
 from kgroup.lag.measures.log_ends import TopicState
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
@@ -155,9 +155,11 @@ class TestAbsence:
         assert finding.evidence == "no members for 1m 59s; 400 unread on 1 partition"
 
     def test_nothing_waits_for_it(self):
-        finding = only(facts(partition(0, steadily(120, 500), 500, member=None), since=119))
-        assert finding.kind is K.EMPTY_GROUP
+        group = facts(partition(0, steadily(120, 500), 500, member=None), since=119)
+        (finding,) = find(group, hygiene=True)
+        assert (finding.kind, finding.severity) == (K.EMPTY_GROUP, Severity.HYGIENE)
         assert finding.evidence == "no members for 1m 59s; nothing unread"
+        assert kinds(group) == []
 
     def test_a_restart_is_no_death(self):
         assert kinds(facts(partition(0, steadily(40, 100), 500, member=None), since=39)) == []
