@@ -95,6 +95,10 @@ def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
     read = sum(pace.read_per_s for pace in paces)
     if not paces or read >= KEEPS_PACE * written or lag < COMMITS_BEHIND * step * len(paces):
         return None
+    # Of a topic that is read too slowly those that keep up by themselves are no part of it.
+    slow = [pace for pace in paces if pace.read_per_s < KEEPS_PACE * pace.written_per_s]
+    if len(slow) < len(paces):
+        return _growth([pace.partition for pace in slow], step)
     if read <= 0:
         return None  # nothing moves: that is a standstill, or too little is known for one
     return Growth(

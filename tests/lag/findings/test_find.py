@@ -238,6 +238,19 @@ class TestPace:
         assert finding.evidence == "reads 2.5/s, 10.0/s are written; 400 unread on 1 partition"
         assert finding.numbers["silent_ms"] is None
 
+    def test_a_partition_that_keeps_up_is_no_part_of_it(self):
+        slow = [partition(number, steadily(1, 100), 500, seen=FAST) for number in (0, 1)]
+        keeps_up = partition(2, steadily(1, 490, step=20), 510, seen=FAST)
+        finding = only(facts(*slow, keeps_up))
+        assert finding.kind is K.LAG_GROWING
+        assert finding.evidence == "reads 5.0/s, 20.0/s are written; 800 unread on 2 partitions"
+
+    def test_one_that_does_not_move_makes_no_topic_slow(self):
+        """What stands still is another finding, once it is proven; until then nobody reads slowly."""
+        stands = partition(0, steadily(1, 100, step=0), 900, seen=FAST)
+        keeps_up = partition(1, steadily(1, 490, step=20), 510, seen=FAST)
+        assert kinds(facts(stands, keeps_up)) == []
+
     def test_the_pace_is_that_up_to_now(self):
         """Five a second, every eight seconds, and nothing for 77 s in which the log went on."""
         silent = partition(
