@@ -15,7 +15,7 @@ from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.blocked import blocked_readers
 from kgroup.lag.findings.commit_habits import commits_last_offset, habits
-from kgroup.lag.findings.commits import hanging_transactions, rewinds
+from kgroup.lag.findings.commits import hanging_transactions, held_by_transactions, rewinds
 from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.mixed import mixed_subscriptions
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
@@ -51,7 +51,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     poisoned = poison_records(facts)
     findings = [
         *poisoned.values(),
-        *stalls(facts, standing.without(poisoned)),
+        *stalls(facts, standing.without(poisoned.keys() | held_by_transactions(facts))),
         *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),

@@ -228,6 +228,27 @@ class TestCommits:
         assert "orders-0, orders-99" in finding.evidence
 
 
+    @pytest.mark.parametrize(
+        ("why", "open_for", "number", "expected"),
+        [
+            ("its offsets lie in it", 901, 0, [K.HANGING_TRANSACTION]),
+            ("its producer may still end it", 899, 0, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+            ("another partition's lie in it", 901, 1, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+            ("it was committed after that", 990, 0, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+        ],
+        ids=lambda case: case if isinstance(case, str) else "",
+    )
+    def test_a_group_whose_offsets_hang_has_not_stopped_by_itself(self, why, open_for, number, expected):
+        silent = partition(0, steadily(950, 100), 500, seen=[(900, 150), (1, 490)])
+        commit = OpenCommit(
+            topic="orders", partition=number, offset=110, timestamp=ago(open_for), producer_id=7
+        )
+        findings = find(facts(silent, open_commits=(commit,)))
+        assert [finding.kind for finding in findings] == expected, why
+        is_held = "nothing is committed there since, 400 unread" in findings[-1].evidence
+        assert is_held is (len(expected) == 1), why
+
+
 FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second
 
 
