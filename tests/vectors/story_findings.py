@@ -24,7 +24,7 @@ from kgroup.report.progress import NO_PROGRESS
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
 K = FindingKind
-_STANDING = (K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION)
+_STANDING = (K.STOPPED_GROUP, K.STATIC_MEMBER_SILENT, K.STALLED_MEMBER, K.STALLED_PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def is_made(story: Story, finding: Finding) -> bool:
     """Whether the diary has something that made what was found."""
     group, of_group = finding.group, {t["condition"] for t in story.truth if t["group"] == finding.group}
     match finding.kind:
-        case K.STOPPED_GROUP | K.STALLED_MEMBER | K.STALLED_PARTITION:
+        case K.STOPPED_GROUP | K.STATIC_MEMBER_SILENT | K.STALLED_MEMBER | K.STALLED_PARTITION:
             return bool(of_group & {"stuck-no-commits", "stuck-one-partition"}) or any(
                 _ceased_to_commit(story, finding)
             )

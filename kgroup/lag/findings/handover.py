@@ -22,9 +22,7 @@ _TRY: Final = (
 
 def changed_hands(facts: GroupFacts, stopped: Standing) -> Roster | None:
     """The generation that gave the partition to who owns it, if the last commit lies just before it."""
-    partition, still = stopped.facts, stopped.still
-    if still.repeats:
-        return None
+    partition = stopped.facts
     place = Partition(*partition.topic_partition)
     timed = [roster for roster in facts.rosters if roster.at_ms is not None]
     given: Roster | None = None

@@ -8,6 +8,7 @@ from kgroup.lag.findings.group_standstill import Standing, Standings
 from kgroup.lag.findings.handover import changed_hands, handover_remedy, handover_text
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.standstill import unread_text
+from kgroup.lag.findings.static_silence import static_member_silent
 from kgroup.lag.findings.text import counted, lasting, listed
 
 _TRY_GROUP = (
@@ -32,9 +33,9 @@ _TRY_SIMPLE = (
 def stalls(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
     """The widest description of what stands still: the group, else members, else partitions."""
     if standings.group:
-        yield _stopped_group(facts, standings.group)
+        yield static_member_silent(facts, standings.group) or _stopped_group(facts, standings.group)
     for member_id, standing in standings.members.items():
-        yield _stalled_member(facts, member_id, standing)
+        yield static_member_silent(facts, standing) or _stalled_member(facts, member_id, standing)
     for stopped in standings.partitions:
         yield _stalled_partition(facts, stopped)
 
