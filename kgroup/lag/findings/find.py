@@ -24,7 +24,7 @@ from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
-from kgroup.lag.findings.uneven import uneven_assignment
+from kgroup.lag.findings.uneven import given_more, uneven_assignment
 from kgroup.lag.findings.unowned import unowned_partitions
 from kgroup.lag.findings.useless import useless_members
 
@@ -63,13 +63,14 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *expiring(facts),
         *unowned_partitions(facts),
         *mixed_subscriptions(facts),
-        *uneven_assignment(facts, standing, hygiene=hygiene),
     ]
+    uneven = tuple(uneven_assignment(facts, standing, hygiene=hygiene))
+    findings += uneven
     if hygiene:
         findings += [*useless_members(facts), *commits_last_offset(facts), *habits(facts)]
     # A group that nobody is in neither keeps up nor falls behind.
     if any(are_read(facts)):
-        findings += pace(facts, standing, poisoned)
+        findings += pace(facts, standing, poisoned, given_more=given_more(uneven))
     wanted = (finding for finding in findings if hygiene or finding.severity is Severity.TROUBLE)
     return tuple(sorted(wanted, key=_order))
 

@@ -47,15 +47,22 @@ class Growth:
 
 
 def pace(
-    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+    facts: GroupFacts,
+    standings: Standings,
+    poisoned: Collection[TopicPartition] = (),
+    *,
+    given_more: str | None = None,
 ) -> Iterator[Finding]:
     """Lag that grows, per topic, or who has nearly all of it.
 
-    What stands still is found already, and so is what a record stops.
+    What stands still is found already, and so are what a record stops, and what a member does not manage as it
+    was `given_more` than others.
     """
     for uneven, growth in _behind(facts, standings, poisoned):
         yield from uneven
-        if growth is not None and not uneven:
+        if growth is None or uneven:
+            continue
+        if given_more is None or {one.row.member_id for one in growth.partitions} != {given_more}:
             yield _lag_growing(facts, growth)
 
 
