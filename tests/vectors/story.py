@@ -138,6 +138,9 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
     match said.cause.kind:
         case K.FIRST_JOIN | K.JOIN:
             yield from (e for e in story.of(group, "start-member") if _is_client(story, e, said.client_ids))
+            # A client takes its time to start; one that was out, or asleep, joins when it notices.
+            for kind in ("started", "thaw", "lost", "unblocked"):
+                yield from (e for e in story.of(group, kind) if _is_client(story, e, said.client_ids))
             for kind in ("raw-join", "start-connect-worker", "start-streams", "start-share-consumers"):
                 yield from story.of(group, kind)
         case K.LEAVE:
@@ -156,6 +159,9 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
             yield from (e for e in blocked if _is_client(story, e, said.client_ids))
         case K.STATIC_RESTART:
             yield from (e for e in story.of(group, "start-member") if e.get("p_group_instance_id"))
+        case K.ASSIGNOR_CHANGED:
+            starts = story.of(group, "start-member")
+            yield from (e for e in starts if e.get("p_partition_assignment_strategy"))
         case K.SUBSCRIPTION_CHANGED:
             yield from story.of(group, "do", "subscribe")
             yield from story.of(None, "admin", "delete-topic")

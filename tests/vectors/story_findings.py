@@ -24,7 +24,7 @@ from kgroup.report.progress import NO_PROGRESS
 from tests.vectors.story import SLOW_MS, HeldError, Story
 
 K = FindingKind
-_STANDING = (K.STOPPED_GROUP, K.STALLED_MEMBER, K.STALLED_PARTITION)
+_STANDING = (K.STOPPED_GROUP, K.STATIC_MEMBER_SILENT, K.STALLED_MEMBER, K.STALLED_PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,11 @@ def abandoned(condition: dict[str, Any], answers: Found) -> str | None:
     return _timely(condition, hits) if hits else _said(condition, answers, "no dead-with-lag")
 
 
+def hot(condition: dict[str, Any], answers: Found) -> str | None:
+    hits = answers.of(condition["group"], K.HOT_PARTITION)
+    return None if hits else _said(condition, answers, "no hot-partition")
+
+
 def uncommitted(condition: dict[str, Any], answers: Found) -> str | None:
     hits = answers.of(condition["group"], K.NEVER_COMMITS, K.STOPPED_GROUP)
     return None if hits else _said(condition, answers, "no never-commits")
@@ -138,6 +143,7 @@ JUDGES: dict[str, Callable[[dict[str, Any], Found], str | None]] = {
     "caught-up-idle": idle,
     "empty-with-lag-growing": abandoned,
     "never-commits": uncommitted,
+    "hot-partition": hot,
 }
 
 
@@ -168,12 +174,13 @@ def is_made(story: Story, finding: Finding) -> bool:
     """Whether the diary has something that made what was found."""
     group, of_group = finding.group, {t["condition"] for t in story.truth if t["group"] == finding.group}
     match finding.kind:
-        case K.STOPPED_GROUP | K.STALLED_MEMBER | K.STALLED_PARTITION:
+        case K.STOPPED_GROUP | K.STATIC_MEMBER_SILENT | K.STALLED_MEMBER | K.STALLED_PARTITION:
             return bool(of_group & {"stuck-no-commits", "stuck-one-partition"}) or any(
                 _ceased_to_commit(story, finding)
             )
         case K.NEVER_COMMITS:
-            return any(event.get("policy") == "none" for event in story.of(group, "start-member"))
+            starts = story.of(group, "start-member")
+            return "never-commits" in of_group or any(event.get("policy") == "none" for event in starts)
         case K.DEAD_WITH_LAG | K.EMPTY_GROUP:
             return not any(_is_alive(story, event) for event in story.of(group, "start-member"))
         case K.REBALANCE_STORM:
@@ -191,7 +198,7 @@ def is_made(story: Story, finding: Finding) -> bool:
         case K.LAG_GROWING:
             return "lag-growing" in of_group or any(_ceased_to_commit(story, finding))
         case K.HOT_PARTITION:
-            return "stuck-one-partition" in of_group
+            return bool(of_group & {"stuck-one-partition", "hot-partition"})
         case K.OFFSETS_EXPIRE:
             return any(True for _ in story.of(group, "raw-commit"))
         case _:

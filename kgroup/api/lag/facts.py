@@ -6,7 +6,7 @@ from dataclasses import replace
 from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.inputs import iterate_commits
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Pattern, Roster
+from kgroup.history.timeline.model import Pattern, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, GroupFacts, OpenCommit
 from kgroup.lag.findings.poison import stands_long
@@ -37,24 +37,23 @@ class GroupFactReader:
     def complete(self, facts: GroupFacts) -> GroupFacts:
         """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention.
 
-        Of groups in which a partition stands for long also the last assignments.
+        Of groups in which a partition stands for long also the last assignments, and takeovers of static members.
         """
         group_id = facts.group.group_id
         if self._assigned is not None:
             facts = self._assigned.complete(facts)
+        timeline = self._timeline(group_id) if any(stands_long(facts)) else None
         return replace(
             facts,
-            rosters=self._rosters(group_id) if any(stands_long(facts)) else (),
+            rosters=tuple(generation.roster for generation in timeline.generations) if timeline else (),
+            takeovers=timeline.takeovers if timeline else (),
             patterns=self._patterns.get(group_id, ()),
             open_commits=tuple(self._open_commits.get(group_id, ())),
             retention_ms=self._retention_ms,
         )
 
-    def _rosters(self, group_id: str) -> tuple[Roster, ...]:
-        if group_id not in self._rounds:
-            return ()
-        timeline = replay(self._rounds[group_id], {})[group_id]
-        return tuple(generation.roster for generation in timeline.generations)
+    def _timeline(self, group_id: str) -> Timeline | None:
+        return replay(self._rounds[group_id], {})[group_id] if group_id in self._rounds else None
 
 
 def about_topic(

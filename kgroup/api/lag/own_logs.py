@@ -45,8 +45,14 @@ class OwnLogs:
         unread_ms = self._first_unread_ms(row, window.commits[-1].offset, history)
         if unread_ms is None or unread_ms < 0 or not history:
             return NO_LOG
-        clock = RecordClock.of(read_records(self.logs, row, window))
-        proven = log_proof(clock, unread_ms, history[-1].timestamp_ms, self.now_ms)
+        newest_ms = history[-1].timestamp_ms
+        read = read_records(self.logs, row, window)
+        clock = RecordClock.of(read)
+        # Who commits one offset again and again read it nobody knows when. Times that go back are of several
+        # clocks, of which the newest record's says nothing about the others.
+        if _stands(window) and read and read[-1].written_ms <= unread_ms <= newest_ms:
+            clock = clock.no_further_behind(self.now_ms - newest_ms)
+        proven = log_proof(clock, unread_ms, newest_ms, self.now_ms)
         return replace(proven, went=self._went(row, window, clock, proven))
 
     def _first_unread_ms(self, row: LagRow, offset: int, history: Sequence[LogEndAt]) -> int | None:
@@ -81,6 +87,11 @@ class OwnLogs:
         if begun_at is None or ended_at is None:
             return None
         return LogWent(begun_at, begun_ms, ended_at, ended_ms)
+
+
+def _stands(window: CommitWindow) -> bool:
+    """Whether all of the commits, two or more, are of one offset."""
+    return len(window.commits) > 1 and len({commit.offset for commit in window.commits}) == 1
 
 
 def read_records(logs: DataLogs, row: LagRow, window: CommitWindow) -> list[ReadRecord]:

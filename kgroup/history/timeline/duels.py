@@ -9,11 +9,10 @@ are a duel or a crash loop: unknown.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from kgroup.durations import seconds_text
-from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.history.timeline.model import Grade, Pattern, Takeover
 
 INSTANCE_ID_DUEL = "instance-id-duel"
 
@@ -28,32 +27,6 @@ _REMEDY = (
     "Give every process a group.instance.id of its own. Look for a copied configuration, a replica count"
     " above 1, or an old process that was never stopped; the one that is fenced off logs FENCED_INSTANCE_ID."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Takeover:
-    """An instance whose member id changed. `at_ms` is epoch ms.
-
-    `quiet_ms` is the time since the old member's last commit, None if it made none; `usual_ms` the usual time
-    between commits of its partitions. `before` and `after` are client id and host as the group has them.
-    """
-
-    instance_id: str
-    at_ms: int | None
-    generation: int
-    old_id: str
-    new_id: str
-    before: tuple[str, str]
-    after: tuple[str, str]
-    quiet_ms: int | None
-    usual_ms: int | None
-
-    @property
-    def took_a_living_one(self) -> bool:
-        """Whether the old member committed in its rhythm until it was replaced."""
-        if self.quiet_ms is None or self.usual_ms is None:
-            return False
-        return 0 <= 4 * self.quiet_ms <= 5 * self.usual_ms
 
 
 def find_duels(takeovers: Sequence[Takeover]) -> Iterator[Pattern]:

@@ -12,9 +12,9 @@ from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline import causes, incidents
 from kgroup.history.timeline.commits import Committed, CommitTrack, silence_of, usual_interval_ms
 from kgroup.history.timeline.departures import Evidence, why_renamed_between_rounds
-from kgroup.history.timeline.duels import Takeover, find_duels
+from kgroup.history.timeline.duels import find_duels
 from kgroup.history.timeline.generations import begun, finish_round
-from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Timeline
+from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Takeover, Timeline
 from kgroup.history.timeline.patterns import find_patterns
 from kgroup.history.timeline.poll_intervals import settle
 from kgroup.history.timeline.removals import why_group_removed, why_offsets_removed
@@ -110,6 +110,7 @@ class GroupReplay:
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
         settle(timeline.generations, self._first_commits)
+        timeline.takeovers = tuple(self._takeovers)
         timeline.patterns = (*find_patterns(timeline, self._tracks), *find_duels(self._takeovers))
         return timeline
 

@@ -226,6 +226,32 @@ class Pattern:
     grade: Grade = Grade.INFERRED
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """An instance whose member id changed. `at_ms` is epoch ms.
+
+    `quiet_ms` is the time since the old member's last commit, None if it made none; `usual_ms` the usual time
+    between commits of its partitions. `before` and `after` are client id and host as the group has them.
+    """
+
+    instance_id: str
+    at_ms: int | None
+    generation: int
+    old_id: str
+    new_id: str
+    before: tuple[str, str]
+    after: tuple[str, str]
+    quiet_ms: int | None
+    usual_ms: int | None
+
+    @property
+    def took_a_living_one(self) -> bool:
+        """Whether the old member committed in its rhythm until it was replaced."""
+        if self.quiet_ms is None or self.usual_ms is None:
+            return False
+        return 0 <= 4 * self.quiet_ms <= 5 * self.usual_ms
+
+
 @dataclass(slots=True, kw_only=True)
 class Timeline:
     """All that a log says of the history of one group, in log order."""
@@ -234,6 +260,7 @@ class Timeline:
     generations: list[Generation] = field(default_factory=list)
     occurrences: list[Occurrence] = field(default_factory=list)
     patterns: tuple[Pattern, ...] = ()
+    takeovers: tuple[Takeover, ...] = ()
     commits: int = 0
     first_commit_ms: int | None = None
     last_commit_ms: int | None = None

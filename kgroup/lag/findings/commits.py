@@ -1,14 +1,16 @@
 """Oddities of the commits themselves: they went back, two write in turn, a transaction hangs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
+from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, OpenCommit, PartitionFacts
+from kgroup.lag.findings.standstill import has_unread, unread_text
 from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.status.model import Rewound
 from kgroup.lag.status.window import CommitWindow
+from kgroup.protocol.topic_partition import TopicPartition
 
 TRANSACTION_MAX_MS: Final = 900_000
 """`transaction.max.timeout.ms`: no producer may keep a transaction open for longer than 15 minutes, after
@@ -106,22 +108,56 @@ def _rewound(facts: GroupFacts, partition: PartitionFacts, reason: Rewound) -> F
 
 def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
     """Commits in transactions that are open for longer than usual, one finding per producer."""
-    by_producer: dict[int, list[tuple[int, str]]] = {}
-    for commit in facts.open_commits:
-        partition = f"{commit.topic}-{commit.partition}"
-        by_producer.setdefault(commit.producer_id, []).append((commit.timestamp, partition))
-    for producer_id, commits in sorted(by_producer.items()):
-        since_ms = min(timestamp for timestamp, _ in commits)
-        if facts.now_ms - since_ms <= TRANSACTION_USUAL_MS:
-            continue
-        places = listed(sorted({partition for _, partition in commits}))
+    for producer_id, commits in _overdue(facts):
+        since_ms = min(commit.timestamp for commit in commits)
+        places = listed(sorted({f"{commit.topic}-{commit.partition}" for commit in commits}))
+        waiting = _waiting(facts, commits) if _hangs(facts, commits) else []
+        meanwhile = f"; nothing is committed there since, {unread_text(waiting)}" if waiting else ""
         yield Finding(
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,
             since_ms=since_ms,
-            grade=Grade.INFERRED if facts.now_ms - since_ms > TRANSACTION_MAX_MS else Grade.UNKNOWN,
+            grade=Grade.INFERRED if _hangs(facts, commits) else Grade.UNKNOWN,
             evidence=f"producer {producer_id} committed offsets of {places} in a transaction"
-            f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed",
+            f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed{meanwhile}",
             numbers={"producer_id": producer_id, "open_ms": facts.now_ms - since_ms},
             try_this=_TRY_TRANSACTION,
         )
+
+
+def held_by_transactions(facts: GroupFacts) -> frozenset[TopicPartition]:
+    """The partitions that stand still as their offsets lie in a transaction that surely hangs.
+
+    Who asks for them gets UNSTABLE_OFFSET_COMMIT (KIP-447) until it ends, and reads nothing: no fault of his.
+    """
+    return frozenset(
+        partition.topic_partition
+        for _, commits in _overdue(facts)
+        if _hangs(facts, commits)
+        for partition in _waiting(facts, commits)
+    )
+
+
+def _overdue(facts: GroupFacts) -> Iterator[tuple[int, list[OpenCommit]]]:
+    by_producer: dict[int, list[OpenCommit]] = {}
+    for commit in facts.open_commits:
+        by_producer.setdefault(commit.producer_id, []).append(commit)
+    for producer_id, commits in sorted(by_producer.items()):
+        if facts.now_ms - min(commit.timestamp for commit in commits) > TRANSACTION_USUAL_MS:
+            yield producer_id, commits
+
+
+def _hangs(facts: GroupFacts, commits: Sequence[OpenCommit]) -> bool:
+    return facts.now_ms - min(commit.timestamp for commit in commits) > TRANSACTION_MAX_MS
+
+
+def _waiting(facts: GroupFacts, commits: Sequence[OpenCommit]) -> list[PartitionFacts]:
+    """The partitions of these commits that have something unread, and have not been committed since."""
+    held_ms = {(commit.topic, commit.partition): commit.timestamp for commit in commits}
+    return [
+        partition
+        for partition in facts.partitions
+        if has_unread(partition)
+        and partition.commits
+        and partition.last_ms <= held_ms.get(partition.topic_partition, -1)
+    ]

@@ -15,7 +15,7 @@ from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
 from kgroup.lag.findings.blocked import blocked_readers
 from kgroup.lag.findings.commit_habits import commits_last_offset, habits
-from kgroup.lag.findings.commits import hanging_transactions, rewinds
+from kgroup.lag.findings.commits import hanging_transactions, held_by_transactions, rewinds
 from kgroup.lag.findings.group_standstill import are_read, standings
 from kgroup.lag.findings.mixed import mixed_subscriptions
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
@@ -24,7 +24,7 @@ from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
-from kgroup.lag.findings.uneven import uneven_assignment
+from kgroup.lag.findings.uneven import given_more, uneven_assignment
 from kgroup.lag.findings.unowned import unowned_partitions
 from kgroup.lag.findings.useless import useless_members
 
@@ -51,7 +51,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     poisoned = poison_records(facts)
     findings = [
         *poisoned.values(),
-        *stalls(facts, standing.without(poisoned)),
+        *stalls(facts, standing.without(poisoned.keys() | held_by_transactions(facts))),
         *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),
@@ -63,13 +63,14 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *expiring(facts),
         *unowned_partitions(facts),
         *mixed_subscriptions(facts),
-        *uneven_assignment(facts, standing, hygiene=hygiene),
     ]
+    uneven = tuple(uneven_assignment(facts, standing, hygiene=hygiene))
+    findings += uneven
     if hygiene:
         findings += [*useless_members(facts), *commits_last_offset(facts), *habits(facts)]
     # A group that nobody is in neither keeps up nor falls behind.
     if any(are_read(facts)):
-        findings += pace(facts, standing, poisoned)
+        findings += pace(facts, standing, poisoned, given_more=given_more(uneven))
     wanted = (finding for finding in findings if hygiene or finding.severity is Severity.TROUBLE)
     return tuple(sorted(wanted, key=_order))
 

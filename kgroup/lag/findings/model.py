@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Grade, Pattern, Roster
+from kgroup.history.timeline.model import Grade, Pattern, Roster, Takeover
 from kgroup.lag.findings.leap import Leap
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
@@ -35,6 +35,8 @@ class FindingKind(StrEnum):
     """The group has members, or commits without any, and nothing is committed any more."""
     POISON_RECORD = "poison-record"
     """The same offset stops each member that gets the partition."""
+    STATIC_MEMBER_SILENT = "static-member-silent"
+    """A static member was taken over, is in the group, and has not committed since."""
     STALLED_MEMBER = "stalled-member"
     """All that a member owns and could read stands still, while others of the group go on."""
     STALLED_PARTITION = "stalled-partition"
@@ -100,6 +102,7 @@ class FindingKind(StrEnum):
 
 HYGIENE_KINDS: frozenset[FindingKind] = frozenset(
     {
+        FindingKind.EMPTY_GROUP,
         FindingKind.UNEVEN_ASSIGNMENT,
         FindingKind.USELESS_MEMBERS,
         FindingKind.COMMITS_LAST_OFFSET,
@@ -113,6 +116,7 @@ STUCK_KINDS = frozenset(
     {
         FindingKind.STOPPED_GROUP,
         FindingKind.POISON_RECORD,
+        FindingKind.STATIC_MEMBER_SILENT,
         FindingKind.STALLED_MEMBER,
         FindingKind.STALLED_PARTITION,
         FindingKind.NEVER_COMMITS,
@@ -226,8 +230,8 @@ class GroupFacts:
     """One group at `now_ms` (epoch ms), with its partitions by topic and number.
 
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
-    `open_commits` are those of open transactions. `rosters` are the last assignments, in log order, where a
-    partition stands for long. `retention_ms` is the broker's `offsets.retention.minutes`.
+    `open_commits` are those of open transactions. `rosters` are the last assignments, in log order, and
+    `takeovers` those of static members, where a partition stands for long. `retention_ms` is the broker's `offsets.retention.minutes`.
     `counts` are how many partitions the topics have that the group subscribes to, as far as is known;
     `unowned` those of them that no member owns. `one_record_left` are partitions where the only offset that
     the group has not read is a record that every reader gets; `reached_ms` is since when (epoch ms) somebody
@@ -240,6 +244,7 @@ class GroupFacts:
     usual_step: int = 1
     patterns: tuple[Pattern, ...] = ()
     rosters: tuple[Roster, ...] = ()
+    takeovers: tuple[Takeover, ...] = ()
     open_commits: tuple[OpenCommit, ...] = ()
     retention_ms: int = RETENTION_MS
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -47,15 +47,22 @@ class Growth:
 
 
 def pace(
-    facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
+    facts: GroupFacts,
+    standings: Standings,
+    poisoned: Collection[TopicPartition] = (),
+    *,
+    given_more: str | None = None,
 ) -> Iterator[Finding]:
     """Lag that grows, per topic, or who has nearly all of it.
 
-    What stands still is found already, and so is what a record stops.
+    What stands still is found already, and so are what a record stops, and what a member does not manage as it
+    was `given_more` than others.
     """
     for uneven, growth in _behind(facts, standings, poisoned):
         yield from uneven
-        if growth is not None and not uneven:
+        if growth is None or uneven:
+            continue
+        if given_more is None or {one.row.member_id for one in growth.partitions} != {given_more}:
             yield _lag_growing(facts, growth)
 
 
@@ -95,6 +102,10 @@ def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
     read = sum(pace.read_per_s for pace in paces)
     if not paces or read >= KEEPS_PACE * written or lag < COMMITS_BEHIND * step * len(paces):
         return None
+    # Of a topic that is read too slowly those that keep up by themselves are no part of it.
+    slow = [pace for pace in paces if pace.read_per_s < KEEPS_PACE * pace.written_per_s]
+    if len(slow) < len(paces):
+        return _growth([pace.partition for pace in slow], step)
     if read <= 0:
         return None  # nothing moves: that is a standstill, or too little is known for one
     return Growth(

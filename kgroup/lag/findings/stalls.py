@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standing, Standings
+from kgroup.lag.findings.handover import changed_hands, handover_remedy, handover_text
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.standstill import unread_text
+from kgroup.lag.findings.static_silence import static_member_silent
 from kgroup.lag.findings.text import counted, lasting, listed
 
 _TRY_GROUP = (
@@ -31,9 +33,9 @@ _TRY_SIMPLE = (
 def stalls(facts: GroupFacts, standings: Standings) -> Iterator[Finding]:
     """The widest description of what stands still: the group, else members, else partitions."""
     if standings.group:
-        yield _stopped_group(facts, standings.group)
+        yield static_member_silent(facts, standings.group) or _stopped_group(facts, standings.group)
     for member_id, standing in standings.members.items():
-        yield _stalled_member(facts, member_id, standing)
+        yield static_member_silent(facts, standing) or _stalled_member(facts, member_id, standing)
     for stopped in standings.partitions:
         yield _stalled_partition(facts, stopped)
 
@@ -84,6 +86,8 @@ def _stalled_partition(facts: GroupFacts, stopped: Standing) -> Finding:
     later_ms = newest_ms - stopped.facts.last_ms
     goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
     simple = facts.group.kind is GroupKind.SIMPLE
+    given = changed_hands(facts, stopped)
+    since = {"since_generation": given.generation} if given is not None else {}
     return Finding(
         kind=FindingKind.STALLED_PARTITION,
         group=facts.group.group_id,
@@ -92,9 +96,9 @@ def _stalled_partition(facts: GroupFacts, stopped: Standing) -> Finding:
         member_id=row.member_id,
         since_ms=stopped.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{stopped.still.evidence}; {_unread([stopped])}{goes_on}",
-        numbers=stopped.still.numbers,
-        try_this=_TRY_SIMPLE if simple else _TRY_PARTITION,
+        evidence=f"{stopped.still.evidence}; {_unread([stopped])}{goes_on}{handover_text(given)}",
+        numbers={**stopped.still.numbers, **since},
+        try_this=_TRY_SIMPLE if simple else handover_remedy(given, _TRY_PARTITION),
     )
 
 

@@ -86,6 +86,12 @@ def uneven_assignment(facts: GroupFacts, standings: Standings, *, hygiene: bool 
     yield _finding(facts, shares, others, better[0], busiest, late)
 
 
+def given_more(findings: Sequence[Finding]) -> str | None:
+    """The member that falls behind only as it was given more than others, if one was found to do so."""
+    late = (finding.member_id for finding in findings if finding.severity is Severity.TROUBLE)
+    return next(late, None)
+
+
 def _of_all(owned: Mapping[str, Sequence[tuple[str, int]]]) -> _Shares:
     sizes = [len(partitions) for partitions in owned.values()]
     return _Shares(min(sizes), max(sizes))

@@ -65,7 +65,10 @@ class _Speeds:
 def _is_apart(
     facts: GroupFacts, behind: Sequence[PartitionFacts], with_lag: Sequence[PartitionFacts]
 ) -> bool:
-    """Whether these have nearly all of the lag, each far more than the others, and are read as lately."""
+    """Whether these have nearly all of the lag, each far more than the others, and are read as lately.
+
+    What comes in between two commits is unread wherever nothing is wrong: much of it, where much is written.
+    """
     others = [_lag(partition) for partition in with_lag if partition not in behind]
     lags = [_lag(partition) for partition in behind]
     if not others or sum(lags) < SHARE * (sum(lags) + sum(others)):
@@ -75,6 +78,7 @@ def _is_apart(
     return all(
         partition.longest_interval_ms is not None
         and _lag(partition) >= least
+        and _lag(partition) > (_written_per_s(partition) or 0) * partition.longest_interval_ms / 1000
         and newest_ms - partition.last_ms <= 2 * partition.longest_interval_ms
         for partition in behind
     )

@@ -37,6 +37,15 @@ class RecordClock:
         soonest_ms = min((record.committed_ms - record.written_ms for record in read), default=0)
         return cls(ahead_ms=max(-soonest_ms, 0), behind_ms=soonest_ms if soonest_ms >= PROMPT_MS else 0)
 
+    def no_further_behind(self, age_ms: int) -> "RecordClock":
+        """The same where a record that is in the log already is so old by its own time, in ms.
+
+        A clock is behind by no more than that. It matters where what was read soonest says little, as an
+        offset that is committed again and again may have been read long before its first commit in a window.
+        """
+        behind_ms = min(self.behind_ms, max(age_ms, 0))
+        return RecordClock(ahead_ms=self.ahead_ms, behind_ms=behind_ms if behind_ms >= PROMPT_MS else 0)
+
     def latest_ms(self, written_ms: int) -> int:
         """When a record of that time was surely there, if everything is read as soon as it ever was."""
         return written_ms - self.ahead_ms + self.behind_ms

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from kgroup.history.timeline.duels import Takeover, find_duels
-from kgroup.history.timeline.model import Grade, Pattern
+from kgroup.history.timeline.duels import find_duels
+from kgroup.history.timeline.model import Grade, Pattern, Takeover
 from tests.history.group_log import GroupLog, member
 
 ONE = ("client", "/10.0.0.1")

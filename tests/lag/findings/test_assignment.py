@@ -206,6 +206,19 @@ class TestUneven:
             "only the one with the most falls behind: 4,500 unread, 0 with all others"
         )
         assert not of_kind(settled(*members), K.UNEVEN_ASSIGNMENT, hygiene=False)
+        assert not of_kind(group, K.LAG_GROWING), "the shares say why"
+
+    def test_a_lag_that_others_have_too_is_told_besides(self):
+        def lagging(number, owner):
+            seen = [(60, 100), (40, 700), (1, 1900)]
+            commits = steadily(1, 500, step=20, every=5)
+            return partition(number, commits, 2000, seen=seen, member=owner, topic="a")
+
+        rows = [lagging(number, "c1-id") for number in range(3)] + [lagging(3, "c2-id")]
+        members = member("c1", "a", "a:0,1,2"), member("c2", "a", "a:3")
+        group = replace(settled(*members, rows=tuple(rows)), usual_step=20)
+        assert of_kind(group, K.LAG_GROWING)
+        assert not of_kind(group, K.UNEVEN_ASSIGNMENT, hygiene=False)
 
 
 class TestMixed:

@@ -7,7 +7,7 @@ import pytest
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade, Pattern
 from kgroup.lag.findings.find import find
-from kgroup.lag.findings.model import FindingKind, OpenCommit
+from kgroup.lag.findings.model import FindingKind, OpenCommit, Severity
 from kgroup.lag.measures.log_ends import TopicState
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
@@ -155,9 +155,11 @@ class TestAbsence:
         assert finding.evidence == "no members for 1m 59s; 400 unread on 1 partition"
 
     def test_nothing_waits_for_it(self):
-        finding = only(facts(partition(0, steadily(120, 500), 500, member=None), since=119))
-        assert finding.kind is K.EMPTY_GROUP
+        group = facts(partition(0, steadily(120, 500), 500, member=None), since=119)
+        (finding,) = find(group, hygiene=True)
+        assert (finding.kind, finding.severity) == (K.EMPTY_GROUP, Severity.HYGIENE)
         assert finding.evidence == "no members for 1m 59s; nothing unread"
+        assert kinds(group) == []
 
     def test_a_restart_is_no_death(self):
         assert kinds(facts(partition(0, steadily(40, 100), 500, member=None), since=39)) == []
@@ -226,6 +228,27 @@ class TestCommits:
         assert "orders-0, orders-99" in finding.evidence
 
 
+    @pytest.mark.parametrize(
+        ("why", "open_for", "number", "expected"),
+        [
+            ("its offsets lie in it", 901, 0, [K.HANGING_TRANSACTION]),
+            ("its producer may still end it", 899, 0, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+            ("another partition's lie in it", 901, 1, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+            ("it was committed after that", 990, 0, [K.STOPPED_GROUP, K.HANGING_TRANSACTION]),
+        ],
+        ids=lambda case: case if isinstance(case, str) else "",
+    )
+    def test_a_group_whose_offsets_hang_has_not_stopped_by_itself(self, why, open_for, number, expected):
+        silent = partition(0, steadily(950, 100), 500, seen=[(900, 150), (1, 490)])
+        commit = OpenCommit(
+            topic="orders", partition=number, offset=110, timestamp=ago(open_for), producer_id=7
+        )
+        findings = find(facts(silent, open_commits=(commit,)))
+        assert [finding.kind for finding in findings] == expected, why
+        is_held = "nothing is committed there since, 400 unread" in findings[-1].evidence
+        assert is_held is (len(expected) == 1), why
+
+
 FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second
 
 
@@ -235,6 +258,19 @@ class TestPace:
         assert finding.kind is K.LAG_GROWING
         assert finding.evidence == "reads 2.5/s, 10.0/s are written; 400 unread on 1 partition"
         assert finding.numbers["silent_ms"] is None
+
+    def test_a_partition_that_keeps_up_is_no_part_of_it(self):
+        slow = [partition(number, steadily(1, 100), 500, seen=FAST) for number in (0, 1)]
+        keeps_up = partition(2, steadily(1, 490, step=20), 510, seen=FAST)
+        finding = only(facts(*slow, keeps_up))
+        assert finding.kind is K.LAG_GROWING
+        assert finding.evidence == "reads 5.0/s, 20.0/s are written; 800 unread on 2 partitions"
+
+    def test_one_that_does_not_move_makes_no_topic_slow(self):
+        """What stands still is another finding, once it is proven; until then nobody reads slowly."""
+        stands = partition(0, steadily(1, 100, step=0), 900, seen=FAST)
+        keeps_up = partition(1, steadily(1, 490, step=20), 510, seen=FAST)
+        assert kinds(facts(stands, keeps_up)) == []
 
     def test_the_pace_is_that_up_to_now(self):
         """Five a second, every eight seconds, and nothing for 77 s in which the log went on."""

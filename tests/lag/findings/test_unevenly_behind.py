@@ -104,6 +104,11 @@ TABLE = {
         [partition(0, steadily(1, 460, step=1), 500, member="m2"), keeps_up(1), keeps_up(2)],
         [],
     ),
+    "more is written there, and no more is unread than comes in between two commits": (
+        [partition(0, steadily(1, 1000, step=30, every=3), 1030, seen=[(28, 730), (1, 1030)])]
+        + [partition(number, steadily(1, 490, step=1, every=3), 490) for number in (1, 2, 3)],
+        [],
+    ),
     "nobody knows what is written": (
         [
             replace(one, row=replace(one.row, log_start_offset=None))

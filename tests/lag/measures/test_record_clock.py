@@ -2,7 +2,7 @@
 
 import pytest
 
-from kgroup.lag.measures.record_clock import ReadRecord, is_clock_skewed
+from kgroup.lag.measures.record_clock import ReadRecord, RecordClock, is_clock_skewed
 from tests.lag.windows import ago
 
 HOURS_S = 3 * 3600
@@ -36,3 +36,10 @@ CASES = {
 def test_skew(read, first_unread, newest, expected):
     records = [ReadRecord(ago(written), ago(committed)) for written, committed in read]
     assert is_clock_skewed(records, ago(first_unread), ago(newest)) is expected
+
+
+@pytest.mark.parametrize(("age_ms", "expected"), [(-5, 0), (59_999, 0), (60_000, 60_000), (800_000, 700_000)])
+def test_a_clock_is_no_further_behind_than_the_newest_record_is_old(age_ms, expected):
+    clock = RecordClock.of([ReadRecord(ago(900), ago(200))])
+    assert clock.behind_ms == 700_000
+    assert clock.no_further_behind(age_ms).behind_ms == expected
