@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.inputs import iterate_commits
+from kgroup.api.lag.steps import Growth, Steps, growths
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Pattern, Timeline
 from kgroup.history.timeline.replay import replay
@@ -27,9 +28,11 @@ class GroupFactReader:
         groups: Mapping[str, Group],
         retention_ms: int = RETENTION_MS,
         assigned: AssignedReader | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self._rounds = _rounds(history, groups)
-        self._patterns = _patterns(self._rounds)
+        self._steps = steps
+        self._patterns, self._grown = _of_timelines(self._rounds)
         self._open_commits = _open_commits(newest)
         self._retention_ms = retention_ms
         self._assigned = assigned
@@ -37,11 +40,14 @@ class GroupFactReader:
     def complete(self, facts: GroupFacts) -> GroupFacts:
         """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention.
 
-        Of groups in which a partition stands for long also the last assignments, and takeovers of static members.
+        Of groups in which a partition stands for long also the last assignments, and takeovers of static
+        members; of those in which a commit went far beyond the one before the longest steps.
         """
         group_id = facts.group.group_id
         if self._assigned is not None:
             facts = self._assigned.complete(facts)
+        if self._steps is not None:
+            facts = self._steps.put_to(facts, self._grown.get(group_id, ()))
         timeline = self._timeline(group_id) if any(stands_long(facts)) else None
         return replace(
             facts,
@@ -74,9 +80,18 @@ def _rounds(history: History, groups: Mapping[str, Group]) -> dict[str, list[Log
     return of_groups
 
 
-def _patterns(of_groups: Mapping[str, Sequence[LoggedEntry]]) -> dict[str, tuple[Pattern, ...]]:
-    timelines = {group_id: replay(entries, {})[group_id] for group_id, entries in of_groups.items()}
-    return {group_id: timeline.patterns for group_id, timeline in timelines.items() if timeline.patterns}
+def _of_timelines(
+    of_groups: Mapping[str, Sequence[LoggedEntry]],
+) -> tuple[dict[str, tuple[Pattern, ...]], dict[str, tuple[Growth, ...]]]:
+    """The patterns of groups, and the partitions that were new to them."""
+    patterns, grown = {}, {}
+    for group_id, entries in of_groups.items():
+        timeline = replay(entries, {})[group_id]
+        if timeline.patterns:
+            patterns[group_id] = timeline.patterns
+        if new := growths(timeline):
+            grown[group_id] = new
+    return patterns, grown
 
 
 def _open_commits(newest: Newest) -> dict[str, list[OpenCommit]]:

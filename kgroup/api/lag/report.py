@@ -16,6 +16,7 @@ from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_groups
 from kgroup.api.lag.reading import AsOf, read_log
+from kgroup.api.lag.steps import Steps
 from kgroup.api.lag.time import TimesInLogs
 from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, TimeSource
 from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource
@@ -134,8 +135,9 @@ def report_of(
     if options.findings and scanned.history is not None:
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
+        steps = Steps(scanned.last, data_logs) if scanned.last is not None else None
         facts = GroupFactReader(
-            scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned
+            scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned, steps
         )
     if looks is not None:
         looks.begin(as_of.now_ms)

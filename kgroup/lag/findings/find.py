@@ -1,10 +1,10 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `passed_over.py`, `pace.py`, `unevenly_behind.py`; the
-assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`, what is no more than hygiene
-besides in `commit_habits.py`. The ground of most are `standstill.py` and `group_standstill.py`;
-`proven_status.py` makes partitions' statuses of the same.
+`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `passed_over.py`, `too_far.py`, `pace.py`,
+`unevenly_behind.py`; the assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`,
+what is no more than hygiene besides in `commit_habits.py`. The ground of most are `standstill.py` and
+`group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
+from kgroup.lag.findings.too_far import too_far
 from kgroup.lag.findings.uneven import given_more, uneven_assignment
 from kgroup.lag.findings.unowned import unowned_partitions
 from kgroup.lag.findings.useless import useless_members
@@ -59,6 +60,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *_patterns(facts),
         *rewinds(facts),
         *passed_over(facts),
+        *too_far(facts),
         *read_twice(facts),
         *expiring(facts),
         *unowned_partitions(facts),

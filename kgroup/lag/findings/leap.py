@@ -1,6 +1,10 @@
-"""A step between two commits that may have passed over records, as the scan of a log left it."""
+"""Steps between two commits that may have passed over records, as the scan of a log left them."""
 
 from dataclasses import dataclass
+from typing import Final
+
+STEPS_BACK: Final = 10
+"""Who was behind for so many times as long as a step takes was so for some of its own commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +28,34 @@ class Leap:
     def length(self) -> int:
         """In offsets."""
         return self.to_offset - self.from_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a partition, from a commit to the next, of those that its longest is held against.
+
+    Times are epoch ms. `waiting_before` and `waiting_after` are how many offsets the log had beyond the two
+    commits at their times, `waiting_long` how many beyond the first one STEPS_BACK times as long before; None
+    where the log does not tell. `membership_changes` as in `Leap`. `is_first` is said of a first commit: it
+    is a step from where the log begins, and `from_ms` is when the group was given the partition.
+    """
+
+    from_offset: int
+    from_ms: int
+    to_offset: int
+    to_ms: int
+    waiting_before: int | None = None
+    waiting_after: int | None = None
+    waiting_long: int | None = None
+    membership_changes: int = 0
+    is_first: bool = False
+
+    @property
+    def length(self) -> int:
+        """In offsets."""
+        return self.to_offset - self.from_offset
+
+    @property
+    def per_s(self) -> float:
+        """Offsets a second; a step takes a millisecond at least."""
+        return self.length * 1000 / max(self.to_ms - self.from_ms, 1)

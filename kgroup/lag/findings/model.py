@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Grade, Pattern, Roster, Takeover
-from kgroup.lag.findings.leap import Leap
+from kgroup.lag.findings.leap import Leap, Step
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import PartitionStatus, Rewound
@@ -62,7 +62,7 @@ class FindingKind(StrEnum):
     REWOUND = "rewound"
     """A committed offset went back and has not come up again."""
     SKIPPED_RECORDS = "skipped-records"
-    """Records were deleted before the group had read them, and its reader went on behind them."""
+    """Its reader went on behind records that it had not read: deleted ones, or more than it can have read."""
     DOUBLED_RECORDS = "doubled-records"
     """A committed offset went back and has come up again: what lies between was handed out twice."""
     UNOWNED_PARTITION = "unowned-partition"
@@ -201,6 +201,8 @@ class PartitionFacts:
     """The records in a lag, as compaction leaves fewer than offsets; None where that was not looked for."""
     leap: Leap | None = None
     """The longest step of all its commits, if the log begins within it now."""
+    steps: tuple[Step, ...] = ()
+    """Its longest steps, the longest first, where one of the group may be further than could be read."""
     window: CommitWindow | None = None
     """The commits themselves, where an offset goes back; else they need not be kept."""
 

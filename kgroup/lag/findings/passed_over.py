@@ -28,11 +28,11 @@ def passed_over(facts: GroupFacts) -> Iterator[Finding]:
     """Partitions whose reader was away while records that it had not read were deleted."""
     for partition in facts.partitions:
         leap, log_start = partition.leap, partition.row.log_start_offset
-        if leap is not None and log_start is not None and _is_loss(partition, leap, log_start):
+        if leap is not None and log_start is not None and is_loss(partition, leap, log_start):
             yield _skipped(facts, partition, leap, log_start)
 
 
-def _is_loss(partition: PartitionFacts, leap: Leap, log_start: int) -> bool:
+def is_loss(partition: PartitionFacts, leap: Leap, log_start: int) -> bool:
     """Whether the log's start was above the committed offset when the reader came back.
 
     Every group has passed the log's present start at some time, and most while it was there. So the step over

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from kgroup.scan.kernels.gather import no_rows, numbers, values_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 
-KEPT: Final = 2
-"""Steps of each key: the longest, and the one that it is longer than."""
+KEPT: Final = 4
+"""Steps of each key: the longest, and those that it is longer than, which show how fast its reader is."""
 UNKNOWN: Final = -1
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())

@@ -1,0 +1,213 @@
+"""The longest steps of groups in which one stands out, with what waited for the reader at both ends of each.
+
+Few groups have one, so they are picked out at once, and the logs of their topics alone are looked into.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgroup.errors import SourceError
+from kgroup.history.timeline.model import CauseKind, Timeline
+from kgroup.lag.findings.leap import STEPS_BACK, Step
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.findings.too_far import LEAST, LONGER, OTHERS
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reading.order import begins_of, ranks
+from kgroup.scan.reductions.last_commits import LastCommits
+from kgroup.scan.reductions.leaps import UNKNOWN
+
+_Row = dict[str, Any]
+
+_FASTEST_MS: Final = 1
+"""Steps that took no time are taken to have lasted so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """A partition that a group was given as its topic grew: `at_ms` (epoch ms), by a record at `offset`."""
+
+    partition: TopicPartition
+    at_ms: int
+    offset: int
+    offsets_partition: int
+
+
+def growths(timeline: Timeline) -> tuple[Growth, ...]:
+    """The partitions that were new to a group, by generations of which none before is missing."""
+    grown: list[Growth] = []
+    before: set[TopicPartition] = set()
+    for generation in timeline.generations:
+        roster = generation.roster
+        now = {(one.topic, one.partition) for member in roster.members for one in member.owned}
+        if not generation.cut and roster.at_ms is not None and _grew(generation.causes):
+            topics = {topic for topic, _ in before}
+            grown += [
+                Growth(
+                    partition=new,
+                    at_ms=roster.at_ms,
+                    offset=roster.offset,
+                    offsets_partition=roster.offsets_partition,
+                )
+                for new in sorted(now - before)
+                if new[0] in topics
+            ]
+        before |= now
+    return tuple(grown)
+
+
+def _grew(causes: Sequence[Any]) -> bool:
+    return any(cause.kind is CauseKind.TOPIC_GREW for cause in causes)
+
+
+class Steps:
+    """Puts them to the facts on a group, if one of its steps stands out or a topic of it grew."""
+
+    def __init__(self, last: LastCommits, data_logs: DataLogs) -> None:
+        self._data_logs = data_logs
+        self._changes = last.membership_changes
+        self._table = last.leaps
+        self._codes: dict[str, int] = {}
+        self._standing_out: set[str] = set()
+        if not self._table.num_rows:
+            return
+        self._groups = values_of(self._table["group"])
+        firsts = np.unique(self._groups, return_index=True)[1]
+        named = self._table["group"].take(numbers(firsts)).to_pylist()
+        self._codes = dict(zip(map(str, named), self._groups[firsts].tolist(), strict=True))
+        with_one = set(self._with_one().tolist())
+        self._standing_out = {name for name, code in self._codes.items() if code in with_one}
+
+    def put_to(self, facts: GroupFacts, grown: Sequence[Growth] = ()) -> GroupFacts:
+        """The facts with the steps of the group's partitions; as they are if none can have gone too far."""
+        group_id = facts.group.group_id
+        if group_id not in self._standing_out and not grown:
+            return facts
+        of_partitions: dict[TopicPartition, list[_Row]] = {}
+        for row in self._rows(group_id):
+            of_partitions.setdefault((row["topic"], row["partition"]), []).append(row)
+        firsts = {
+            each.partition: first for each in grown if (first := self._first(each, of_partitions, facts))
+        }
+        known = {
+            place: sorted(
+                (row for row in rows if row["from_log_offset"] != UNKNOWN),
+                key=lambda row: row["from_offset"] - row["offset"],
+            )
+            for place, rows in of_partitions.items()
+        }
+        if not firsts and not any(
+            self._may_go_too_far(place, rows, group_id) for place, rows in known.items()
+        ):
+            return facts
+        partitions = tuple(
+            self._with_steps(partition, known.get(partition.topic_partition, ()), firsts, group_id)
+            for partition in facts.partitions
+        )
+        return replace(facts, partitions=partitions)
+
+    def _with_one(self) -> NDArray[np.int64]:
+        """Groups, by their codes, with a step that is longer than others of its partition by far."""
+        table = self._table
+        known = np.flatnonzero(values_of(table["from_log_offset"]) != UNKNOWN)
+        if not len(known):
+            return known
+        # The rows are sorted by key, so those of each lie together.
+        keys = [self._groups[known], ranks(table["topic"])[known], values_of(table["partition"])[known]]
+        keys.append(values_of(table["offsets_partition"])[known])
+        starts = np.flatnonzero(begins_of(keys))
+        length = (values_of(table["offset"]) - values_of(table["from_offset"]))[known]
+        longest = np.maximum.reduceat(length, starts)
+        of_key = np.cumsum(begins_of(keys)) - 1
+        others = np.where(length == longest[of_key], 0, length)
+        second = np.maximum.reduceat(others, starts)
+        ties = np.add.reduceat((length == longest[of_key]).astype(np.int64), starts)
+        counts = np.diff(np.append(starts, len(known)))
+        far = (longest >= LEAST) & (longest > LONGER * second) & (ties == 1) & (counts > OTHERS)
+        return np.unique(keys[0][starts[far]])
+
+    def _rows(self, group_id: str) -> list[_Row]:
+        if group_id not in self._codes:
+            return []
+        places = np.flatnonzero(self._groups == self._codes[group_id])
+        rows: list[_Row] = self._table.take(numbers(places)).to_pylist()
+        return rows
+
+    def _may_go_too_far(self, place: TopicPartition, rows: Sequence[_Row], group_id: str) -> bool:
+        """Whether its longest step stands out and went to the end of a log that is here."""
+        if len(rows) <= OTHERS:
+            return False
+        longest, second = rows[0], rows[1]
+        length = longest["offset"] - longest["from_offset"]
+        if length < LEAST or length <= LONGER * (second["offset"] - second["from_offset"]):
+            return False
+        (end,) = self._ends(place, [longest["from_timestamp"]])
+        return end is not None and longest["from_offset"] < end <= longest["offset"]
+
+    def _first(
+        self, grown: Growth, of_partitions: dict[TopicPartition, list[_Row]], facts: GroupFacts
+    ) -> Step | None:
+        """The first commit of a new partition as a step from where its log begins."""
+        row = next(
+            (one for one in of_partitions.get(grown.partition, ()) if one["from_log_offset"] == UNKNOWN), None
+        )
+        start = next(
+            (one.row.log_start_offset for one in facts.partitions if one.topic_partition == grown.partition),
+            None,
+        )
+        if row is None or start is None or row["offset"] - start < LEAST:
+            return None
+        if row["offsets_partition"] != grown.offsets_partition or row["log_offset"] < grown.offset:
+            return None
+        return Step(
+            from_offset=start,
+            from_ms=grown.at_ms,
+            to_offset=row["offset"],
+            to_ms=row["commit_timestamp"],
+            is_first=True,
+        )
+
+    def _with_steps(
+        self,
+        partition: PartitionFacts,
+        rows: Sequence[_Row],
+        firsts: dict[TopicPartition, Step],
+        group_id: str,
+    ) -> PartitionFacts:
+        place = partition.topic_partition
+        steps = [self._step(place, row, group_id) for row in rows]
+        first = firsts.get(place)
+        if first is not None and all(first.length >= step.length for step in steps):
+            steps.insert(0, first)
+        return replace(partition, steps=tuple(steps))
+
+    def _step(self, place: TopicPartition, row: _Row, group_id: str) -> Step:
+        from_ms, to_ms = row["from_timestamp"], row["commit_timestamp"]
+        long_ms = from_ms - STEPS_BACK * max(to_ms - from_ms, _FASTEST_MS)
+        long_end, before_end, after_end = self._ends(place, [long_ms, from_ms, max(from_ms, to_ms)])
+        changes = self._changes.get((row["offsets_partition"], group_id), ())
+        return Step(
+            from_offset=row["from_offset"],
+            from_ms=from_ms,
+            to_offset=row["offset"],
+            to_ms=to_ms,
+            waiting_before=_beyond(before_end, row["from_offset"]),
+            waiting_after=_beyond(after_end, row["offset"]),
+            waiting_long=_beyond(long_end, row["from_offset"]),
+            membership_changes=sum(row["from_log_offset"] < change < row["log_offset"] for change in changes),
+        )
+
+    def _ends(self, place: TopicPartition, times_ms: Sequence[int]) -> list[int | None]:
+        try:
+            return self._data_logs.ends_at(*place, times_ms)
+        except SourceError:
+            return [None] * len(times_ms)  # whoever reads the log itself says so
+
+
+def _beyond(end: int | None, offset: int) -> int | None:
+    return None if end is None else end - offset
