@@ -1,0 +1,95 @@
+"""A group's past played again: the plan that its log gives, and how near the second log comes to the first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kgroup.api.opened import OpenedLogs, open_logs
+from kgroup.api.replay import replay_all
+from kgroup.api.simulate import require_empty
+from kgroup.broker.storage import FolderStorage
+from kgroup.errors import InputError, SourceError
+from kgroup.history.reenactment.commits import CommitsSeen
+from kgroup.history.reenactment.model import Act, Plan
+from kgroup.history.reenactment.plan import plan_of, window
+from kgroup.history.reenactment.score import Score, score
+from kgroup.history.timeline.model import Generation
+from kgroup.report.progress import NO_PROGRESS, Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reenactment:
+    """A plan and the generations that it is to give again. `problems` are what could not be read."""
+
+    plan: Plan
+    original: tuple[Generation, ...]
+    problems: tuple[str, ...] = ()
+
+    def score_of(self, folder: Path) -> Score:
+        """Of the log that a performance left in a folder. Raises SourceError if it cannot be read."""
+        again = replay_all(open_logs(folder), [self.plan.group_id])[self.plan.group_id]
+        return score(self.original, again.generations)
+
+
+def plan_reenactment(
+    logs: OpenedLogs,
+    group: str,
+    *,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Reenactment:
+    """The plan of one classic consumer group. Raises as `replay` and `plan_of` do."""
+    [made] = plan_reenactments(logs, [group], since_ms=since_ms, until_ms=until_ms, progress=progress).values()
+    if isinstance(made, InputError):
+        raise made
+    return made
+
+
+def plan_reenactments(
+    logs: OpenedLogs,
+    groups: list[str],
+    *,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> dict[str, Reenactment | InputError]:
+    """The same of several, by group id; for one that cannot be played again, why."""
+    seen = CommitsSeen()
+    replayed = replay_all(logs, groups, progress=progress, watcher=seen)
+    made: dict[str, Reenactment | InputError] = {}
+    for name, timeline in replayed.items():
+        try:
+            plan = plan_of(timeline, seen.by_group.get(name, []), since_ms=since_ms, until_ms=until_ms)
+        except InputError as error:
+            made[name] = error
+            continue
+        original, _ = window(timeline.generations, since_ms, until_ms)
+        made[name] = Reenactment(plan=plan, original=tuple(original), problems=tuple(replayed.unread))
+    return made
+
+
+def reenact_virtually(
+    reenactment: Reenactment,
+    log_dir: str | Path | None = None,
+    *,
+    on_act: Callable[[Act], None] | None = None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> Score:
+    """Play on the virtual clock, and compare. The log is kept in `log_dir`, a new or empty folder.
+
+    Raises InputError or SourceError if the folder cannot be used.
+    """
+    from kgroup.sim.reenacting import reenact_virtually as play
+
+    if log_dir is not None:
+        require_empty(Path(log_dir))
+        play(reenactment.plan, FolderStorage(Path(log_dir), warn), on_act)
+        return reenactment.score_of(Path(log_dir))
+    try:
+        with TemporaryDirectory(prefix="kgroup-") as folder:
+            play(reenactment.plan, FolderStorage(Path(folder), warn), on_act)
+            return reenactment.score_of(Path(folder))
+    except OSError as error:
+        raise SourceError(f"no room for the log: {error.strerror or error}") from error
