@@ -127,6 +127,7 @@ class _Planner:
         self._presences = _named(stays_of(generations))
         self._owners = self._members_by_id()
         self._last_ms: dict[tuple[str, int], int] = {}
+        self._leaves: dict[int, list[str]] = defaultdict(list)
         self._grows = False
         self._start_ms = 0
 
@@ -137,6 +138,10 @@ class _Planner:
         topics = self._topics()
         for presence in self._presences:
             self._play(presence)
+        for place, names in self._leaves.items():
+            # At once, so that it is one round, and no sooner than the last of them has committed.
+            at_ms = max(self._after_commits(name, place, self._before(place)) for name in names)
+            self._acts += [Leave(at_ms=at_ms, member=name) for name in names]
         self._moves()
         self._acts += beats
         end_ms = max([*self._times, *(commit.at_ms for commit in self._commits)])
@@ -220,20 +225,27 @@ class _Planner:
         for before, (step, member) in zip(stay.seen, list(enumerate(stay.seen))[1:], strict=False):
             place = stay.first + step
             if member.member_id != before.member_id:
-                away_ms = self._before(place) - _STATIC_AWAY_MS
-                self._acts.append(Die(at_ms=self._after_commits(name, place, away_ms), member=name))
-                self._join(name, place, member, assignors)
+                away_ms = self._after_commits(name, place, self._before(place) - _STATIC_AWAY_MS)
+                self._acts.append(Die(at_ms=away_ms, member=name))
+                self._join(name, place, member, assignors, not_before_ms=away_ms + 1)
             elif member.subscribed != before.subscribed:
                 topics = self._subscribed(member)
                 self._acts.append(Resubscribe(at_ms=self._before(place), member=name, topics=topics))
         if stay.end is not None:
             self._depart(name, stay, stay.end)
 
-    def _join(self, name: str, place: int, member: TimelineMember, assignors: tuple[str, ...]) -> None:
+    def _join(
+        self,
+        name: str,
+        place: int,
+        member: TimelineMember,
+        assignors: tuple[str, ...],
+        not_before_ms: int = 0,
+    ) -> None:
         session_ms = member.session_timeout_ms or DEFAULT_SESSION_MS
         self._acts.append(
             Join(
-                at_ms=self._before(place),
+                at_ms=max(self._before(place), not_before_ms),
                 member=name,
                 topics=self._subscribed(member),
                 assignors=assignors,
@@ -255,7 +267,7 @@ class _Planner:
                 " is not known"
             )
         if cause is CauseKind.LEAVE:
-            self._acts.append(Leave(at_ms=self._after_commits(name, end, before_ms), member=name))
+            self._leaves[end].append(name)
             return
         there_ms = self._times[stay.first] + 1
         if cause in _STALLS:
@@ -264,7 +276,7 @@ class _Planner:
             duration_ms = waits_ms + 2 * _LEAD_MS
             self._acts.append(Stall(at_ms=since_ms, member=name, duration_ms=duration_ms))
             return
-        since_ms = max(before_ms - session_ms, there_ms)
+        since_ms = max(self._times[end] - session_ms, there_ms)
         self._acts.append(Die(at_ms=self._after_commits(name, end, since_ms), member=name))
 
     def _after_commits(self, name: str, place: int, at_ms: int) -> int:
