@@ -1,6 +1,6 @@
-"""A group's past played again: the plan that its log gives, and how near the second log comes to the first."""
+"""A group's past played again: the plan that its log gives, and how near the second log comes to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,9 +9,9 @@ from kgroup.api.opened import OpenedLogs, open_logs
 from kgroup.api.replay import replay_all
 from kgroup.api.simulate import require_empty
 from kgroup.broker.storage import FolderStorage
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, SourceError, nearest_or_all
 from kgroup.history.reenactment.commits import CommitsSeen
-from kgroup.history.reenactment.model import Act, Plan
+from kgroup.history.reenactment.model import Act, Plan, PlannedMember
 from kgroup.history.reenactment.plan import plan_of, window
 from kgroup.history.reenactment.score import Score, score
 from kgroup.history.timeline.model import Generation
@@ -26,6 +26,21 @@ class Reenactment:
     original: tuple[Generation, ...]
     problems: tuple[str, ...] = ()
 
+    def member(self, name: str) -> PlannedMember:
+        """The one with that name, client id or instance id. Raises InputError if it is not one."""
+        members = self.plan.members
+        for named in (
+            [member for member in members if member.name == name],
+            [member for member in members if name in (member.client_id, member.instance_id)],
+        ):
+            if len(named) == 1:
+                return named[0]
+            if named:
+                names = ", ".join(member.name for member in named)
+                raise InputError(f"--replace {name}: {len(named)} members have it: {names}")
+        known = [member.name for member in members]
+        raise InputError(f"--replace {name}: no such member; {nearest_or_all(name, known)}")
+
     def score_of(self, folder: Path) -> Score:
         """Of the log that a performance left in a folder. Raises SourceError if it cannot be read."""
         again = replay_all(open_logs(folder), [self.plan.group_id])[self.plan.group_id]
@@ -38,13 +53,22 @@ def plan_reenactment(
     *,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    partitions: Mapping[str, int] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Reenactment:
-    """The plan of one classic consumer group. Raises as `replay` and `plan_of` do."""
-    [made] = plan_reenactments(logs, [group], since_ms=since_ms, until_ms=until_ms, progress=progress).values()
-    if isinstance(made, InputError):
-        raise made
-    return made
+    """The plan of one classic consumer group; `partitions` of topics at the start win if they are more.
+
+    Raises as `replay` and `plan_of` do.
+    """
+    made = plan_reenactments(
+        logs, [group], since_ms=since_ms, until_ms=until_ms, partitions=partitions, progress=progress
+    )
+    if len(made) > 1 and group not in made:
+        raise InputError(f"{group}: matches {len(made)} groups; give the name of one")
+    chosen = made[group] if group in made else next(iter(made.values()))
+    if isinstance(chosen, InputError):
+        raise chosen
+    return chosen
 
 
 def plan_reenactments(
@@ -53,15 +77,22 @@ def plan_reenactments(
     *,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    partitions: Mapping[str, int] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> dict[str, Reenactment | InputError]:
-    """The same of several, by group id; for one that cannot be played again, why."""
+    """The same of all that match patterns, by group id; for one that cannot be played again, why."""
     seen = CommitsSeen()
     replayed = replay_all(logs, groups, progress=progress, watcher=seen)
     made: dict[str, Reenactment | InputError] = {}
     for name, timeline in replayed.items():
         try:
-            plan = plan_of(timeline, seen.by_group.get(name, []), since_ms=since_ms, until_ms=until_ms)
+            plan = plan_of(
+                timeline,
+                seen.by_group.get(name, []),
+                since_ms=since_ms,
+                until_ms=until_ms,
+                partitions=partitions or {},
+            )
         except InputError as error:
             made[name] = error
             continue
@@ -84,7 +115,7 @@ def reenact_virtually(
     from kgroup.sim.reenacting import reenact_virtually as play
 
     if log_dir is not None:
-        require_empty(Path(log_dir))
+        require_empty(Path(log_dir), "--keep")
         play(reenactment.plan, FolderStorage(Path(log_dir), warn), on_act)
         return reenactment.score_of(Path(log_dir))
     try:

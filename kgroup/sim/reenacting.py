@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from kgroup.broker.partition import NO_LEADER
+from kgroup.broker.plain_records import plain_batches
 from kgroup.broker.storage import Storage
 from kgroup.history.reenactment.model import (
     Act,
@@ -19,7 +20,6 @@ from kgroup.history.reenactment.model import (
     Resubscribe,
     Stall,
 )
-from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.sim.scenario.scenario import Fault, FaultKind, NetworkSettings, Scenario, SimMember, SimTopic
 from kgroup.sim.world.reenacted_member import ReenactedMember
 from kgroup.sim.world.world import World
@@ -88,21 +88,17 @@ class _Stage:
         if act.partition.partition < len(partitions):
             partition = partitions[act.partition.partition]
             if partition.leader != NO_LEADER:
-                partition.append(batch_of(act.records, self._world.schedule.now_ms))
-
-
-def batch_of(records: int, now_ms: int) -> bytes:
-    """So many records, as one batch."""
-    return encode_batch(
-        [LogRecord(offset=number, timestamp_ms=now_ms, key=None, value=_VALUE) for number in range(records)]
-    )
+                for batch in plain_batches(act.records, self._world.schedule.now_ms, _VALUE):
+                    partition.append(batch)
 
 
 def _scenario(plan: Plan) -> Scenario:
     faults = []
     for act in plan.acts:
         if isinstance(act, Grow):
-            faults.append(Fault(at_ms=act.at_ms, kind=FaultKind.GROW, target=act.topic, amount=act.partitions))
+            faults.append(
+                Fault(at_ms=act.at_ms, kind=FaultKind.GROW, target=act.topic, amount=act.partitions)
+            )
         elif isinstance(act, MoveCoordinator):
             faults.append(Fault(at_ms=act.at_ms, kind=FaultKind.MOVE, target=plan.group_id))
     return Scenario(

@@ -29,7 +29,7 @@ class PlannedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """The member joins as a new process with these settings. `max_poll_interval_ms`: its rebalance timeout."""
+    """The member joins as a new process. `max_poll_interval_ms` is its rebalance timeout."""
 
     at_ms: int
     member: str

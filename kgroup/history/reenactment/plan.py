@@ -7,13 +7,13 @@ that is shorter.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.durations import seconds_text
-from kgroup.errors import InputError
+from kgroup.errors import InputError, nearest_or_all
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.reenactment.commits import SeenCommit
 from kgroup.history.reenactment.model import (
@@ -52,10 +52,12 @@ def plan_of(
     *,
     since_ms: int | None = None,
     until_ms: int | None = None,
+    partitions: Mapping[str, int] | None = None,
 ) -> Plan:
     """The plan of a classic consumer group, from `since_ms` until before `until_ms` (epoch ms).
 
-    Who was there at `since_ms` joins at the start. Raises InputError for a group that cannot be played: one of
+    Who was there at `since_ms` joins at the start. `partitions` of topics at the start win if they are more
+    than the log shows. Raises InputError for a group that cannot be played: one of
     another kind, without members, or with nothing in that time.
     """
     name = timeline.group_id
@@ -63,14 +65,16 @@ def plan_of(
         raise InputError(f"group {name}: no members in this log, so that there is nothing to play again")
     for generation in timeline.generations:
         if generation.roster.kind is not GroupKind.CLASSIC:
-            raise InputError(f"group {name}: {generation.roster.kind} group; only classic ones can be re-enacted")
+            raise InputError(
+                f"group {name}: {generation.roster.kind} group; only classic ones can be re-enacted"
+            )
         if generation.roster.protocol_type not in ("consumer", ""):
             spoken = generation.roster.protocol_type
             raise InputError(f"group {name}: its members are no consumers, they speak {spoken!r}")
     generations, times = window(timeline.generations, since_ms, until_ms)
     if not any(generation.roster.members for generation in generations):
         raise InputError(f"group {name}: no members in that time")
-    return _Planner(timeline, generations, times, commits, until_ms).plan()
+    return _Planner(timeline, generations, times, commits, until_ms, partitions or {}).plan()
 
 
 def window(
@@ -109,7 +113,9 @@ class _Planner:
         times: list[int],
         commits: Sequence[SeenCommit],
         until_ms: int | None,
+        partitions: Mapping[str, int],
     ) -> None:
+        self._partitions = partitions
         self._timeline = timeline
         self._generations = generations
         self._times = times
@@ -216,7 +222,9 @@ class _Planner:
         for name in names:
             if name not in CLIENT_ASSIGNORS:
                 self._notes.append(f"assignor {name} is not known here: range instead")
-        return tuple(dict.fromkeys(name if name in CLIENT_ASSIGNORS else "range" for name in names)) or ("range",)
+        return tuple(dict.fromkeys(name if name in CLIENT_ASSIGNORS else "range" for name in names)) or (
+            "range",
+        )
 
     def _play(self, presence: _Presence) -> None:
         stay, name = presence.stay, presence.name
@@ -282,7 +290,9 @@ class _Planner:
     def _after_commits(self, name: str, place: int, at_ms: int) -> int:
         """Then, or once its last commit before a generation is done."""
         last_ms = self._last_commit_ms(name, place)
-        return at_ms if last_ms is None else min(max(at_ms, last_ms + 10), max(self._times[place] - 10, at_ms))
+        return (
+            at_ms if last_ms is None else min(max(at_ms, last_ms + 10), max(self._times[place] - 10, at_ms))
+        )
 
     def _last_commit_ms(self, name: str, place: int) -> int | None:
         """When the member committed last in the generation before."""
@@ -316,6 +326,10 @@ class _Planner:
         if not self._grows:
             for topic, count in _counts(commit.partition for commit in self._commits).items():
                 counts[topic] = max(counts[topic], count)
+        for topic, count in self._partitions.items():
+            if topic not in counts:
+                raise InputError(f"--topic {topic}: no topic of this group; {nearest_or_all(topic, counts)}")
+            counts[topic] = max(counts[topic], count)
         return tuple(PlannedTopic(name=topic, partitions=count) for topic, count in counts.items())
 
     def _beats(self) -> tuple[list[Act], int]:

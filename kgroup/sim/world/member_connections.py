@@ -61,9 +61,7 @@ class Connections:
             connection = connect(self, (name, send.host), self._next_token, self.client_id, self._address)
             self._open[send.connection_id] = connection
         deadline_ms = now_ms + send.timeout_ms
-        exchange = begin_exchange(
-            send.request_id, send.body, self.client_id, deadline_ms, codec=self._codec
-        )
+        exchange = begin_exchange(send.request_id, send.body, self.client_id, deadline_ms, codec=self._codec)
         connection.waiting[send.request_id] = exchange
         arrive = partial(self._nodes[send.host].receive, connection, exchange)
         self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)
