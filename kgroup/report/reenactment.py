@@ -80,8 +80,8 @@ def act_line(act: Act) -> str:
 def score_line(group_id: str, made: Score) -> str:
     """What the comparison says."""
     return (
-        f"group {group_id}: {made.agreeing} of {made.longer} generations agree in who joined, who left and why "
-        f"({made.share:.0%}); {made.moved} of these moved as many partitions"
+        f"group {group_id}: {made.agreeing} of {made.longer} generations agree in who joined, who left and"
+        f" why ({made.share:.0%}); {made.moved} of these moved as many partitions"
     )
 
 
@@ -93,7 +93,8 @@ def _detail(act: Act) -> str:
     match act:
         case Join():
             session, interval = seconds_text(act.session_timeout_ms), seconds_text(act.max_poll_interval_ms)
-            return f"{', '.join(act.topics)} by {', '.join(act.assignors)}; session {session}, polls within {interval}"
+            topics, assignors = ", ".join(act.topics), ", ".join(act.assignors)
+            return f"{topics} by {assignors}; session {session}, polls within {interval}"
         case Leave():
             return "closes"
         case Die():

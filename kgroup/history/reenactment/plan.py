@@ -36,7 +36,10 @@ from kgroup.history.timeline.silences import DEFAULT_SESSION_MS
 from kgroup.history.what_if.stays import Stay, stays_of
 
 RECORDS_MAX: Final = 50_000
-_LEAD_MS: Final = 300
+_LEAD_MS: Final = 20
+_BEFORE_FIRST_MS: Final = 500
+_EXPIRY_LATE_MS: Final = 150
+_SILENT_MS: Final = 300
 _STATIC_AWAY_MS: Final = 50
 _AFTER_END_MS: Final = 1_000
 _METADATA_MAX_AGE_MS: Final = 500
@@ -139,7 +142,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """All of it."""
-        self._start_ms = self._times[0] - 2 * _LEAD_MS
+        self._start_ms = self._times[0] - _BEFORE_FIRST_MS
         beats, thinned = self._beats()
         topics = self._topics()
         for presence in self._presences:
@@ -170,7 +173,7 @@ class _Planner:
 
     def _lead(self, place: int) -> int:
         if place == 0:
-            return _LEAD_MS
+            return _BEFORE_FIRST_MS // 2
         return max(min(_LEAD_MS, (self._times[place] - self._times[place - 1]) // 2), 0)
 
     def _before(self, place: int) -> int:
@@ -268,12 +271,10 @@ class _Planner:
         last_ms = self._last_commit_ms(name, end)
         cause = stay.departure
         if cause is CauseKind.MEMBER_GONE or cause is None:
-            is_silent = last_ms is not None and self._times[end] - last_ms >= session_ms + _LEAD_MS
+            is_silent = last_ms is not None and self._times[end] - last_ms >= session_ms + _SILENT_MS
             cause = CauseKind.SESSION_EXPIRED if is_silent else CauseKind.LEAVE
-            self._notes.append(
-                f"how {member.client_id} went {seconds_text(self._times[end] - self._start_ms)} after the start"
-                " is not known"
-            )
+            after = seconds_text(self._times[end] - self._start_ms)
+            self._notes.append(f"how {member.client_id} went {after} after the start is not known")
         if cause is CauseKind.LEAVE:
             self._leaves[end].append(name)
             return
@@ -281,10 +282,10 @@ class _Planner:
         if cause in _STALLS:
             waits_ms = member.rebalance_timeout_ms or session_ms
             since_ms = max(before_ms - waits_ms, there_ms)
-            duration_ms = waits_ms + 2 * _LEAD_MS
+            duration_ms = waits_ms + 2 * _SILENT_MS
             self._acts.append(Stall(at_ms=since_ms, member=name, duration_ms=duration_ms))
             return
-        since_ms = max(self._times[end] - session_ms, there_ms)
+        since_ms = max(self._times[end] - session_ms + _EXPIRY_LATE_MS, there_ms)
         self._acts.append(Die(at_ms=self._after_commits(name, end, since_ms), member=name))
 
     def _after_commits(self, name: str, place: int, at_ms: int) -> int:
