@@ -14,6 +14,7 @@ from kgroup.history.reenactment.model import (
     MoveCoordinator,
     Plan,
     Produce,
+    Rejoin,
     Resubscribe,
     Stall,
 )
@@ -42,6 +43,7 @@ _WORDS: Final[dict[type[Act], str]] = {
     Die: "die",
     Stall: "stall",
     Resubscribe: "subscribe",
+    Rejoin: "rejoin",
     CommitOffsets: "commit",
     Produce: "produce",
     Grow: "grow",
@@ -101,6 +103,8 @@ def _detail(act: Act) -> str:
             return "without a word"
         case Stall():
             return f"does not poll for {seconds_text(act.duration_ms)}"
+        case Rejoin():
+            return "without a change"
         case Resubscribe():
             return ", ".join(act.topics)
         case CommitOffsets():

@@ -17,6 +17,7 @@ from kgroup.history.reenactment.model import (
     MoveCoordinator,
     Plan,
     Produce,
+    Rejoin,
     Resubscribe,
     Stall,
 )
@@ -71,6 +72,8 @@ class _Stage:
                 self._member(act.member).kill()
             case Stall():
                 self._member(act.member).stall(act.duration_ms)
+            case Rejoin():
+                self._member(act.member).rejoin()
             case Resubscribe():
                 self._member(act.member).subscribe(act.topics)
             case CommitOffsets():

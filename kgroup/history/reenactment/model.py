@@ -74,6 +74,14 @@ class Resubscribe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rejoin:
+    """The member, which leads the group, joins anew without a change."""
+
+    at_ms: int
+    member: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
     """The member commits these offsets, counted as `Plan` says."""
 
@@ -107,7 +115,7 @@ class MoveCoordinator:
     at_ms: int
 
 
-Act = Join | Leave | Die | Stall | Resubscribe | CommitOffsets | Produce | Grow | MoveCoordinator
+Act = Join | Leave | Die | Stall | Resubscribe | Rejoin | CommitOffsets | Produce | Grow | MoveCoordinator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

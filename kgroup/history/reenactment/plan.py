@@ -28,6 +28,7 @@ from kgroup.history.reenactment.model import (
     PlannedMember,
     PlannedTopic,
     Produce,
+    Rejoin,
     Resubscribe,
     Stall,
 )
@@ -44,8 +45,9 @@ _STATIC_AWAY_MS: Final = 50
 _AFTER_END_MS: Final = 1_000
 _METADATA_MAX_AGE_MS: Final = 500
 _HEARTBEAT_MS: Final = 200
-_ORDER: Final = (Grow, MoveCoordinator, Produce, CommitOffsets, Resubscribe, Stall, Die, Leave, Join)
+_ORDER: Final = (Grow, MoveCoordinator, Produce, CommitOffsets, Resubscribe, Rejoin, Stall, Die, Leave, Join)
 """At the same time: what goes before what comes, and commits before both."""
+_NO_CHANGE: Final = frozenset({CauseKind.UNEXPLAINED, CauseKind.LEADER_REJOINED})
 _STALLS: Final = frozenset({CauseKind.POLL_INTERVAL_EXCEEDED, CauseKind.REBALANCE_TIMEOUT})
 
 
@@ -152,6 +154,7 @@ class _Planner:
             at_ms = max(self._after_commits(name, place, self._before(place)) for name in names)
             self._acts += [Leave(at_ms=at_ms, member=name) for name in names]
         self._moves()
+        self._rejoins()
         self._acts += beats
         end_ms = max([*self._times, *(commit.at_ms for commit in self._commits)])
         acts = sorted(
@@ -306,6 +309,14 @@ class _Planner:
                 continue
             if occurrence.cause.kind is CauseKind.COORDINATOR_MOVED:
                 self._acts.append(MoveCoordinator(at_ms=at_ms))
+
+    def _rejoins(self) -> None:
+        """What a generation without any change began with: only a leader's join makes such a round."""
+        for place, generation in enumerate(self._generations):
+            kinds = {cause.kind for cause in generation.causes}
+            leader = self._generations[place - 1].roster.leader
+            if place and kinds and kinds <= _NO_CHANGE and leader in self._owners:
+                self._acts.append(Rejoin(at_ms=self._before(place), member=self._owners[leader]))
 
     # ---- topics and records -----------------------------------------------------------------------
 

@@ -99,6 +99,10 @@ class GroupMember:
             await self._closed.wait()
         await self.abandon()
 
+    def enforce_rebalance(self) -> None:
+        """Join anew with the next poll (KIP-568)."""
+        self.machine.enforce_rebalance()
+
     async def abandon(self) -> None:
         """Close the connections without a word to the group, as a killed process does."""
         for task in list(self._tasks):

@@ -94,6 +94,10 @@ class Actor:
         """Share other topics."""
         self._orders.put_nowait(lambda member: member.subscribe(topics))
 
+    def rejoin(self) -> None:
+        """Enforce a round."""
+        self._orders.put_nowait(GroupMember.enforce_rebalance)
+
     def commit(self, act: CommitOffsets) -> None:
         """Commit what the act says, between two polls."""
         self._orders.put_nowait(act)

@@ -17,6 +17,7 @@ from kgroup.history.reenactment.model import (
     Plan,
     PlannedMember,
     Produce,
+    Rejoin,
     Resubscribe,
     Stall,
 )
@@ -99,7 +100,7 @@ class Stage:
                     await self._do_as(self._actors[act.member], act)
 
     async def _do_as(
-        self, actor: Actor, act: Join | Leave | Die | Stall | Resubscribe | CommitOffsets
+        self, actor: Actor, act: Join | Leave | Die | Stall | Resubscribe | Rejoin | CommitOffsets
     ) -> None:
         match act:
             case Join():
@@ -114,6 +115,8 @@ class Stage:
                 await actor.die()
             case Stall():
                 actor.stall(act.duration_ms / 1000 / self._speed)
+            case Rejoin():
+                actor.rejoin()
             case Resubscribe():
                 actor.subscribe(act.topics)
             case CommitOffsets():

@@ -33,6 +33,16 @@ class ReenactedMember(MemberHost):
             self._commit_id += 1
             self._handle(Commit(commit_id=self._commit_id, offsets=offsets))
 
+    def rejoin(self) -> None:
+        """The user enforces a round; nothing if it does not run."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, self._rejoin))
+
+    def _rejoin(self) -> None:
+        assert self.machine is not None
+        self.machine.enforce_rebalance()
+        self._handle(Poll())
+
     def stall(self, duration_ms: int) -> None:
         """The user is busy for so long after a last poll; then the process is gone."""
         if not self.is_running or self._doing is Doing.CLOSING:
