@@ -71,7 +71,7 @@ def plan_of(
     for generation in timeline.generations:
         if generation.roster.kind is not GroupKind.CLASSIC:
             raise InputError(
-                f"group {name}: {generation.roster.kind} group; only classic ones can be re-enacted"
+                f"group {name}: a {generation.roster.kind} group; only classic ones can be re-enacted"
             )
         if generation.roster.protocol_type not in ("consumer", ""):
             spoken = generation.roster.protocol_type
