@@ -340,7 +340,9 @@ class _Planner:
                 counts[topic] = max(counts[topic], count)
         for topic, count in self._partitions.items():
             if topic not in counts:
-                raise InputError(f"--topic {topic}: no topic of this group; {nearest_or_all(topic, counts)}")
+                raise InputError(
+                    f"topic {topic}: this group does not read it; {nearest_or_all(topic, counts)}"
+                )
             counts[topic] = max(counts[topic], count)
         return tuple(PlannedTopic(name=topic, partitions=count) for topic, count in counts.items())
 
