@@ -177,11 +177,11 @@ def _settled(run: Run) -> str:
     return "never" if run.settled_ms is None else f"{run.settled_ms / 1000:.1f}s"
 
 
-def require_empty(folder: Path) -> None:
+def require_empty(folder: Path, named: str = "--log-dir") -> None:
     """Raises InputError where something is already, SourceError where nobody can tell."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"--log-dir {folder}: there is something already; name a new or an empty folder")
+            raise InputError(f"{named} {folder}: there is something already; name a new or an empty folder")
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror or error}") from error
 

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "lag-report": "Say how far every group is behind.",
     "ledger": "Say what a group skipped, and what it was handed twice.",
     "record": "Record what groups do, before compaction erases it.",
+    "reenact": "Play a group's past again.",
     "replay": "Say why a group rebalanced.",
     "report": "Tell what happened to groups, with proof.",
     "serve": "Run Kafka brokers that real clients can use.",

@@ -82,11 +82,11 @@ class GroupMember:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), left)
 
-    async def commit(self) -> CommitOutcome:
-        """Commit every position, and wait until that has ended."""
+    async def commit(self, offsets: tuple[tuple[TopicPartition, int], ...] | None = None) -> CommitOutcome:
+        """Commit these offsets, or every position, and wait until that has ended."""
         with self._guard.using(asyncio.current_task()):
             self._commit_id += 1
-            self._take(Commit(commit_id=self._commit_id))
+            self._take(Commit(commit_id=self._commit_id, offsets=offsets))
             while self._commit_id not in self._outcomes:
                 self._changed.clear()
                 await self._changed.wait()
@@ -97,6 +97,14 @@ class GroupMember:
         if self._crash is None:
             self._take(Close())
             await self._closed.wait()
+        await self.abandon()
+
+    def enforce_rebalance(self) -> None:
+        """Join anew with the next poll (KIP-568)."""
+        self.machine.enforce_rebalance()
+
+    async def abandon(self) -> None:
+        """Close the connections without a word to the group, as a killed process does."""
         for task in list(self._tasks):
             task.cancel()
         if self._timer is not None:

@@ -38,6 +38,7 @@ class Connections:
         tell: Callable[[TraceEvent], None] | None,
     ) -> None:
         self._process = process
+        self.client_id = process.name
         self._schedule = process.schedule
         self._address = address
         self._next_token = first_token
@@ -57,10 +58,10 @@ class Connections:
         is_new = connection is None
         if connection is None:
             self._next_token += 1
-            connection = connect(self, (name, send.host), self._next_token, name, self._address)
+            connection = connect(self, (name, send.host), self._next_token, self.client_id, self._address)
             self._open[send.connection_id] = connection
         deadline_ms = now_ms + send.timeout_ms
-        exchange = begin_exchange(send.request_id, send.body, name, deadline_ms, codec=self._codec)
+        exchange = begin_exchange(send.request_id, send.body, self.client_id, deadline_ms, codec=self._codec)
         connection.waiting[send.request_id] = exchange
         arrive = partial(self._nodes[send.host].receive, connection, exchange)
         self._network.send(connection.up, arrive, _TO_OPEN if is_new else 0)

@@ -65,7 +65,14 @@ class World:
     """Everything in it is built from the scenario and the seed; `play` lets it go."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, storage: Storage | None, tell: Tell | None, *, codec: bool
+        self,
+        scenario: Scenario,
+        seed: int,
+        storage: Storage | None,
+        tell: Tell | None,
+        *,
+        codec: bool,
+        member_type: type[MemberHost] = MemberHost,
     ) -> None:
         kinds = {fault.kind for fault in scenario.faults} | set(
             scenario.chaos.kinds if scenario.chaos else ()
@@ -104,7 +111,7 @@ class World:
             Node(node_id=-number, host=node.name, port=PORT) for number, node in self.cluster.nodes.items()
         ]
         self.members = {
-            spec.name: MemberHost(
+            spec.name: member_type(
                 spec,
                 around,
                 number=number,

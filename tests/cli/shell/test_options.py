@@ -23,6 +23,7 @@ OWN_WORDS = {
     "--group": "one group, where a pattern would make no sense",
     "--html": "what is on the page",
     "--explain": "a group, or a run",
+    "--listen": "brokers for all the world, or for this machine alone",
     "--log-dir": "assign takes it for PATH, and does not show it; simulate writes it",
     "--log-ends": "of assign only the numbers of partitions count",
     "--members": "names or a number, how many more, how many of this process",

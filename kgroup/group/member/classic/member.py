@@ -166,6 +166,13 @@ class ClassicMember:
             self._rounds.expire(now_ms)
         return self._finish(turn, now_ms)
 
+    def enforce_rebalance(self) -> None:
+        """The next turn joins anew, as `Consumer.enforceRebalance` has it (KIP-568).
+
+        A coordinator takes that for a round if it comes from the leader.
+        """
+        self._rounds.request_rejoin("rebalance enforced by user")
+
     def next_deadline_ms(self) -> int | None:
         """When to call `expire`, at the latest; what the last turn could do is done and does not count."""
         if self._is_closed:
