@@ -227,7 +227,6 @@ class TestCommits:
         assert finding.numbers["open_ms"] == 100_000
         assert "orders-0, orders-99" in finding.evidence
 
-
     @pytest.mark.parametrize(
         ("why", "open_for", "number", "expected"),
         [
