@@ -37,7 +37,7 @@ class GroupFactReader:
     def complete(self, facts: GroupFacts) -> GroupFacts:
         """The facts with patterns of rebalances, open transactions, what nobody owns, and the retention.
 
-        Of groups in which a partition stands for long also the last assignments, and takeovers of static members.
+        Of groups in which a partition stands for long also the last assignments and takeovers.
         """
         group_id = facts.group.group_id
         if self._assigned is not None:

@@ -55,8 +55,8 @@ def pace(
 ) -> Iterator[Finding]:
     """Lag that grows, per topic, or who has nearly all of it.
 
-    What stands still is found already, and so are what a record stops, and what a member does not manage as it
-    was `given_more` than others.
+    What stands still is found already, and so is what a record stops, and what a member does not manage as
+    it was `given_more` than others.
     """
     for uneven, growth in _behind(facts, standings, poisoned):
         yield from uneven

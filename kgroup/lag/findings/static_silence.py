@@ -62,7 +62,7 @@ def static_member_silent(facts: GroupFacts, standing: Sequence[Standing]) -> Fin
 
 
 def _takeovers(facts: GroupFacts, standing: Sequence[Standing]) -> list[Takeover]:
-    """The last ones of the member, close to each other, if all that it owns stands since the first of them."""
+    """The last ones of the member, close to each other, if all that it owns stands since the first."""
     owners = {stopped.facts.row.member_id for stopped in standing}
     if len(owners) != 1 or any(stopped.still.repeats for stopped in standing):
         return []
