@@ -32,6 +32,7 @@ from kgroup.history.timeline.silences import (
     poll_interval_fits,
     quiet_of,
 )
+from kgroup.history.timeline.waits import waited_out_ms
 
 # A time in which no broker expires anybody: the lowest session timeout that anybody configures is above it.
 _NEVER_EXPIRES_MS = 4_000
@@ -120,6 +121,14 @@ def departure(
     if silence.log_offset < evidence.clock_from:
         return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
     quiet = quiet_of(member, silence, previous, current, tracks)
+    waited_ms = None if evidence.cut else waited_out_ms(member, previous, current, tracks, quiet)
+    if waited_ms is not None:
+        why = (
+            f"the round lasted for its rebalance timeout of {seconds_text(waited_ms)}, in which nobody"
+            f" committed, and went on without it; its session timeout of"
+            f" {seconds_text(member.session_timeout_ms or 0)} would have ended it sooner"
+        )
+        return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
     if evidence.cut or not poll_interval_fits(quiet):
         return _by_silence(member, previous, current, evidence, quiet)
     if is_longer_than_a_leave(quiet):
