@@ -39,13 +39,19 @@ class Growth:
 
 
 def growths(timeline: Timeline) -> tuple[Growth, ...]:
-    """The partitions that were new to a group, by generations of which none before is missing."""
+    """The partitions that were new to a group, by generations right after the one before.
+
+    Where one between them is missing, the group may have had the partition for longer.
+    """
     grown: list[Growth] = []
     before: set[TopicPartition] = set()
+    number: int | None = None
     for generation in timeline.generations:
         roster = generation.roster
         now = {(one.topic, one.partition) for member in roster.members for one in member.owned}
-        if not generation.cut and roster.at_ms is not None and _grew(generation.causes):
+        is_next = number is not None and roster.generation == number + 1 and not generation.cut
+        number = roster.generation
+        if is_next and roster.at_ms is not None and _grew(generation.causes):
             topics = {topic for topic, _ in before}
             grown += [
                 Growth(

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgroup.history.ledger import ranges
+from kgroup.history.ledger.leaps import leap_of
 from kgroup.history.ledger.model import LedgerCause, LedgerEntry, LedgerKind, LogBounds
 from kgroup.history.ledger.ranges import NOTHING, OPEN, Ranges
-from kgroup.history.ledger.readings import PartitionReadings, Reading, ReadingKind
+from kgroup.history.ledger.readings import LoggedCommit, LoggedStep, PartitionReadings, Reading, ReadingKind
 from kgroup.history.timeline.model import Grade
 
 CLOCKS_MS: Final = 5_000
@@ -27,18 +28,23 @@ class _Stretch:
     reading: Reading
     is_set: bool
     out_of_range_to: int | None
+    leap: LoggedStep | None
     certain: Ranges
     possible: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Offsets that a reading passed over: in `sure` by what is known of it alone, in `range` at most."""
+    """Offsets that a reading passed over: in `sure` by what is known of it alone, in `range` at most.
+
+    `signs` are the commits before and after them.
+    """
 
     cause: LedgerCause
     range: Ranges
     sure: Ranges
     evidence: str
+    signs: tuple[LoggedCommit | None, LoggedCommit | None] | None = None
 
 
 def entries_of(
@@ -51,8 +57,8 @@ def entries_of(
     before_certain, before_possible = NOTHING, NOTHING
     for number, stretch in enumerate(stretches):
         before = stretches[:number]
-        gap = _gap(stretch, before, before_certain, of_partition, bounds)
-        if gap is not None:
+        gaps = _gap(stretch, before, before_certain, of_partition, bounds), _leap(stretch)
+        for gap in filter(None, gaps):
             others = ranges.union([before_possible, after_possible[number + 1]])
             read = ranges.union([before_certain, after_certain[number + 1]])
             sure = ranges.without(gap.sure, others)
@@ -87,6 +93,7 @@ def _stretches(
     end_now = bounds.end(of_partition.partition)
     log_start = bounds.start(of_partition.partition) or 0
     steps = [each.step_max for each in readings]
+    leap = leap_of(of_partition, bounds)
     stretches = []
     for reading in readings:
         # One offset in a group that has members at other times is a tool's. Several are a consumer's.
@@ -97,7 +104,11 @@ def _stretches(
             end = end_now if reading.ended_ms is None else ends[reading.ended_ms]
             certain = _certain(reading, lost_to)
             possible = _possible(reading, OPEN if end is None else end, log_start, lost_to)
-        stretches.append(_Stretch(reading, is_set, lost_to, certain, ranges.union([certain, possible])))
+        has_leap = leap in reading.longest and lost_to is None and not is_set
+        possible = ranges.union([certain, possible])
+        if leap is not None and has_leap:
+            certain = ranges.without(certain, ranges.of(leap.begun.offset, leap.ended.offset))
+        stretches.append(_Stretch(reading, is_set, lost_to, leap if has_leap else None, certain, possible))
     return stretches
 
 
@@ -185,6 +196,20 @@ def _gap(
     )
 
 
+def _leap(stretch: _Stretch) -> _Gap | None:
+    if stretch.leap is None:
+        return None
+    begun, ended = stretch.leap
+    return _Gap(
+        LedgerCause.LEAP,
+        ranges.of(begun.offset, ended.offset),
+        NOTHING,
+        f"{begun.offset} was committed with more to read, and {ended.at_ms - begun.at_ms} ms later"
+        f" {ended.offset}, where the log ended: further and faster than in any other step",
+        signs=(begun, ended),
+    )
+
+
 def _set_forward(reading: Reading, log_start: int | None) -> _Gap | None:
     assert reading.first is not None
     start = log_start if reading.start is None else reading.start
@@ -226,6 +251,7 @@ def _skipped(
                 cause=gap.cause,
                 grade=Grade.INFERRED if is_certain else Grade.UNKNOWN,
                 evidence=gap.evidence,
+                signs=gap.signs,
             )
 
 
@@ -303,11 +329,13 @@ def _entry(
     cause: LedgerCause,
     grade: Grade,
     evidence: str,
+    signs: tuple[LoggedCommit | None, LoggedCommit | None] | None = None,
 ) -> LedgerEntry:
     reading = stretch.reading
     owners = [each.reading.owner for each in before[-1:] if kind is LedgerKind.DOUBLED]
-    signs = [reading.before, reading.first]
-    places = {reading.begun_at, *(sign.log_offset for sign in signs if sign is not None)}
+    last_before, first_after = signs or (reading.before, reading.first)
+    signed = [each for each in (last_before, first_after) if each is not None]
+    places = {reading.begun_at, *(each.log_offset for each in signed)}
     return LedgerEntry(
         kind=kind,
         partition=of_partition.partition,
@@ -319,9 +347,9 @@ def _entry(
         evidence=evidence,
         owners=tuple(dict.fromkeys(owner for owner in (*owners, reading.owner) if owner is not None)),
         generation=reading.generation,
-        at_ms=reading.begun_ms,
-        from_ms=reading.before.at_ms if reading.before is not None else None,
-        to_ms=reading.first.at_ms if reading.first is not None else None,
+        at_ms=reading.begun_ms if signs is None or last_before is None else last_before.at_ms,
+        from_ms=last_before.at_ms if last_before is not None else None,
+        to_ms=first_after.at_ms if first_after is not None else None,
         group_was_known=reading.group_was_known,
         offsets_partition=of_partition.offsets_partition,
         records=tuple(sorted(places)),

@@ -27,6 +27,9 @@ class LedgerCause(StrEnum):
     """The committed offset had expired or been deleted, so the next reader began where it says."""
     OUT_OF_RANGE = "out-of-range"
     """The log's start had moved above the committed offset: retention, or a deletion of records."""
+    LEAP = "leap"
+    """One step to the log's end, further and faster than any other of the partition: `seekToEnd()`, or a
+    reader that found no offset, or one out of range, and began where `auto.offset.reset=latest` says."""
     ADMIN_RESET = "admin-reset"
     """Committed while the group had no members: somebody set the offset."""
     HAND_OVER = "hand-over"
@@ -62,9 +65,9 @@ class LedgerEntry:
     `is_certain` says that it happened to each of them; else it may have happened to any number of them, none
     among these. A range in which offsets have no record (markers of transactions, what compaction took)
     counts them all the same. `owners` are member ids in the order in which they read, each with its client
-    id; empty where a log does not tell. `at_ms` (epoch ms) is when the reading began that did it, `from_ms`
-    and `to_ms` are the last commit before it and the first one after it. `records` are the places in
-    `__consumer_offsets-{offsets_partition}` of what it follows from.
+    id; empty where a log does not tell. `at_ms` (epoch ms) is when the reading began that did it, or
+    its leap; `from_ms` and `to_ms` are the last commit before it and the first one after it. `records` are
+    the places in `__consumer_offsets-{offsets_partition}` of what it follows from.
     """
 
     kind: LedgerKind

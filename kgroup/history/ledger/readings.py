@@ -9,7 +9,7 @@ empty group those of a tool or of a consumer without membership.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kgroup.history.timeline.model import Partition
@@ -21,6 +21,8 @@ from kgroup.protocol.topic_id import topic_id_text
 KEEPS_WHAT_IT_HAS: Final = "cooperative-sticky"
 """The classic assignor under which a member goes on reading what it keeps (KIP-429). Under all others it
 gives everything up in each round, and goes on at the committed offsets."""
+STEPS: Final = 3
+"""Steps of a reading that are kept: its longest, and those that it is held against."""
 
 
 class ReadingKind(StrEnum):
@@ -45,14 +47,32 @@ class LoggedCommit:
         self.offset, self.at_ms, self.log_offset = offset, at_ms, log_offset
 
 
+class LoggedStep(NamedTuple):
+    """From a commit to the next one, which is further."""
+
+    begun: LoggedCommit
+    ended: LoggedCommit
+
+    @property
+    def length(self) -> int:
+        """In offsets."""
+        return self.ended.offset - self.begun.offset
+
+    @property
+    def per_ms(self) -> float:
+        """Offsets in a ms; a step takes a ms at least."""
+        return self.length / max(self.ended.at_ms - self.begun.at_ms, 1)
+
+
 @dataclass(slots=True, kw_only=True)
 class Reading:
     """One stretch. Times are epoch ms.
 
     `start` is the committed offset that it found, None if there was none; `before` the commit that set it.
     `was_removed` says that there had been one. `first`, `last` and `highest` are its own commits; `reread_to`
-    is how far its commits prove that it read again after it went back. `ended_ms` is when the next reading
-    began or the group lost its members, None if it goes on.
+    is how far its commits prove that it read again after it went back. `longest` are its longest steps
+    forward, that from the offset that it found among them. `ended_ms` is when the next reading began or the
+    group lost its members, None if it goes on.
     """
 
     kind: ReadingKind
@@ -72,6 +92,7 @@ class Reading:
     went_back_from: int = -1
     reread_to: int = -1
     step_max: int = 0
+    longest: tuple[LoggedStep, ...] = ()
     ended_ms: int | None = None
 
     @property
@@ -83,11 +104,22 @@ class Reading:
         """Take the reader's next commit."""
         if self.last is not None:
             self.step_max = max(self.step_max, commit.offset - self.last.offset)
+        previous = self.last or (None if self.start is None else self.before)
+        if previous is not None and commit.offset > previous.offset:
+            self._step(LoggedStep(previous, commit))
         self.first = self.first or commit
         self.last = commit
         self.highest = max(self.highest, commit.offset)
         if self.start is not None and self.start < commit.offset < self.went_back_from:
             self.reread_to = max(self.reread_to, commit.offset)
+
+    def _step(self, step: LoggedStep) -> None:
+        if len(self.longest) < STEPS or step.length > self.longest[-1].length:
+            self.longest = tuple(sorted((*self.longest, step), key=_by_length)[:STEPS])
+
+
+def _by_length(step: LoggedStep) -> int:
+    return -step.length
 
 
 @dataclass(slots=True, kw_only=True)

@@ -339,3 +339,54 @@ def test_an_entry_says_whose_it_is_and_what_shows_it():
     assert entry.generation == 3
     places = {each.offset: each.timestamp_ms for each in log.entries}
     assert [places[place] for place in entry.records] == [50_000, 60_000, 62_000]
+
+
+# ---- leaps to the end -------------------------------------------------------------------------------------
+
+GREW = ((0, 0), (50, 10_000), (200, 12_000))
+"""So the log grew, of which `reading` has 100 offsets by second 10."""
+
+
+def leaping(at=62, to=11_000, *, step=30, more_before=()):
+    """It reads 30 offsets in 10 s for long, and at `at` it commits `to`."""
+    log = GroupLog()
+    log.generation(0, 1, A)
+    for number in range(1, 7):
+        log.commit(10 * number, 0, step * number)
+    for second, offset in more_before:
+        log.commit(second, 0, offset)
+    log.commit(at, 0, to)
+    return log
+
+
+def leaps(log, *ends):
+    return [
+        (each.from_offset, each.to_offset, each.is_certain, each.grade, each.at_ms, each.to_ms)
+        for each in made_of(log, 0, *ends)
+        if each.cause is LedgerCause.LEAP
+    ]
+
+
+def test_one_step_to_the_end_may_have_skipped_all_of_it():
+    log = leaping()
+    (leap,) = leaps(log, *GREW)
+    assert leap[:4] == (180, 11_000, False, Grade.UNKNOWN)
+    assert leap[5] - leap[4] == 2_000
+
+
+def test_what_a_leap_may_have_skipped_is_doubled_for_certain_by_nobody():
+    log = leaping()
+    log.generation(100, 2, B)
+    log.commit(101, 0, 1_000)
+    log.commit(102, 0, 2_000)
+    doubled = [each for each in entries(log, 0, *GREW) if each[0] is DOUBLED and each[3]]
+    assert doubled == []
+
+
+def test_who_may_have_read_it_has_not_leapt():
+    assert leaps(leaping(at=10_000), *GREW, (9_000, 12_000)) == [], "it had the time"
+    assert leaps(leaping(to=5_000), *GREW) == [], "it is not at the end"
+    assert leaps(leaping(), (0, 0), (50, 180), (61, 11_000)) == [], "nothing was waiting"
+    assert leaps(leaping()) == [], "nobody knows where the log ended"
+    assert leaps(leaping(more_before=((61, 3_000),)), *GREW) == [], "it takes such steps"
+    assert leaps(leaping(to=279), (0, 0), (50, 270), (200, 300)) == [], "it is one fetch"

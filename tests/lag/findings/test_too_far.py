@@ -92,7 +92,9 @@ class TestLeap:
                 LEAP, *NEARER, others=(replace(NEARER[0], to_ms=NEARER[0].from_ms + 1_000),)
             ),
             "it had the time": with_steps(replace(LEAP, from_ms=ago(940)), *NEARER),
-            "it takes such steps": with_steps(LEAP, *NEARER, replace(NEARER[0], to_offset=2_250)),
+            "it takes such steps, in more time": with_steps(
+                LEAP, *NEARER, replace(NEARER[0], to_offset=2_250, to_ms=ago(2_500), waiting_after=0)
+            ),
             "nobody came or left: it reads faster now": with_steps(
                 replace(LEAP, membership_changes=0), *NEARER
             ),
