@@ -136,3 +136,9 @@ def test_a_member_is_named_by_plan_client_or_instance():
     assert {made.member(name).client_id for name in ("rack1-a", "static-a")} == {"static-a"}
     with pytest.raises(InputError, match="--replace nobody: no such member"):
         made.member("nobody")
+
+
+@pytest.mark.parametrize("version", ["2.4.1", "4.3.1"])
+def test_a_static_member_that_was_taken_out_leaves(version):
+    made = reenact_virtually(planned(version, "ledger-static"))
+    assert made.agreeing == made.longer == 2

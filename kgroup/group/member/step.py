@@ -95,7 +95,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Commit (with auto-commit), give up the partitions, leave. A static member does not leave (KIP-345)."""
+    """Commit (with auto-commit), give up the partitions, leave.
+
+    A static member does not leave (KIP-345), unless `leave_group` says so (KIP-1092: LEAVE_GROUP).
+    """
+
+    leave_group: bool = False
 
 
 UserCall = Subscribe | SubscribePattern | Assign | Unsubscribe | Poll | Seek | Commit | Close

@@ -41,7 +41,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
-    """The member closes in order. A static one is taken out, as an admin does."""
+    """The member closes in order. A static one leaves, too."""
 
     at_ms: int
     member: str

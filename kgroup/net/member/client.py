@@ -92,10 +92,10 @@ class GroupMember:
                 await self._changed.wait()
             return self._outcomes.pop(self._commit_id)
 
-    async def close(self) -> None:
-        """Commit, leave, and close the connections."""
+    async def close(self, *, leave_group: bool = False) -> None:
+        """Commit, leave, and close the connections. `leave_group`: even a static member leaves."""
         if self._crash is None:
-            self._take(Close())
+            self._take(Close(leave_group=leave_group))
             await self._closed.wait()
         await self.abandon()
 

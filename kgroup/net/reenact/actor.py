@@ -109,7 +109,7 @@ class Actor:
                 while not self._orders.empty():
                     await self._obey(member, self._orders.get_nowait())
                 if self._closing:
-                    await member.close()
+                    await member.close(leave_group=True)
                     return
                 if self._stalled_until:
                     await asyncio.sleep(max(self._stalled_until - loop.time(), 0))

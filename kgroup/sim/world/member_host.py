@@ -167,7 +167,10 @@ class MemberHost(Process):
             self._doing = Doing.CLOSING
             assert self.machine is not None
             self.ownership.closes(self.machine.member_id, self.machine.state)
-            self._handle(Close())
+            self._handle(self._closing_call())
+
+    def _closing_call(self) -> Close:
+        return Close()
 
     def pause(self, until_ms: int) -> None:
         """The process stands still and does not know it."""

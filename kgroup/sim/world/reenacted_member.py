@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from kgroup.group.member.settings import MemberSettings
-from kgroup.group.member.step import Commit, Poll
+from kgroup.group.member.step import Close, Commit, Poll
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import SimMember
 from kgroup.sim.world.member_host import Doing, MemberHost
@@ -22,6 +22,9 @@ class ReenactedMember(MemberHost):
     def _settings(self) -> MemberSettings:
         client_id = self._connections.client_id
         return replace(super()._settings(), enable_auto_commit=False, client_id=client_id)
+
+    def _closing_call(self) -> Close:
+        return Close(leave_group=True)
 
     def commit(self, offsets: tuple[tuple[TopicPartition, int], ...]) -> None:
         """The user commits between two polls; nothing if it does not run."""

@@ -97,6 +97,7 @@ class ClassicMember:
         self._error: MemberError | None = None
         self._close_until_ms: int | None = None
         self._leave: int | None = None
+        self._leaves_if_static = False
         self._is_closed = False
 
     # ---- what it is -------------------------------------------------------------------------------
@@ -241,6 +242,7 @@ class ClassicMember:
                 self._committer.add(event.commit_id, event.offsets, now_ms)
             case Close():
                 if self._close_until_ms is None:
+                    self._leaves_if_static = event.leave_group
                     self._close_until_ms = now_ms + self._settings.request_timeout_ms
                     if self._settings.enable_auto_commit and self._identity.in_generation:
                         self._committer.add(None, None, now_ms)
@@ -347,7 +349,9 @@ class ClassicMember:
             return
         if self._leave is None and not is_late:
             self._rounds.give_up_all()
-            self._leave = self._rounds.leave("the consumer is being closed")
+            self._leave = self._rounds.leave(
+                "the consumer is being closed", even_static=self._leaves_if_static
+            )
             self._committer.drop_all()
         if self._leave is None or is_late:
             self._rounds.give_up_all()

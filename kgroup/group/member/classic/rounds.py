@@ -388,12 +388,18 @@ class Rounds:
             self._heartbeats.stop()
             self._coordinator.lost()
 
-    def leave(self, reason: str) -> int | None:
-        """Out of the group; returns the LeaveGroup's id. A static member stays until its session ends."""
+    def leave(self, reason: str, *, even_static: bool = False) -> int | None:
+        """Out of the group; returns the LeaveGroup's id.
+
+        A static member stays until its session ends, unless `even_static`.
+        """
         node, group = self._coordinator.node, self._settings.group_id
         request = None
-        if node and group and self._identity.member_id and self._settings.group_instance_id is None:
-            leaving = LeavingMember(member_id=self._identity.member_id, group_instance_id=None, reason=reason)
+        instance_id = self._settings.group_instance_id
+        if node and group and self._identity.member_id and (instance_id is None or even_static):
+            leaving = LeavingMember(
+                member_id=self._identity.member_id, group_instance_id=instance_id, reason=reason
+            )
             # Brokers take one request of a connection at a time: a parked JoinGroup or SyncGroup would hold
             # this one back.
             request = self._outbox.send(
