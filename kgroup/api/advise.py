@@ -228,7 +228,7 @@ def _more_members(timeline: Timeline, growing: Sequence[Finding]) -> Iterator[Ad
     """As many members as it takes at the pace of those that are there, if there is a partition for each."""
     members = timeline.generations[-1].roster.members if timeline.generations else ()
     for finding in growing:
-        read, written = finding.numbers["read_per_s"], finding.numbers["written_per_s"]
+        read, written = finding.numbers["reading_per_s"], finding.numbers["written_per_s"]
         assert isinstance(read, float) and isinstance(written, float)
         partitions = sum(owned.topic == finding.topic for member in members for owned in member.owned)
         busy = sum(any(owned.topic == finding.topic for owned in member.owned) for member in members)

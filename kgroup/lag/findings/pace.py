@@ -29,6 +29,8 @@ class _Pace:
     partition: PartitionFacts
     written_per_s: float
     read_per_s: float
+    reading_per_s: float
+    """While it read: without the silence since."""
     silent_ms: int
     """Since the last commit, if that is longer than it ever was between two; else 0."""
 
@@ -37,13 +39,15 @@ class _Pace:
 class Growth:
     """A topic of which a group reads clearly less than is written, over these partitions together.
 
-    `silent_ms` is for how long none of them has been committed, None if no longer than usual.
+    `silent_ms` is for how long none of them has been committed, None if no longer than usual; `reading_per_s`
+    is the pace before.
     """
 
     partitions: tuple[PartitionFacts, ...]
     read_per_s: float
     written_per_s: float
     silent_ms: int | None = None
+    reading_per_s: float = 0.0
 
 
 def pace(
@@ -113,6 +117,7 @@ def _growth(going: Sequence[PartitionFacts], step: int) -> Growth | None:
         round(read, 3),
         round(written, 3),
         min((pace.silent_ms for pace in paces), default=0) or None,
+        round(sum(pace.reading_per_s for pace in paces), 3),
     )
 
 
@@ -133,6 +138,7 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
             "read_per_s": growth.read_per_s,
             "written_per_s": growth.written_per_s,
             "silent_ms": growth.silent_ms,
+            "reading_per_s": growth.reading_per_s,
             "total_lag": lag,
             "partitions": len(rows),
         },
@@ -152,4 +158,10 @@ def _pace(partition: PartitionFacts) -> _Pace | None:
     advanced = max(partition.last_offset - partition.first_offset, 0)
     # A commit that is not late says nothing of what it will hold; beyond that the silence counts.
     late_ms = max(silent_ms - longest_ms, 0)
-    return _Pace(partition, written, advanced * 1000 / (span_ms + late_ms), silent_ms if late_ms else 0)
+    return _Pace(
+        partition,
+        written,
+        advanced * 1000 / (span_ms + late_ms),
+        advanced * 1000 / span_ms,
+        silent_ms if late_ms else 0,
+    )

@@ -119,9 +119,9 @@ class TestUnowned:
 
 
 class TestLastOffset:
-    """Six records, the last 401 seconds ago; a second later offset 5 is committed, not 6."""
+    """Six records, each read within seconds; offset 5 is committed after the last of them, not 6."""
 
-    RECORDS = (900, 800, 700, 600, 500, 401)
+    RECORDS = (605, 555, 505, 455, 420, 412)
 
     def write_group(self, folder):
         own = (commit(600 - 50 * step, partition, 1 + step) for step in range(5) for partition in (0, 1))
