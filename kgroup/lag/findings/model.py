@@ -232,11 +232,11 @@ class GroupFacts:
     `usual_step` is how many records further its commits usually go, over all partitions, at least 1.
     `open_commits` are those of open transactions. `rosters` are the last assignments, in log order, and
     `takeovers` those of static members, where a partition stands for long. `retention_ms` is the broker's
-    `offsets.retention.minutes`. `counts` are how many partitions the topics have that the group
-    subscribes to, as far as is known; `unowned` those of them that no member owns. `one_record_left` are
-    partitions where the only offset that
-    the group has not read is a record that every reader gets; `reached_ms` is since when (epoch ms) somebody
-    has been at the committed offset. The last two are looked up only where they may be hygiene.
+    `offsets.retention.minutes`. `counts` are how many partitions the topics have that the group subscribes
+    to, as far as is known; `unowned` those of them that no member owns. `one_record_left` are partitions
+    where the only offset that the group has not read is a record that every reader gets; `reached_ms` is
+    since when (epoch ms) somebody has been at the committed offset. The last two are looked up only where
+    they may be hygiene.
     """
 
     group: Group
