@@ -7,7 +7,7 @@ from typing import Final
 from kgroup.api.lag.proof import Reaches
 from kgroup.errors import SourceError
 from kgroup.lag.findings.commit_habits import could_be_idle, could_commit_last
-from kgroup.lag.findings.model import GroupFacts, KnownPartition
+from kgroup.lag.findings.model import GroupFacts, KnownPartition, PartitionFacts
 from kgroup.lag.findings.subscribers import is_judged, subscribed_topics
 from kgroup.lag.measures.log_ends import LogEnds, TopicState
 from kgroup.log.topics.topic_logs import DataLogs
@@ -55,11 +55,7 @@ class AssignedReader:
                     counts[topic] = count
             facts = replace(facts, counts=counts, unowned=tuple(unowned))
         if waiting := could_commit_last(facts):
-            left = (
-                partition.topic_partition
-                for partition in waiting
-                if self._is_one_record(partition.topic_partition, partition.last_offset)
-            )
+            left = (partition.topic_partition for partition in waiting if self._was_read(partition))
             facts = replace(facts, one_record_left=frozenset(left))
         if self._hygiene and self._reaches is not None and (idle := could_be_idle(facts)):
             reached = {
@@ -119,9 +115,16 @@ class AssignedReader:
             return []
         return [ends[0].timestamp_ms] if ends else []
 
-    def _is_one_record(self, topic_partition: TopicPartition, offset: int) -> bool:
+    def _was_read(self, partition: PartitionFacts) -> bool:
+        """Whether all that is left is one record, and it was there before its offset was committed.
+
+        By the record's own time: a producer whose clock is behind makes a group that stands no healthier.
+        """
+        (topic, number), offset = partition.topic_partition, partition.last_offset
         try:
-            parts = self._data_logs.parts(*topic_partition, offset)
+            parts = self._data_logs.parts(topic, number, offset)
+            record = self._data_logs.first_unread(topic, number, offset)
         except SourceError:
             return False
-        return parts is not None and (parts.records, parts.markers, parts.gaps) == (1, 0, 0)
+        is_one = parts is not None and (parts.records, parts.markers, parts.gaps) == (1, 0, 0)
+        return is_one and record is not None and 0 <= record.timestamp_ms <= partition.last_ms

@@ -43,7 +43,8 @@ def could_commit_last(facts: GroupFacts) -> list[PartitionFacts]:
     """Partitions on which it shows that a group commits the last offset, if it does; else none.
 
     It shows on what stands idle: the record at the committed offset was there when that was committed, and is
-    the only one since. A partition without any lag shows that the group does not.
+    the only one since, which `GroupFacts.one_record_left` has looked up. A partition without any lag shows
+    that the group does not.
     """
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return []
@@ -58,19 +59,12 @@ def could_commit_last(facts: GroupFacts) -> list[PartitionFacts]:
     ]
     if any(partition.row.lag == 0 and partition.last_offset > 0 for partition in known):
         return []
-    idle = [
-        partition for partition in known if partition.row.lag == 1 and _waits_since_before(partition, facts)
-    ]
+    idle = [partition for partition in known if partition.row.lag == 1 and _stands_idle(partition, facts)]
     return idle if len(idle) >= _IDLE_PARTITIONS_MIN else []
 
 
-def _waits_since_before(partition: PartitionFacts, facts: GroupFacts) -> bool:
-    waiting_ms = partition.unread_by_ms
-    return (
-        waiting_ms is not None
-        and waiting_ms <= partition.last_ms
-        and facts.now_ms - partition.last_ms >= FIRST_COMMIT_MS
-    )
+def _stands_idle(partition: PartitionFacts, facts: GroupFacts) -> bool:
+    return partition.unread_by_ms is not None and facts.now_ms - partition.last_ms >= FIRST_COMMIT_MS
 
 
 def last_offset_places(facts: GroupFacts) -> frozenset[TopicPartition]:

@@ -119,9 +119,9 @@ class TestUnowned:
 
 
 class TestLastOffset:
-    """Six records, each read within seconds; offset 5 is committed after the last of them, not 6."""
+    """Six records, the last 401 seconds ago; a second later offset 5 is committed, not 6."""
 
-    RECORDS = (605, 555, 505, 455, 420, 412)
+    RECORDS = (900, 800, 700, 600, 500, 401)
 
     def write_group(self, folder):
         own = (commit(600 - 50 * step, partition, 1 + step) for step in range(5) for partition in (0, 1))
@@ -134,6 +134,12 @@ class TestLastOffset:
         (finding,) = findings(tmp_path, FindingKind.COMMITS_LAST_OFFSET)
         assert (finding.topic, finding.numbers["partitions"]) == ("t", 2)
         assert findings(tmp_path, FindingKind.STOPPED_GROUP) == []
+
+    def test_not_of_a_record_that_came_after_the_commit(self, tmp_path):
+        self.write_group(tmp_path)
+        for partition in (0, 1):
+            write_topic(tmp_path, partition, *self.RECORDS[:-1], 399)
+        assert findings(tmp_path, FindingKind.COMMITS_LAST_OFFSET) == []
 
     def test_a_marker_at_the_end_makes_it_honest(self, tmp_path):
         self.write_group(tmp_path)
