@@ -6,6 +6,7 @@ Of a segment only what follows the last index entry before the offset is read: s
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from struct import Struct
 from typing import Final, NamedTuple
 
 from kgroup.errors import DecodeError, SourceError
@@ -13,11 +14,12 @@ from kgroup.log.files.entries import decode_marker
 from kgroup.log.files.index import read_offset_index
 from kgroup.log.files.log_dir import PartitionFolder, SegmentFile
 from kgroup.log.files.segment import read_segment
-from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.log.format.batch import HEADER_SIZE, Batch, Damage, LogRecord
 from kgroup.protocol.log_listing import FirstUnread
 from kgroup.protocol.records.entries import TransactionMarker, TransactionOutcome
 
 _READ_BYTES: Final = 64 * 1024  # some batches, as a rule
+_PLACE: Final = Struct(">qiibIhi")  # how HEADER begins
 
 
 def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
@@ -95,7 +97,7 @@ def batches_from(segments: Sequence[SegmentFile], offset: int) -> Iterator[Place
 
 
 def _read_from(segment: SegmentFile, offset: int) -> Iterator[Batch | Damage]:
-    position = _position_before(segment, offset)
+    position = _closer(segment.path, _position_before(segment, offset), offset)
     if position > 0:
         items = read_segment(segment.path, start=position, read_bytes=_READ_BYTES)
         first = next(items, None)
@@ -110,6 +112,30 @@ def _position_before(segment: SegmentFile, offset: int) -> int:
     if segment.base_offset is None or offset <= segment.base_offset or not path.is_file():
         return 0
     return read_offset_index(path, segment.base_offset).position_before(offset)
+
+
+def _closer(path: str, position: int, offset: int) -> int:
+    """The last batch among those behind `position` that begins at `offset` or before.
+
+    Passed over by their headers alone: what ends before the offset hides nothing that is asked for. Anything
+    odd ends the search, and is met, and told, by who reads on from there.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(position)
+            raw = file.read(_READ_BYTES)
+    except OSError:
+        return position
+    at = closest = 0
+    while at + HEADER_SIZE <= len(raw):
+        base_offset, length, _, magic, _, _, last_delta = _PLACE.unpack_from(raw, at)
+        if magic != 2 or length < HEADER_SIZE - 12 or last_delta < 0 or base_offset > offset:
+            break
+        closest = at
+        if base_offset + last_delta >= offset:
+            break
+        at += 12 + length
+    return position + closest
 
 
 def records_of(placed: PlacedBatch) -> Sequence[LogRecord]:
