@@ -57,11 +57,11 @@ def entry_table(*, several: bool) -> tuple[Column, ...]:
         Column(name="from_offset", header="FROM", kind=Kind.INTEGER),
         Column(name="to_offset", header="TO", kind=Kind.INTEGER),
         Column(name="at_least", header="AT-LEAST", narrow="MIN", kind=Kind.INTEGER),
-        Column(name="at_most", header="AT-MOST", narrow="MAX", kind=Kind.INTEGER),
-        Column(name="time", kind=Kind.TIME_MS, spare=1),
-        Column(name="owner", spare=2),
+        Column(name="at_most", header="AT-MOST", narrow="MAX", kind=Kind.INTEGER, spare=1),
+        Column(name="time", kind=Kind.TIME_MS, spare=2),
+        Column(name="owner", spare=3),
         Column(name="cause"),
-        Column(name="grade", spare=3),
+        Column(name="grade", spare=4),
     )
 
 
