@@ -5,6 +5,7 @@ import os
 from collections import OrderedDict
 from pathlib import Path
 from typing import Final
+from weakref import finalize
 
 OPEN_MAX: Final = 256
 _NO_MORE_FILES: Final = (errno.EMFILE, errno.ENFILE)
@@ -14,12 +15,14 @@ class FileHandles:
     """File descriptors by path, for reading or for reading and appending.
 
     A file that stays open can be read when the process has no descriptor left for another one. Where that
-    is so for a new file, the one that was used longest ago makes room.
+    is so for a new file, the one that was used longest ago makes room. Who is given up without a word lets go
+    of all.
     """
 
     def __init__(self, open_max: int = OPEN_MAX) -> None:
         self._open_max = open_max
         self._open: OrderedDict[Path, tuple[int, bool]] = OrderedDict()
+        finalize(self, _close_all, self._open)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -61,4 +64,10 @@ class FileHandles:
 
     def _close_oldest(self) -> None:
         _, (number, _) = self._open.popitem(last=False)
+        os.close(number)
+
+
+def _close_all(files: OrderedDict[Path, tuple[int, bool]]) -> None:
+    while files:
+        _, (number, _) = files.popitem()
         os.close(number)

@@ -72,3 +72,12 @@ def test_without_any_open_file_the_failure_is_the_callers(
     monkeypatch.setattr("os.open", none_left)
     with pytest.raises(OSError, match="Too many open files"):
         FileHandles().reading(tmp_path / "a")
+
+
+def test_who_is_given_up_lets_go_of_all(tmp_path: Path) -> None:
+    handles = FileHandles()
+    numbers = [handles.reading(path) for path in made(tmp_path, 3)]
+    del handles
+    for number in numbers:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(number)
