@@ -59,8 +59,8 @@ class Actor:
         self._closing = False
 
     async def join(self, settings: MemberSettings, topics: tuple[str, ...], broker: Node) -> None:
-        """A new process; one that is still there ends in order first."""
-        await self.end()
+        """A new process; one that is still there ends first, in order if it is about to."""
+        await (self.end() if self._closing or self._stalled_until else self.die())
         self._orders, self._stalled_until, self._closing = asyncio.Queue(), 0.0, False
         self._member = GroupMember(settings, [broker], _Unwatched())
         self._member.subscribe(topics)
@@ -73,8 +73,10 @@ class Actor:
     async def die(self) -> None:
         """Be gone without a word."""
         self._closing = False
-        if self._user is not None:
+        # Once more as long as it lives: a request that ends in the same moment may take a cancellation away.
+        while self._user is not None and not self._user.done():
             self._user.cancel()
+            await asyncio.wait([self._user], timeout=_POLL_S)
         await self.end()
 
     async def end(self) -> None:
