@@ -265,7 +265,7 @@ class GroupReader:
     def total_bytes(self) -> int:
         """What the first pass will read."""
         first = next(iter(self._searched()))
-        return sum(part.end - part.start for part in _slices(first)) if not _has_stdin(first) else 0
+        return sum(part.end - part.start for part in slices_of(first)) if not _has_stdin(first) else 0
 
     def wanted(self, group: str) -> bool:
         """Whether a group is asked for."""
@@ -292,7 +292,7 @@ class GroupReader:
         if _has_stdin(sources):
             yield from self._plain(sources)
             return
-        yield from select(_slices(sources), self.wanted, advance=advance)
+        yield from select(slices_of(sources), self.wanted, advance=advance)
 
     def _plain(self, sources: Sources) -> Iterator[Item | Damage]:
         """The same from a stream, which cannot be scanned in slices."""
@@ -319,7 +319,8 @@ def _watched(items: Iterable[Item], watcher: Watcher) -> Iterator[Item]:
         yield item
 
 
-def _slices(sources: Sources) -> Iterator[Slice]:
+def slices_of(sources: Sources) -> Iterator[Slice]:
+    """All segments, in parts to be read one after the other."""
     for segment in sources:
         yield from split_among_others(segment.path, segment.partition, _SLICE_BYTES)
 

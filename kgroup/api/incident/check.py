@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from kgroup.api.incident.derive import derive
-from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, Item, place_of
+from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, place_of
 from kgroup.api.opened import OpenedLogs
+from kgroup.api.replay import Item
 from kgroup.errors import InputError, SourceError
 from kgroup.input_files import read_input_file
 from kgroup.log.files.log_dir import OFFSETS_TOPIC
@@ -154,7 +155,7 @@ class _There:
         return gap
 
     def _add_batch(self, cited: Cited, claim: Claim, batches: list[DataBatch]) -> None:
-        there = next(self._reader.batches_from(cited.topic, cited.partition, cited.first), None)
+        there = self._reader.batch((cited.topic, cited.partition), cited.first)
         if not cited.missing:
             if there is None or (there.batch.base_offset, there.batch.last_offset) != cited[2:4]:
                 raise _NotThereError(f"{cited} is not there")

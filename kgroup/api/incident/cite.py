@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Final
 
 from kgroup.api.incident.derive import derive
-from kgroup.api.incident.evidence import DataBatch, Evidence, Item, place_of
+from kgroup.api.incident.evidence import DataBatch, Evidence, commit_key, place_of
+from kgroup.api.replay import Item
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
-from kgroup.protocol.records.keys import Key, OffsetCommitKey
+from kgroup.protocol.records.keys import Key
 from kgroup.report.incident.claims import Claim, ClaimKind, Says
 
 _TRIES_MAX: Final = 400
@@ -77,7 +78,7 @@ def around(items: Sequence[Item], offset: int, generations: Sequence[int]) -> It
         chosen = set(_state_before(items, since)) | {
             index
             for index, item in enumerate(items)
-            if since <= place_of(item)[1] <= offset and not _is_commit(item)
+            if since <= place_of(item)[1] <= offset and commit_key(item) is None
         }
         if commits:
             chosen |= set(_last_commits(items, offset, commits)) | set(_first_commits(items, offset, behind))
@@ -93,7 +94,11 @@ def _state_before(items: Sequence[Item], offset: int) -> Iterator[int]:
     for index, item in enumerate(items):
         if place_of(item)[1] >= offset:
             break
-        if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry) and not _is_commit(item):
+        if (
+            isinstance(item, LoggedEntry)
+            and isinstance(item.entry, OffsetsEntry)
+            and commit_key(item) is None
+        ):
             newest[item.entry.key] = index
     yield from newest.values()
 
@@ -102,12 +107,12 @@ def _last_commits(items: Sequence[Item], offset: int, number: int) -> Iterator[i
     counts: dict[Key, int] = {}
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
-        if place_of(item)[1] >= offset or not isinstance(item, LoggedEntry) or not _is_commit(item):
+        key = commit_key(item)
+        if key is None or place_of(item)[1] >= offset:
             continue
-        assert isinstance(item.entry, OffsetsEntry)
-        seen = counts.get(item.entry.key, 0)
+        seen = counts.get(key, 0)
         if seen < number:
-            counts[item.entry.key] = seen + 1
+            counts[key] = seen + 1
             yield index
 
 
@@ -120,18 +125,10 @@ def _first_commits(items: Sequence[Item], offset: int, behind: int | None) -> It
             continue
         if isinstance(item.entry, TransactionMarker) and item.entry.producer_id in producers:
             yield index
-        elif isinstance(item.entry, OffsetsEntry) and _is_commit(item) and item.entry.key not in seen:
+        elif (key := commit_key(item)) is not None and key not in seen:
             if behind is not None and place_of(item)[1] > behind and seen:
                 continue
-            seen.add(item.entry.key)
+            seen.add(key)
             if item.producer_id is not None:
                 producers.add(item.producer_id)
             yield index
-
-
-def _is_commit(item: Item) -> bool:
-    return (
-        isinstance(item, LoggedEntry)
-        and isinstance(item.entry, OffsetsEntry)
-        and isinstance(item.entry.key, OffsetCommitKey)
-    )

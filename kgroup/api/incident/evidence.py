@@ -4,31 +4,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import NamedTuple
 from uuid import UUID
 
 from kgroup.api.opened import OpenedLogs, open_logs
+from kgroup.api.replay import Item, slices_of
+from kgroup.broker.offsets_log import encode_marker
 from kgroup.errors import SourceError
 from kgroup.log.files.checkpoints import PARTITION_METADATA
-from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
-from kgroup.log.files.sources import Sources
+from kgroup.log.files.log_dir import OFFSETS_TOPIC
 from kgroup.log.format.batch import Batch, LogRecord, encode_batch
+from kgroup.log.format.batch_header import placed
 from kgroup.log.topics.log_ends import LogDirEndsReader
-from kgroup.log.topics.unread import PlacedBatch, batches_from
+from kgroup.log.topics.topic_logs import DataLogs
+from kgroup.log.topics.unread import PlacedBatch
 from kgroup.protocol.records.codec import encode_entry
 from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
+from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.topic_id import topic_id_text
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.incident.claims import Cited, folded
-from kgroup.scan.reductions.scan import split_among_others
 from kgroup.scan.reductions.select import select
-
-Item = LoggedEntry | OffsetGap
-
-_SLICE_BYTES: Final = 64 * 1024 * 1024
-_CONTROL_KEY: Final = Struct(">hh")
-_CONTROL_VALUE: Final = Struct(">hi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +34,22 @@ class DataBatch:
 
     topic: str
     partition: int
-    batch: Batch
-    raw: bytes
+    placed: PlacedBatch
     is_end: bool = False
+
+    @property
+    def batch(self) -> Batch:
+        """What it holds."""
+        return self.placed.batch
+
+    def raw(self) -> bytes:
+        """Its bytes. Raises SourceError if the segment cannot be read any more."""
+        try:
+            with Path(self.placed.source).open("rb") as file:
+                file.seek(self.batch.position)
+                return file.read(self.batch.size)
+        except OSError as error:
+            raise SourceError(f"cannot read {self.placed.source}: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +104,7 @@ class Evidence:
             for each in self.batches:
                 by_partition.setdefault((each.topic, each.partition), []).append(each)
             for (topic, partition), batches in by_partition.items():
-                raw = (each.raw for each in batches)
+                raw = (each.raw() for each in batches)
                 where = _write(folder, topic, partition, batches[0].batch.base_offset, raw)
                 if topic in ids:
                     text = f"version: 0\ntopic_id: {topic_id_text(ids[topic])}\n"
@@ -124,17 +134,7 @@ def _encoded_record(logged: LoggedEntry, offset: int) -> bytes:
     entry = logged.entry
     epoch = -1 if logged.leader_epoch is None else logged.leader_epoch
     if isinstance(entry, TransactionMarker):
-        key = _CONTROL_KEY.pack(0, int(entry.committed))
-        value = _CONTROL_VALUE.pack(0, entry.coordinator_epoch)
-        record = LogRecord(offset, logged.timestamp_ms, key, value)
-        return encode_batch(
-            [record],
-            transactional=True,
-            control=True,
-            producer_id=entry.producer_id,
-            producer_epoch=entry.producer_epoch,
-            leader_epoch=epoch,
-        )
+        return placed(encode_marker(entry, logged.timestamp_ms), offset, epoch)
     record = LogRecord(offset, logged.timestamp_ms, *encode_entry(entry))
     return encode_batch(
         [record],
@@ -145,18 +145,35 @@ def _encoded_record(logged: LoggedEntry, offset: int) -> bytes:
     )
 
 
+def commit_key(item: Item) -> OffsetCommitKey | None:
+    """What a commit is of; None for anything else."""
+    if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
+        key = item.entry.key
+        return key if isinstance(key, OffsetCommitKey) else None
+    return None
+
+
 def place_of(item: Item) -> tuple[int, int]:
     """Offsets partition and offset, of a hole its last: the order of a log."""
     return item.partition, item.last_offset if isinstance(item, OffsetGap) else item.offset
+
+
+class BatchPlace(NamedTuple):
+    """The offset at which a batch begins, and its largest timestamp (epoch ms)."""
+
+    base_offset: int
+    max_timestamp_ms: int
 
 
 class EvidenceReader:
     """Takes records and batches out of opened logs."""
 
     def __init__(self, logs: OpenedLogs) -> None:
-        self._sources: Sources = logs.sources
+        self._slices = list(slices_of(logs.sources))
+        self._data_logs = DataLogs(logs.sources.log_dirs)
+        self._outlines: dict[TopicPartition, Sequence[BatchPlace]] = {}
         self.topic_names = {
-            **LogDirEndsReader(self._sources.log_dirs).topic_names(),
+            **LogDirEndsReader(logs.sources.log_dirs).topic_names(),
             **logs.topic_names(),
         }
 
@@ -164,12 +181,7 @@ class EvidenceReader:
         self, wanted: Callable[[str], bool], advance: Callable[[int], None] | None = None
     ) -> Iterator[Item]:
         """The entries of groups, the ends of their transactions, and holes, in log order."""
-        slices = (
-            part
-            for segment in self._sources
-            for part in split_among_others(segment.path, segment.partition, _SLICE_BYTES)
-        )
-        for item in select(slices, wanted, advance=advance):
+        for item in select(self._slices, wanted, advance=advance):
             if isinstance(item, OffsetGap) or (
                 isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry | TransactionMarker)
             ):
@@ -178,52 +190,22 @@ class EvidenceReader:
     @property
     def total_bytes(self) -> int:
         """The bytes that `items` reads."""
-        return sum(Path(segment.path).stat().st_size for segment in self._sources)
+        return sum(part.end - part.start for part in self._slices)
 
-    def batches_around(self, topic: str, partition: int, offset: int) -> list[DataBatch]:
-        """The batch that holds `offset`, or the first behind it, and the one before, as far as there are any.
+    def outline(self, place: TopicPartition) -> Sequence[BatchPlace]:
+        """All batches of a partition's log, in order; it is read once. Raises SourceError."""
+        if place not in self._outlines:
+            batches = self._data_logs.batches_from(*place, 0)
+            self._outlines[place] = [
+                BatchPlace(item.batch.base_offset, item.batch.max_timestamp_ms)
+                for item in batches
+                if isinstance(item, PlacedBatch)
+            ]
+        return self._outlines[place]
 
-        Raises SourceError if a file cannot be read.
-        """
-        before: DataBatch | None = None
-        for each in self._batches(topic, partition, max(offset - 1, 0)):
-            if each.batch.last_offset >= offset:
-                return [*([before] if before else []), each]
-            before = each
-        return [before] if before else []
-
-    def first_batch(self, topic: str, partition: int) -> DataBatch | None:
-        """The first of a partition's log; None if there is none."""
-        return next(self._batches(topic, partition, 0), None)
-
-    def batches_from(self, topic: str, partition: int, offset: int) -> Iterator[DataBatch]:
-        """The batches from the one that holds `offset` on."""
-        return (each for each in self._batches(topic, partition, offset) if each.batch.last_offset >= offset)
-
-    def _batches(self, topic: str, partition: int, offset: int) -> Iterator[DataBatch]:
-        for folder in _folders(self._sources.log_dirs, topic, partition):
-            start = folder.log_start_offset() or 0
-            for placed in batches_from(folder.segments, max(offset, start)):
-                if isinstance(placed, PlacedBatch) and placed.batch.last_offset >= start:
-                    yield DataBatch(topic=topic, partition=partition, batch=placed.batch, raw=_raw(placed))
-            return
-
-
-def _folders(log_dirs: Sequence[LogDir], topic: str, partition: int) -> Iterator[PartitionFolder]:
-    there = [
-        folder
-        for log_dir in log_dirs
-        for folder in log_dir.partitions
-        if (folder.topic, folder.partition) == (topic, partition) and not folder.retired and folder.segments
-    ]
-    # Of replicas the longest, as everywhere.
-    yield from sorted(there, key=lambda folder: folder.log_end_offset() or 0, reverse=True)
-
-
-def _raw(placed: PlacedBatch) -> bytes:
-    try:
-        with Path(placed.source).open("rb") as file:
-            file.seek(placed.batch.position)
-            return file.read(placed.batch.size)
-    except OSError as error:
-        raise SourceError(f"cannot read {placed.source}: {error.strerror or error}") from error
+    def batch(self, place: TopicPartition, offset: int, *, is_end: bool = False) -> DataBatch | None:
+        """The batch that holds `offset`, or the first behind it; None if there is none."""
+        for item in self._data_logs.batches_from(*place, offset):
+            if isinstance(item, PlacedBatch):
+                return DataBatch(topic=place[0], partition=place[1], placed=item, is_end=is_end)
+        return None

@@ -15,11 +15,12 @@ from kgroup.api.incident.derive import (
     rebalance_says,
     rebalances,
 )
-from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, Item, place_of
+from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, commit_key, place_of
 from kgroup.api.lag.report import lag_report
 from kgroup.api.ledger import ledger
 from kgroup.api.names import matches_any, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.replay import Item
 from kgroup.errors import InputError, SourceError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.ledger.model import LedgerEntry
@@ -28,7 +29,7 @@ from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry
-from kgroup.protocol.records.keys import OffsetCommitKey, group_of
+from kgroup.protocol.records.keys import group_of
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
 from kgroup.report.incident.claims import Claim, ClaimKind, Incident
@@ -355,7 +356,7 @@ class _Maker:
                 "last_generation": each.last_generation,
             }
             says = derive(ClaimKind.PATTERN, group, question, whole)
-            without_commits = self._evidence(item for item in items if not _commits(item))
+            without_commits = self._evidence(item for item in items if commit_key(item) is None)
             made.append(
                 self._made(ClaimKind.PATTERN, group, question, says, (without_commits, whole), tries=60)
             )
@@ -427,27 +428,20 @@ class _Maker:
 
     def _batches_of_ends(self, place: TopicPartition, times_ms: Sequence[int]) -> Iterator[DataBatch]:
         """The batches that prove where a log ended at times that rise: the first newer and the one before."""
-        before: DataBatch | None = None
+        before: int | None = None
         times = iter(times_ms)
         time_ms = next(times)
-        for each in self._reader.batches_from(*place, 0):
-            while each.batch.max_timestamp_ms > time_ms:
-                if before is not None:
-                    yield before
-                yield each
+        for each in self._reader.outline(place):
+            while each.max_timestamp_ms > time_ms:
+                proof = (self._reader.batch(place, at) for at in (before, each.base_offset) if at is not None)
+                yield from filter(None, proof)
                 try:
                     time_ms = next(times)
                 except StopIteration:
                     return
-            before = each
-        if before is not None:
-            yield DataBatch(
-                topic=before.topic,
-                partition=before.partition,
-                batch=before.batch,
-                raw=before.raw,
-                is_end=True,
-            )
+            before = each.base_offset
+        if before is not None and (last := self._reader.batch(place, before, is_end=True)) is not None:
+            yield last
 
     def _findings_of(
         self, group: str, items: Sequence[Item], findings: Sequence[Finding]
@@ -483,16 +477,8 @@ class _Maker:
 
 def partitions_of(items: Iterable[Item], topics: Set[str] | None = None) -> list[TopicPartition]:
     """The partitions that are committed, of these topics if any are given, in order."""
-    return sorted(
-        {
-            (item.entry.key.topic, item.entry.key.partition)
-            for item in items
-            if isinstance(item, LoggedEntry)
-            and isinstance(item.entry, OffsetsEntry)
-            and isinstance(item.entry.key, OffsetCommitKey)
-            and (topics is None or item.entry.key.topic in topics)
-        }
-    )
+    keys = filter(None, map(commit_key, items))
+    return sorted({(key.topic, key.partition) for key in keys if topics is None or key.topic in topics})
 
 
 def proof_of_ends(
@@ -500,16 +486,14 @@ def proof_of_ends(
 ) -> Iterator[DataBatch]:
     """The first and the last batch of each partition's log, and about `some` between them, as it was then."""
     for place in partitions:
-        batches = [
-            each
-            for each in reader.batches_from(*place, 0)
-            if until_ms is None or each.batch.max_timestamp_ms <= until_ms
+        offsets = [
+            each.base_offset
+            for each in reader.outline(place)
+            if until_ms is None or each.max_timestamp_ms <= until_ms
         ]
-        stride = max(len(batches) // some, 1) if some else len(batches)
-        last = len(batches) - 1
-        yield from (
-            each for number, each in enumerate(batches) if number in (0, last) or number % stride == 0
-        )
+        stride = max(len(offsets) // some, 1) if some else max(len(offsets), 1)
+        chosen = dict.fromkeys((*offsets[::stride], *offsets[-1:]))
+        yield from filter(None, (reader.batch(place, offset) for offset in chosen))
 
 
 def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
@@ -517,11 +501,3 @@ def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
     if until_ms is None:
         return items
     return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]
-
-
-def _commits(item: Item) -> bool:
-    return (
-        isinstance(item, LoggedEntry)
-        and isinstance(item.entry, OffsetsEntry)
-        and isinstance(item.entry.key, OffsetCommitKey)
-    )

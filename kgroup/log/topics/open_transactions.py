@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgroup.errors import SourceError
-from kgroup.log.files.entries import decode_marker
 from kgroup.log.files.log_dir import PartitionFolder
 from kgroup.log.format.batch import NO_TIMESTAMP, Damage
-from kgroup.log.topics.unread import PlacedBatch, batches_from, records_of
+from kgroup.log.topics.unread import PlacedBatch, batches_from, ends_in_commit, records_of
 from kgroup.protocol.log_listing import OpenTransaction
-from kgroup.protocol.records.entries import TransactionMarker
 
 _LOOK_BACK: Final = 1000  # offsets, in which a transaction shows that the group is in the midst of
 
@@ -48,7 +46,7 @@ def blocking_transaction(folder: PartitionFolder, offset: int) -> OpenTransactio
         unread_from = max(batch.base_offset, offset) if batch.last_offset >= offset else None
         if batch.control:
             ended = open_.pop(batch.producer_id, None)
-            unread_from = ended.unread_from if ended is not None and _is_commit(placed) else None
+            unread_from = ended.unread_from if ended is not None and ends_in_commit(placed) else None
         elif batch.transactional:
             begun = open_.get(batch.producer_id)
             if begun is None:
@@ -75,8 +73,3 @@ def _described(placed: PlacedBatch) -> OpenTransaction:
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
     )
-
-
-def _is_commit(placed: PlacedBatch) -> bool:
-    markers = [decode_marker(placed.batch, record) for record in records_of(placed)]
-    return any(isinstance(marker, TransactionMarker) and marker.committed for marker in markers)

@@ -1,17 +1,18 @@
 """The logs of data topics next to the offsets topic: what a group has not read, and past log ends."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
 from kgroup.log.files.log_dir import LogDir, PartitionFolder
+from kgroup.log.format.batch import Damage
 from kgroup.log.topics.end_at import log_end_at, log_ends_at
 from kgroup.log.topics.log_end_history import log_end_history
 from kgroup.log.topics.open_transactions import blocking_transaction
 from kgroup.log.topics.recorded_ends import RecordedHistory
-from kgroup.log.topics.unread import first_unread
+from kgroup.log.topics.unread import PlacedBatch, batches_from, first_unread
 from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
 from kgroup.protocol.log_listing import FirstUnread, LogEndAt, OpenTransaction
 
@@ -94,6 +95,16 @@ class DataLogs:
     @cached_property
     def _cleaned(self) -> set[tuple[str, int]]:
         return {cleaned for log_dir in self._log_dirs for cleaned in log_dir.cleaned()}
+
+    def batches_from(self, topic: str, partition: int, offset: int) -> Iterator[PlacedBatch | Damage]:
+        """The batches from the one that holds `offset`, or the log's start, on; none without the log."""
+        log = self._find(topic, partition)
+        if log is None:
+            return
+        first = max(offset, log[1].log_start_offset() or 0)
+        for item in batches_from(log[1].segments, first):
+            if isinstance(item, Damage) or item.batch.last_offset >= first:
+                yield item
 
     def _find_blocking(self, topic: str, partition: int, offset: int) -> OpenTransaction | None:
         log = self._find(topic, partition)

@@ -4,9 +4,9 @@ Of a segment only what follows the last index entry before the offset is read: s
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from struct import Struct
 from typing import Final, NamedTuple
 
 from kgroup.errors import DecodeError, SourceError
@@ -14,12 +14,12 @@ from kgroup.log.files.entries import decode_marker
 from kgroup.log.files.index import read_offset_index
 from kgroup.log.files.log_dir import PartitionFolder, SegmentFile
 from kgroup.log.files.segment import read_segment
-from kgroup.log.format.batch import HEADER_SIZE, Batch, Damage, LogRecord
+from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.log.format.batch_header import read_header
 from kgroup.protocol.log_listing import FirstUnread
 from kgroup.protocol.records.entries import TransactionMarker, TransactionOutcome
 
 _READ_BYTES: Final = 64 * 1024  # some batches, as a rule
-_PLACE: Final = Struct(">qiibIhi")  # how HEADER begins
 
 
 def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
@@ -97,7 +97,7 @@ def batches_from(segments: Sequence[SegmentFile], offset: int) -> Iterator[Place
 
 
 def _read_from(segment: SegmentFile, offset: int) -> Iterator[Batch | Damage]:
-    position = _closer(segment.path, _position_before(segment, offset), offset)
+    position = _closer(segment, _position_before(segment, offset), offset)
     if position > 0:
         items = read_segment(segment.path, start=position, read_bytes=_READ_BYTES)
         first = next(items, None)
@@ -114,27 +114,27 @@ def _position_before(segment: SegmentFile, offset: int) -> int:
     return read_offset_index(path, segment.base_offset).position_before(offset)
 
 
-def _closer(path: str, position: int, offset: int) -> int:
+def _closer(segment: SegmentFile, position: int, offset: int) -> int:
     """The last batch among those behind `position` that begins at `offset` or before.
 
     Passed over by their headers alone: what ends before the offset hides nothing that is asked for. Anything
     odd ends the search, and is met, and told, by who reads on from there.
     """
+    if segment.base_offset is not None and offset <= segment.base_offset:
+        return position
     try:
-        with Path(path).open("rb") as file:
+        with Path(segment.path).open("rb") as file:
             file.seek(position)
             raw = file.read(_READ_BYTES)
     except OSError:
         return position
     at = closest = 0
-    while at + HEADER_SIZE <= len(raw):
-        base_offset, length, _, magic, _, _, last_delta = _PLACE.unpack_from(raw, at)
-        if magic != 2 or length < HEADER_SIZE - 12 or last_delta < 0 or base_offset > offset:
-            break
-        closest = at
-        if base_offset + last_delta >= offset:
-            break
-        at += 12 + length
+    with suppress(DecodeError):
+        while (header := read_header(raw, at)).base_offset <= offset:
+            closest = at
+            if header.last_offset >= offset:
+                break
+            at += header.size
     return position + closest
 
 
@@ -146,6 +146,12 @@ def records_of(placed: PlacedBatch) -> Sequence[LogRecord]:
         position, size = placed.batch.position, placed.batch.size
         why = f"{error.field}: {error.why}"
         raise _lost(Damage(segment=placed.source, position=position, size=size, why=why)) from error
+
+
+def ends_in_commit(placed: PlacedBatch) -> bool:
+    """Whether it is the control batch that commits a transaction. Raises SourceError if it is damaged."""
+    markers = [decode_marker(placed.batch, record) for record in records_of(placed)]
+    return any(isinstance(marker, TransactionMarker) and marker.committed for marker in markers)
 
 
 def _lost(damage: Damage) -> SourceError:

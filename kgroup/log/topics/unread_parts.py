@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgroup.errors import SourceError
-from kgroup.log.files.entries import decode_marker
 from kgroup.log.files.log_dir import PartitionFolder
 from kgroup.log.format.batch import Damage
-from kgroup.log.topics.unread import PlacedBatch, batches_from, records_of
-from kgroup.protocol.records.entries import TransactionMarker
+from kgroup.log.topics.unread import PlacedBatch, batches_from, ends_in_commit, records_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,7 @@ def unread_parts(folder: PartitionFolder, offset: int, end: int | None = None) -
         if batch.control:
             markers += count
             number = open_.pop(batch.producer_id, (0, 0))[1]
-            if _is_commit(placed):
+            if ends_in_commit(placed):
                 records += number
             else:
                 aborted += number
@@ -85,8 +83,3 @@ def _counted(folder: PartitionFolder, offset: int) -> Iterator[tuple[PlacedBatch
         offsets = [record.offset for record in records_of(placed) if record.offset >= offset]
         if offsets:
             yield placed, offsets[0], len(offsets)
-
-
-def _is_commit(placed: PlacedBatch) -> bool:
-    markers = [decode_marker(placed.batch, record) for record in records_of(placed)]
-    return any(isinstance(marker, TransactionMarker) and marker.committed for marker in markers)
