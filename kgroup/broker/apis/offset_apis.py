@@ -117,7 +117,7 @@ def _for_old_producers(response: OffsetCommitResponse, version: int) -> OffsetCo
         return response
     for topic in response.topics:
         topic.partitions[:] = [
-            replace(result, error_code=E.COORDINATOR_NOT_AVAILABLE)
+            result._replace(error_code=E.COORDINATOR_NOT_AVAILABLE)
             if result.error_code is E.COORDINATOR_LOAD_IN_PROGRESS
             else result
             for result in topic.partitions
@@ -139,15 +139,7 @@ class _CommitTopics:
         for each in required(topics):
             name = self.cluster.topic_names.get(each.topic_id) if self.by_id else text(each.name)
             topic = self.cluster.topics.get(name) if name is not None else None
-            partitions = tuple(
-                CommitPartition(
-                    partition_index=partition.partition_index,
-                    committed_offset=partition.committed_offset,
-                    committed_leader_epoch=partition.committed_leader_epoch,
-                    committed_metadata=partition.committed_metadata,
-                )
-                for partition in required(each.partitions)
-            )
+            partitions: Sequence[CommitPartition] = required(each.partitions)
             if topic is None or name is None:
                 error = E.UNKNOWN_TOPIC_ID if self.by_id else E.UNKNOWN_TOPIC_OR_PARTITION
                 topic_id = each.topic_id if self.by_id else None
@@ -156,6 +148,10 @@ class _CommitTopics:
                 continue
             count = len(topic.partitions)
             topic_id = topic.spec.topic_id
+            indexes = [partition.partition_index for partition in partitions]
+            if indexes and min(indexes) >= 0 and max(indexes) < count:
+                self.known.append(CommitTopic(name=name, topic_id=topic_id, partitions=partitions))
+                continue
             present = tuple(each for each in partitions if 0 <= each.partition_index < count)
             if present:
                 self.known.append(CommitTopic(name=name, topic_id=topic_id, partitions=present))
@@ -251,7 +247,7 @@ def _requested_topics(cluster: Cluster, topics: Sequence[Any], by_id: bool) -> l
         FetchTopic(
             name=cluster.topic_names.get(each.topic_id, "") if by_id else text(each.name),
             topic_id=each.topic_id if by_id else None,
-            partition_indexes=tuple(required(each.partition_indexes)),
+            partition_indexes=required(each.partition_indexes),
         )
         for each in topics
     ]
