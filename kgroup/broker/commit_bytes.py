@@ -4,12 +4,13 @@
 records; tests hold them equal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
 from operator import itemgetter
-from struct import Struct
+from struct import Struct, calcsize
 from typing import Final
+from uuid import UUID
 
 from kgroup.group.coordinator.step import CommitRun
 from kgroup.log.format.record import LogRecord, encode_records
@@ -72,13 +73,9 @@ def encode_run(run: CommitRun, first_delta: int, base_timestamp_ms: int) -> byte
     if run.expire_timestamp != -1 or end_delta > _DELTAS or any(map(_METADATA, run.partitions)):
         return _encode_each(run, first_delta, base_timestamp_ms)
     partitions, offsets, epochs, _ = zip(*run.partitions, strict=True)
-    key = _key_bytes(OffsetCommitKey(group=run.group, topic=run.topic, partition=0))
-    tags = _NO_TAGS if run.topic_id is None else _TOPIC_ID_TAG + run.topic_id.bytes
-    rest_of_value = _NO_METADATA + _TIMESTAMP.pack(run.timestamp_ms) + tags
-    value_front = _varint(_FRONT.size + len(rest_of_value)) + _VERSION.to_bytes(2, "big")
+    key_front, value_front, value_end = _around_numbers(run.group, run.topic, run.topic_id)
     front = _NO_ATTRIBUTES + _varint(run.timestamp_ms - base_timestamp_ms)
-    key_front = _varint(len(key)) + key[: -_PARTITION.size]
-    end = rest_of_value + _NO_HEADERS
+    end = _NO_METADATA + _TIMESTAMP.pack(run.timestamp_ms) + value_end
     encoded = b""
     for delta_size, start, stop in (
         (1, first_delta, min(end_delta, _ONE_BYTE_DELTAS)),
@@ -86,12 +83,11 @@ def encode_run(run: CommitRun, first_delta: int, base_timestamp_ms: int) -> byte
     ):
         if start >= stop:
             continue
-        sizes = len(front), delta_size, len(key_front), len(value_front), len(end)
-        sized_front = _varint(_record_layout(*sizes).size) + front
+        pack, sized_front = _record_layout(front, delta_size, len(key_front), len(value_front), len(end))
         chosen = slice(start - first_delta, stop - first_delta)
         encoded += b"".join(
             map(
-                _record_layout(len(sized_front), *sizes[1:]).pack,
+                pack,
                 repeat(sized_front),
                 _deltas()[start:stop],
                 repeat(key_front),
@@ -105,10 +101,24 @@ def encode_run(run: CommitRun, first_delta: int, base_timestamp_ms: int) -> byte
     return encoded
 
 
-@lru_cache(maxsize=256)
-def _record_layout(front: int, delta: int, key_front: int, value_front: int, end: int) -> Struct:
-    """A record whose partition, offset and epoch stand between bytes of these sizes."""
-    return Struct(f">{front}s{delta}s{key_front}si{value_front}sqi{end}s")
+@lru_cache(maxsize=_KEPT_KEYS)
+def _around_numbers(group: str, topic: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
+    """What stands before the partition, before the offset, and at the end of a record."""
+    key = _key_bytes(OffsetCommitKey(group=group, topic=topic, partition=0))
+    tags = _NO_TAGS if topic_id is None else _TOPIC_ID_TAG + topic_id.bytes
+    value_size = _FRONT.size + len(_NO_METADATA) + _TIMESTAMP.size + len(tags)
+    key_front = _varint(len(key)) + key[: -_PARTITION.size]
+    return key_front, _varint(value_size) + _VERSION.to_bytes(2, "big"), tags + _NO_HEADERS
+
+
+@lru_cache(maxsize=1024)
+def _record_layout(
+    front: bytes, delta: int, key_front: int, value_front: int, end: int
+) -> tuple[Callable[..., bytes], bytes]:
+    """Packs a record with numbers between bytes of these sizes; and what it begins with, with its size."""
+    rest = f"{delta}s{key_front}si{value_front}sqi{end}s"
+    sized_front = _varint(len(front) + calcsize(f">{rest}")) + front
+    return Struct(f">{len(sized_front)}s{rest}").pack, sized_front
 
 
 @cache
@@ -117,6 +127,7 @@ def _deltas() -> Sequence[bytes]:
     return [_varint(number) for number in range(_DELTAS)]
 
 
+@lru_cache(maxsize=1024)
 def _varint(number: int) -> bytes:
     encoded = bytearray()
     append_varint(encoded, number)

@@ -8,7 +8,7 @@ schema's field names as attributes, so kgroup's own dataclasses are written with
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
@@ -41,11 +41,11 @@ class Sender:
 NOBODY_SPECIAL: Final = Sender()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     """One decoded request. `token` is the connection's; the answer goes back with it.
 
-    `amend`, if there is one, makes of the answer that a handler gives the one to send.
+    `number` tells the connection which of its requests an answer is for. `amend`, if there is one, makes of
+    the answer that a handler gives the one to send.
     """
 
     token: int
@@ -56,6 +56,7 @@ class Call:
     client_host: str
     body: Any
     sender: Sender = NOBODY_SPECIAL
+    number: int = 0
     amend: Callable[[Any], Any] | None = None
 
 
@@ -152,7 +153,12 @@ class Api:
 
 
 def read_call(
-    frame: bytes, token: int, client_host: str, apis: dict[int, Api], sender: Sender = NOBODY_SPECIAL
+    frame: bytes,
+    token: int,
+    client_host: str,
+    apis: dict[int, Api],
+    sender: Sender = NOBODY_SPECIAL,
+    number: int = 0,
 ) -> Call:
     """The request in a frame (without its length).
 
@@ -176,6 +182,7 @@ def read_call(
                 client_host=client_host,
                 body=None,
                 sender=sender,
+                number=number,
             )
         raise BadRequestError(f"{api.name} v{version}: versions {api.lowest} to {api.highest} are spoken")
     position = _REQUEST_HEADER.size
@@ -195,6 +202,7 @@ def read_call(
         client_host=client_host,
         body=api.decode(frame, position, version),
         sender=sender,
+        number=number,
     )
 
 

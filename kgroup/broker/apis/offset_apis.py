@@ -38,6 +38,8 @@ _NO_LIMIT_MS: Final = -1
 def offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetCommit v2 to v10."""
     request = call.body
+    commits = _CommitTopics(node.cluster, by_id=call.version >= 10)
+    commits.read(request.topics)
     body = OffsetCommit(
         group_id=text(request.group_id),
         generation_id=request.generation_id_or_member_epoch,
@@ -45,28 +47,35 @@ def offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms if call.version <= 4 else _NO_LIMIT_MS,
         knows_group_not_found=call.version >= 9,
-        topics=(),
+        topics=tuple(commits.known),
     )
-    by_id = call.version >= 10
-    commit_known(node, call, body, request.topics, by_id, now_ms, lambda reply: node.answer(call, reply))
+    _commit(node, call, body, commits, now_ms, lambda reply: node.answer(call, reply))
 
 
 def commit_known(
     node: BrokerNode,
     call: Call,
     body: OffsetCommit,
-    topics: Sequence[Any] | None,
-    by_id: bool,
     now_ms: int,
     answer: Callable[[OffsetCommitResponse], None],
 ) -> None:
-    """Commit `topics` instead of the body's, as far as they exist; the others are refused here."""
-    commits = _CommitTopics(node.cluster, by_id)
-    commits.read(topics)
+    """Commit the body's topics as far as they exist; the others are refused here."""
+    commits = _CommitTopics(node.cluster, by_id=False)
+    commits.read(body.topics)
+    _commit(node, call, replace(body, topics=tuple(commits.known)), commits, now_ms, answer)
+
+
+def _commit(
+    node: BrokerNode,
+    call: Call,
+    body: OffsetCommit,
+    commits: "_CommitTopics",
+    now_ms: int,
+    answer: Callable[[OffsetCommitResponse], None],
+) -> None:
     if not commits.known:
         answer(OffsetCommitResponse(topics=commits.unknown))
         return
-    body = replace(body, topics=tuple(commits.known))
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: answer(commits.merged(reply)))
 
 

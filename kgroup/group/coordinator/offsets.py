@@ -6,7 +6,7 @@ transactions, the one with the highest record offset counts, whenever its marker
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count, repeat
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -66,7 +66,7 @@ class Offsets:
     def check_commit(self, topic: CommitTopic) -> tuple[Sequence[CommitPartition], TopicResult]:
         """The partitions of a topic that may be committed to, and the answer for all of them."""
         accepted: Sequence[CommitPartition] = topic.partitions
-        results = list(map(_ACCEPTED, zip(map(_PARTITION, accepted), repeat(ErrorCode.NONE))))
+        results = list(map(_accepted, map(_PARTITION, accepted)))
         if any(map(_METADATA, accepted)):
             # Kafka compares the length of the Java string with the limit in bytes.
             too_long = [len(each.committed_metadata or "") > self._metadata_max for each in accepted]
@@ -208,7 +208,7 @@ class Offsets:
         values = zip(
             offsets,
             repeat(-1) if expires else epochs,
-            [each or "" for each in metadata],
+            metadata if None not in metadata else [each or "" for each in metadata],
             repeat(run.timestamp_ms),
             repeat(run.expire_timestamp),
             repeat(None if expires else run.topic_id),
@@ -257,10 +257,13 @@ class Offsets:
 
 # One call of C for each partition, where a named tuple's own constructor is one of Python.
 _COMMITTED: Final[Callable[[Iterable[Any]], CommittedOffset]] = partial(tuple.__new__, CommittedOffset)
-_ACCEPTED: Final[Callable[[Iterable[Any]], PartitionResult]] = partial(tuple.__new__, PartitionResult)
-_FETCHED: Final[Callable[[Iterable[Any]], FetchedOffset]] = partial(tuple.__new__, FetchedOffset)
 _PARTITION: Final = itemgetter(CommitPartition._fields.index("partition_index"))
 _METADATA: Final = itemgetter(CommitPartition._fields.index("committed_metadata"))
+
+
+@lru_cache(maxsize=4096)
+def _accepted(partition: int) -> PartitionResult:
+    return PartitionResult(partition_index=partition)
 
 
 def _fetched_rows(
@@ -268,10 +271,11 @@ def _fetched_rows(
 ) -> list[FetchedOffset]:
     """What is committed, of the partitions of a topic that is known by its name only."""
     indexes = topic.partition_indexes
+    new, kind, none = tuple.__new__, FetchedOffset, ErrorCode.NONE
     return [
         FetchedOffset(partition_index=index)
         if commit is None
-        else _FETCHED((index, commit[0], commit[1], commit[2], ErrorCode.NONE))
+        else new(kind, (index, commit[0], commit[1], commit[2], none))
         for index, commit in zip(indexes, map(committed.get, zip(repeat(topic.name), indexes)), strict=False)
     ]
 
