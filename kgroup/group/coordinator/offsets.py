@@ -65,19 +65,18 @@ class Offsets:
 
     def check_commit(self, topic: CommitTopic) -> tuple[Sequence[CommitPartition], TopicResult]:
         """The partitions of a topic that may be committed to, and the answer for all of them."""
-        accepted: Sequence[CommitPartition] = topic.partitions
-        results = list(map(_accepted, map(_PARTITION, accepted)))
-        if any(map(_METADATA, accepted)):
+        if not any(map(_METADATA, topic.partitions)):
+            results = list(map(_accepted, map(_PARTITION, topic.partitions)))
+            return topic.partitions, TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results)
+        accepted, results = [], []
+        for partition in topic.partitions:
             # Kafka compares the length of the Java string with the limit in bytes.
-            too_long = [len(each.committed_metadata or "") > self._metadata_max for each in accepted]
-            if any(too_long):
-                results = [
-                    each._replace(error_code=ErrorCode.OFFSET_METADATA_TOO_LARGE) if is_too_long else each
-                    for each, is_too_long in zip(results, too_long, strict=True)
-                ]
-                accepted = [
-                    each for each, is_too_long in zip(accepted, too_long, strict=True) if not is_too_long
-                ]
+            if len(partition.committed_metadata or "") > self._metadata_max:
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                results.append(PartitionResult(partition_index=partition.partition_index, error_code=error))
+                continue
+            results.append(_accepted(partition.partition_index))
+            accepted.append(partition)
         return accepted, TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results)
 
     def tombstones(
