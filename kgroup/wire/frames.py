@@ -14,7 +14,8 @@ from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 from kgroup.errors import KgroupError
 from kgroup.wire.field_checks import Check, compile_check
-from kgroup.wire.request_decoder import Decoder, Rows, as_rows, compile_decoder
+from kgroup.wire.python_source import Rows
+from kgroup.wire.request_decoder import Decoder, as_rows, compile_decoder
 from kgroup.wire.response_encoder import Encoder, compile_encoder
 
 _REQUEST_HEADER: Final = struct.Struct(">hhih")

@@ -1,7 +1,11 @@
 """Python functions put together from a schema: lines of source, and the objects that they name."""
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Any, Final
+
+Rows = Mapping[str, type[tuple[Any, ...]]]
+"""By the schema's name of a struct that repeats: the named tuple that it is read as, and written from."""
 
 FIXED_FORMATS: Final = {
     "int8": "b",

@@ -14,10 +14,8 @@ from struct import Struct, calcsize, unpack_from
 from typing import Any, Final
 from uuid import UUID
 
-from kgroup.wire.python_source import FIXED_FORMATS, PythonSource
+from kgroup.wire.python_source import FIXED_FORMATS, PythonSource, Rows
 
-Rows = Mapping[str, type[tuple[Any, ...]]]
-"""By the schema's name of a struct that repeats: the named tuple that it is read as."""
 Decoder = Callable[[bytes, int], Any]
 _STRING_BYTES_MAX: Final = 0x7FFF
 _VARINT_MORE: Final = 0x80

@@ -10,10 +10,8 @@ from struct import Struct, pack
 from typing import Any, Final
 from uuid import UUID
 
-from kgroup.wire.python_source import FIXED_FORMATS, PythonSource
+from kgroup.wire.python_source import FIXED_FORMATS, PythonSource, Rows
 
-Rows = Mapping[str, type[tuple[Any, ...]]]
-"""By the schema's name of a struct that repeats: the named tuple that it is written from."""
 Encoder = Callable[[Any, int], bytes]
 _SIZE: Final = Struct(">i")
 _VARINT_MORE: Final = 0x80
@@ -39,7 +37,7 @@ class _EncoderSource:
             "size_of": _SIZE.pack,
             "pack": pack,
             "starmap": starmap,
-            "varint": _varint,
+            "varint": unsigned_varint,
             "id_bytes": _id_bytes,
         }
         self._formats = ""
@@ -196,8 +194,8 @@ class _EncoderSource:
         self._formats, self._values = "", []
 
 
-def _varint(number: int) -> bytes:
-    """Unsigned (KIP-482)."""
+def unsigned_varint(number: int) -> bytes:
+    """The length or number of something compact (KIP-482)."""
     encoded = bytearray()
     while number >= _VARINT_MORE:
         encoded.append(number & 0x7F | _VARINT_MORE)
