@@ -17,6 +17,7 @@ from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    CommitRun,
     OffsetsRecord,
     Reply,
     Request,
@@ -117,7 +118,7 @@ class GroupCoordinator:
         # Another kind is one more argument; the first answers for groups that do not exist.
         self.classic = ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid)
         self._kinds = GroupKinds(self.classic)
-        self._commits = CommitRules(settings, self._turn, self._log, self._offsets)
+        self._commits = CommitRules(settings, self._turn, self._log, self._log_run, self._offsets)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -255,7 +256,7 @@ class GroupCoordinator:
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
-        """Append an entry to the step and apply it: the only way logged state changes."""
+        """Append an entry to the step and apply it: with `_log_run` the only way logged state changes."""
         now_ms = self._turn.now_ms
         record = OffsetsRecord(
             entry=entry, timestamp_ms=now_ms, producer_id=producer_id, producer_epoch=producer_epoch
@@ -264,6 +265,14 @@ class GroupCoordinator:
         transactional = None if producer_id == NO_PRODUCER_ID else producer_id
         self._turn.events.extend(self._apply(entry, transactional, self.end_offset, now_ms))
         self.end_offset += 1
+        self._unlogged.clear()
+
+    def _log_run(self, run: CommitRun) -> None:
+        """The same of many commits, as if each were logged by itself."""
+        self._turn.records.append(run)
+        self._offsets.apply_run(run, self.end_offset)
+        self._turn.events.extend(self._kinds.of(run.group).ensure(run.group, run.timestamp_ms))
+        self.end_offset += len(run.partitions)
         self._unlogged.clear()
 
     def apply(self, record: LoggedEntry) -> tuple[GroupEvent, ...]:
