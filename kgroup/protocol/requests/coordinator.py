@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
 UNKNOWN_MEMBER_ID = ""
 NO_GENERATION = -1
@@ -159,6 +160,7 @@ RequestBody = (
     JoinGroup
     | SyncGroup
     | Heartbeat
+    | ConsumerGroupHeartbeat
     | LeaveGroup
     | OffsetCommit
     | TxnOffsetCommit
@@ -289,6 +291,7 @@ ReplyBody = (
     JoinGroupResponse
     | SyncGroupResponse
     | HeartbeatResponse
+    | ConsumerGroupHeartbeatResponse
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetDeleteResponse
@@ -365,6 +368,8 @@ def refusal(body: RequestBody, error: ErrorCode) -> ReplyBody:
             return SyncGroupResponse(error_code=error)
         case Heartbeat():
             return HeartbeatResponse(error_code=error)
+        case ConsumerGroupHeartbeat():
+            return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.name)
         case LeaveGroup():
             return LeaveGroupResponse(error_code=error)
         case OffsetCommit() | TxnOffsetCommit():
