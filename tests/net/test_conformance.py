@@ -18,7 +18,7 @@ def conformance(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
-@pytest.mark.parametrize(("profile", "scenarios"), [("default", 325), ("delay", 3)])
+@pytest.mark.parametrize(("profile", "scenarios"), [("default", 325), ("delay", 3), ("consumer", 43)])
 def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     profile: str, scenarios: int, kept: bool, tmp_path: Path
 ) -> None:

@@ -226,6 +226,13 @@ class GroupCoordinator:
         """A group of the consumer protocol; GROUP_ID_NOT_FOUND if there is none of that kind."""
         return self.consumer.describe_consumer_group(group_id)
 
+    def size(self, group_id: str) -> int:
+        """How many members a group has, of whichever kind it is."""
+        of_consumers = self.consumer.watched(group_id)
+        if of_consumers is not None:
+            return len(of_consumers.members)
+        return len(self.describe(group_id).members)
+
     def describe(self, group_id: str) -> DescribedGroup:
         """The group; GROUP_ID_NOT_FOUND and Dead if there is none."""
         if group_id in self._unlogged:

@@ -24,7 +24,7 @@ def described(group: ConsumerGroup, default_assignor: str, image: MetadataImage)
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(group.members.values(), default_assignor),
+        assignor_name=group.assignor(default_assignor),
         members=[_member(group, member, image) for member in group.members.values()],
     )
 

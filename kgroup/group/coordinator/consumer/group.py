@@ -9,7 +9,13 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
-from kgroup.assignors.java_order import hash_order, string_hash
+from kgroup.assignors.java_order import (
+    DEFAULT_TABLE,
+    computed_order,
+    string_hash,
+    table_for,
+    timeline_order,
+)
 from kgroup.group.coordinator.consumer.member import ConsumerMember, Target
 from kgroup.group.coordinator.consumer.metadata_hash import group_hash
 from kgroup.group.coordinator.consumer.reconciliation import FREE
@@ -104,11 +110,46 @@ class ConsumerGroup:
         """How many members have this expression."""
         return sum(member.regex == regex for member in self.members.values())
 
-    def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
-        """The one that most of `members` ask for; of those with as many, the first in Kafka's HashMap."""
-        counts = Counter(member.assignor for member in members if member.assignor is not None)
-        names = hash_order(list(counts), string_hash)
+    def assignor(self, default: str) -> str:
+        """The one that most members ask for, as it is described."""
+        counts = _asked(self.members.values())
+        names = timeline_order(counts, string_hash)
         return max(names, key=counts.__getitem__) if names else default
+
+    def next_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
+        """The one that most of `members` ask for, who will be the group's.
+
+        Of those with as many it is the first in the HashMap that Kafka counts them in, which need not be the
+        one described: that comes from another map.
+        """
+        counts = _asked(members)
+        present = timeline_order(_asked(self.members.values()), string_hash)
+        new = [name for name in counts if name not in present]
+        # `new HashMap(map)`, then `compute`.
+        table = table_for(int(len(present) / 0.75 + 1)) if present else DEFAULT_TABLE
+        names = [name for name in computed_order([*present, *new], string_hash, table) if name in counts]
+        return max(names, key=counts.__getitem__) if names else default
+
+    def is_homogeneous(self, members: Mapping[str, ConsumerMember]) -> bool:
+        """Whether all members subscribe to the same names, or all by the same expression.
+
+        Kafka says so to its assignors (`ConsumerGroup.subscriptionType`), also where names and an expression
+        come to the same topics.
+        """
+        by_name = Counter(name for member in members.values() for name in member.topics)
+        by_regex = Counter(member.regex for member in members.values() if member.regex)
+        if not by_regex:
+            return all(count == len(members) for count in by_name.values())
+        if by_regex[computed_order(list(by_regex), string_hash)[0]] != len(members):
+            return False
+        matches = Counter(name for each in self.kept_regexes(members).values() for name in each.topics)
+        return not by_name and all(count == 1 for count in matches.values())
+
+    def kept_regexes(self, members: Mapping[str, ConsumerMember]) -> dict[str, ResolvedRegex]:
+        """The resolved expressions, without those that none of `members` has any more."""
+        wanted = {member.regex for member in members.values()}
+        dropped = {member.regex for member in self.members.values()} - wanted
+        return {regex: resolved for regex, resolved in self.regexes.items() if regex not in dropped}
 
     # ---- classic members ----------------------------------------------------------------------
 
@@ -165,6 +206,10 @@ class ConsumerGroup:
                         del epochs[partition]
                 if not epochs:
                     del self._partition_epochs[topic_id]
+
+
+def _asked(members: Iterable[ConsumerMember]) -> Counter[str]:
+    return Counter(member.assignor for member in members if member.assignor is not None)
 
 
 def names_of(members: Iterable[ConsumerMember], regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:

@@ -62,11 +62,16 @@ class _Regex(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribed:
-    """A member with what it now wants, and whether that has changed; `epoch` is the group's after it."""
+    """A member with what it now wants, and whether that has changed; `epoch` is the group's after it.
+
+    From `looked_at` the assignor hears whether all subscribe to the same: as with Kafka, the members as they
+    were before, unless the topics were looked at.
+    """
 
     member: ConsumerMember
     changed: bool
     epoch: int
+    looked_at: Mapping[str, ConsumerMember]
 
 
 class ConsumerRules:
@@ -148,20 +153,18 @@ class ConsumerRules:
         regex = self._update_regex(group, member, updated, plan)
         changed = names_changed or regex is not _Regex.SAME
         raises = changed if any_regex_counts else names_changed or regex is _Regex.CHANGED_AND_RESOLVED
-        epoch = group.epoch
+        epoch, members = group.epoch, group.members
         if raises or group.metadata_is_old(self._now_ms()):
-            epoch = self._look_at_topics(group, raises, member, updated, plan)
+            members = members_after(group, updated)
+            epoch = self._look_at_topics(group, raises, members, plan)
         if any_regex_counts:
             changed = raises
-        return Subscribed(member=updated, changed=changed, epoch=epoch)
+        return Subscribed(member=updated, changed=changed, epoch=epoch, looked_at=members)
 
     def _look_at_topics(
-        self, group: ConsumerGroup, raises: bool, member: ConsumerMember, updated: ConsumerMember, plan: Plan
+        self, group: ConsumerGroup, raises: bool, members: Mapping[str, ConsumerMember], plan: Plan
     ) -> int:
-        kept = dict(group.regexes)
-        if member.regex and member.regex != updated.regex and group.subscribers_of(member.regex) == 1:
-            kept.pop(member.regex, None)
-        names = names_of(members_after(group, updated).values(), kept)
+        names = names_of(members.values(), group.kept_regexes(members))
         metadata_hash = hash_of(names, self.image)
         epoch = group.epoch
         if raises or metadata_hash != group.metadata_hash:
@@ -258,8 +261,9 @@ class ConsumerRules:
         previous = group.static_members.get(updated.instance_id) if updated.instance_id is not None else None
         if previous is not None and previous != updated.member_id:
             present[updated.member_id] = group.target(previous)
-        name = group.preferred_assignor(members.values(), self.settings.consumer_assignors[0])
-        targets = next_targets(group, members, present, SERVER_ASSIGNORS[name], self.image)
+        name = group.next_assignor(members.values(), self.settings.consumer_assignors[0])
+        homogeneous = group.is_homogeneous(wish.looked_at)
+        targets = next_targets(group, members, present, SERVER_ASSIGNORS[name], homogeneous, self.image)
         for member_id in _in_map_order(targets):
             if targets[member_id] != group.targets.get(member_id):
                 plan.entries.append(target_entry(group.group_id, member_id, targets[member_id]))

@@ -16,6 +16,7 @@ def next_targets(
     members: Mapping[str, ConsumerMember],
     present: Mapping[str, Target],
     assignor: ServerAssignor,
+    homogeneous: bool,
     image: MetadataImage,
 ) -> dict[str, Target]:
     """The targets of `members`, whose targets at present are `present`; the group knows their expressions.
@@ -46,7 +47,7 @@ def next_targets(
         for member_id, member in members.items()
     ]
     try:
-        assignment = assignor.assign(asked, list(topics.values()))
+        assignment = assignor.assign(asked, list(topics.values()), homogeneous=homogeneous)
     except AssignorError as error:
         raise Refused(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"Failed to compute a new target assignment: {error}"
