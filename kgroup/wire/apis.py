@@ -21,6 +21,7 @@ from kafka.protocol.sasl import (
 )
 
 from kgroup.protocol.requests.coordinator import CommitPartition, FetchedOffset, PartitionResult
+from kgroup.wire import consumer_group_messages as messages
 from kgroup.wire.frames import Api
 
 PRODUCE: Final = 0
@@ -54,6 +55,8 @@ DELETE_GROUPS: Final = 42
 LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLUSTER: Final = 60
+CONSUMER_GROUP_HEARTBEAT: Final = 68
+CONSUMER_GROUP_DESCRIBE: Final = 69
 DESCRIBE_TOPIC_PARTITIONS: Final = 75
 
 _ROWS: Final = {
@@ -100,6 +103,8 @@ _SPOKEN: Final = (
     Api(topics.ListPartitionReassignmentsRequest, topics.ListPartitionReassignmentsResponse, 0, 0),
     Api(group.OffsetDeleteRequest, group.OffsetDeleteResponse, 0, 0, rows=_ROWS),
     Api(cluster.DescribeClusterRequest, cluster.DescribeClusterResponse, 0, 2),
+    Api(messages.ConsumerGroupHeartbeatRequest, messages.ConsumerGroupHeartbeatResponse, 0, 1),
+    Api(messages.ConsumerGroupDescribeRequest, messages.ConsumerGroupDescribeResponse, 0, 1),
     Api(topics.DescribeTopicPartitionsRequest, topics.DescribeTopicPartitionsResponse, 0, 0),
 )
 APIS: Final = {api.key: api for api in _SPOKEN}

@@ -215,7 +215,7 @@ def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     request = call.body
     if call.version >= 8:
         groups = [
-            _fetch_group(node, call, text(each.group_id), each.topics, now_ms)
+            _fetch_group(node, call, text(each.group_id), each.topics, now_ms, _member_of(call, each))
             for each in required(request.groups)
         ]
         node.answer(call, OffsetFetchResponse(groups=groups))
@@ -229,12 +229,25 @@ def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     node.answer(call, OffsetFetchResponse(topics=group.topics, error_code=group.error_code))
 
 
+def _member_of(call: Call, group: Any) -> tuple[str | None, int]:
+    """The member that reads and its epoch, if it says so: from v9 on."""
+    return (group.member_id, group.member_epoch) if call.version >= 9 else (None, -1)
+
+
 def _fetch_group(
-    node: BrokerNode, call: Call, group_id: str, topics: Sequence[Any] | None, now_ms: int
+    node: BrokerNode,
+    call: Call,
+    group_id: str,
+    topics: Sequence[Any] | None,
+    now_ms: int,
+    member: tuple[str | None, int] = (None, -1),
 ) -> FetchedGroup:
     hosted = node.cluster.coordinator(group_id, node.node_id, now_ms)
     if isinstance(hosted, ErrorCode):
         return FetchedGroup(group_id=group_id, error_code=hosted)
+    error = hosted.coordinator.check_fetch(group_id, *member)
+    if error:
+        return FetchedGroup(group_id=group_id, error_code=error)
     by_id = call.version >= 10
     stable = call.version >= 7 and call.body.require_stable
     if topics is None:

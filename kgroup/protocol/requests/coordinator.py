@@ -12,6 +12,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
 UNKNOWN_MEMBER_ID = ""
 NO_GENERATION = -1
@@ -161,6 +162,7 @@ RequestBody = (
     JoinGroup
     | SyncGroup
     | Heartbeat
+    | ConsumerGroupHeartbeat
     | LeaveGroup
     | OffsetCommit
     | TxnOffsetCommit
@@ -290,6 +292,7 @@ ReplyBody = (
     JoinGroupResponse
     | SyncGroupResponse
     | HeartbeatResponse
+    | ConsumerGroupHeartbeatResponse
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetDeleteResponse
@@ -365,6 +368,8 @@ def refusal(body: RequestBody, error: ErrorCode) -> ReplyBody:
             return SyncGroupResponse(error_code=error)
         case Heartbeat():
             return HeartbeatResponse(error_code=error)
+        case ConsumerGroupHeartbeat():
+            return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.name)
         case LeaveGroup():
             return LeaveGroupResponse(error_code=error)
         case OffsetCommit() | TxnOffsetCommit():

@@ -320,7 +320,7 @@ class CoordinatorWatch:
         groups = {group for group, _ in self._checkers.acknowledged_partitions()}
         for index in sorted({self._cluster.offsets_partition(group) for group in groups}):
             partition = self._cluster.topics[OFFSETS_TOPIC].partitions[index]
-            hosted = HostedCoordinator(partition, self._cluster.settings.group, str)
+            hosted = HostedCoordinator(partition, self._cluster.settings.group, str, self._cluster.image)
             hosted.load(_ALL_BATCHES, now_ms)
             self._verify(hosted, "the log")
 
