@@ -277,3 +277,36 @@ def test_a_coordinator_that_takes_over_knows_all_that_the_last_one_did(moment: i
             assert world.described() == before
     world.reload()
     assert world.described().members[0].member_epoch == -2
+
+
+def test_a_partition_that_comes_back_while_it_is_given_up_is_its_owners_at_once() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    world.join("b", "orders")
+    world.beat("a")  # is asked to give up 2 and 3
+    world.beat("b", -1)
+    answer = world.beat("a", says={"orders": [0, 1]})
+    assert (answer.member_epoch, given(answer)) == (4, {"orders": [0, 1, 2, 3]})
+
+
+def test_sessions_begin_anew_when_a_coordinator_takes_over() -> None:
+    world = ConsumerWorld(consumer_session_timeout_ms=3_000)
+    world.join("a", "orders")
+    world.advance(2_000)
+    world.reload()
+    world.advance(2_999)
+    assert world.state() == "Stable"
+    world.advance(1)
+    assert world.state() == "Empty"
+
+
+def test_so_does_the_time_to_give_up() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    world.join("b", "orders")
+    world.beat("a")  # is asked to give up two, for which it has 5 s
+    world.reload()
+    world.advance(4_000)
+    assert not world.beat("a").error_code
+    world.advance(1_000)
+    assert world.beat("a").error_code is E.UNKNOWN_MEMBER_ID

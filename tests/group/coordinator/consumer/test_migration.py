@@ -173,3 +173,32 @@ def test_an_administrator_takes_new_members_out_by_a_classic_request() -> None:
     world, _ = mixed_world()
     assert world.leave("new") == [E.NONE]
     assert world.coordinator.describe(GROUP).group_state == "PreparingRebalance"
+
+
+def test_sessions_go_on_in_a_group_that_is_classic_again() -> None:
+    world, old = mixed_world()
+    world.beat("new", -1)
+    world.classic_join(old, owned={"orders": [0, 1]})
+    world.sync(old, 3, **{old: share(0, 1, 2, 3)})
+    world.advance(9_999)
+    assert world.coordinator.describe(GROUP).group_state == "Stable"
+    world.advance(1)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+
+
+def test_a_rebalance_that_a_downgrade_began_does_not_wait_for_the_dead() -> None:
+    world, _ = mixed_world()
+    world.beat("new", -1)
+    world.advance(20_000)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+
+
+def test_a_classic_member_that_has_to_give_up_is_told_even_at_the_newest_epoch() -> None:
+    world, old = mixed_world()
+    world.join("third", "orders")
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
+    world.classic_join(old, owned={"orders": [0, 1]})  # hears what to give up, and stays at its epoch
+    kept = partitions_of(world.sync(old, 2).assignment)
+    assert kept != {"orders": [0, 1]}
+    world.beat("third", -1)  # the group's epoch goes up, but no target is worked out for it yet
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS

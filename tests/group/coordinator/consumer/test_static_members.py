@@ -59,3 +59,12 @@ def test_an_unknown_instance_id_is_an_unknown_member() -> None:
     world = static_world()
     assert world.beat("c1", 3, instance_id="c").error_code is E.UNKNOWN_MEMBER_ID
     assert world.beat("c1", -2, instance_id="c").error_code is E.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_that_is_away_counts_as_having_had_its_partitions_from_the_start() -> None:
+    """So that its successor may commit what it takes over, whatever epoch it comes back at (KIP-1251)."""
+    world = static_world()
+    world.beat("a1", -2, instance_id="a")
+    group = world.coordinator.consumer.watched("g")
+    assert group is not None
+    assert {since for epochs in group.members["a1"].assigned.values() for since in epochs.values()} == {0}
