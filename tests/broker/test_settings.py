@@ -76,11 +76,6 @@ def test_a_number_may_be_as_low_and_as_high_as_its_bounds_and_no_further(name: s
     room = {"group.min.session.timeout.ms": "1", "group.max.session.timeout.ms": "2147483647"}
     for each in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
         room |= {f"group.consumer.min.{each}": "0", f"group.consumer.max.{each}": "2147483647"}
-    if name.startswith("group.consumer."):
-        room |= {
-            f"group.consumer.{each}": str(rule.highest)
-            for each in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-        }
     for number in (rule.lowest, rule.highest):
         settings = from_properties(room | {name: str(number)})
         holder = settings.group if rule.in_group else settings
