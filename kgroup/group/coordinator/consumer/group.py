@@ -56,6 +56,9 @@ class ConsumerGroup:
         self.refresh_ms = 0
         self.refresh_epoch = 0
         self._partition_epochs: dict[UUID, dict[int, int]] = {}
+        # Kept up to date, as every heartbeat asks.
+        self._subscribers: Counter[str] = Counter()
+        self._names: frozenset[str] | None = None
 
     # ---- state --------------------------------------------------------------------------------
 
@@ -104,11 +107,23 @@ class ConsumerGroup:
 
     def subscribed_names(self) -> frozenset[str]:
         """All names that the group subscribes to."""
-        return names_of(self.members.values(), self.regexes)
+        if self._names is None:
+            self._names = names_of(self.members.values(), self.regexes)
+        return self._names
 
     def subscribers_of(self, regex: str) -> int:
         """How many members have this expression."""
-        return sum(member.regex == regex for member in self.members.values())
+        return self._subscribers[regex]
+
+    def wanted_regexes(self, member: ConsumerMember, updated: ConsumerMember) -> set[str]:
+        """The expressions of all members, when `member` has become `updated`."""
+        wanted = {regex for regex, count in self._subscribers.items() if count}
+        if member.regex != updated.regex:
+            if member.regex and self._subscribers[member.regex] == 1:
+                wanted.discard(member.regex)
+            if updated.regex:
+                wanted.add(updated.regex)
+        return wanted
 
     def assignor(self, default: str) -> str:
         """The one that most members ask for, as it is described."""
@@ -176,6 +191,8 @@ class ConsumerGroup:
         old = self.members.get(member.member_id)
         if old is not None:
             self._release(old)
+        if old is None or (old.topics, old.regex) != (member.topics, member.regex):
+            self._count_regex(old, member)
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -191,8 +208,24 @@ class ConsumerGroup:
         if member is None:
             return
         self._release(member)
+        self._count_regex(member, None)
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
             del self.static_members[member.instance_id]
+
+    def resolve(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        """Take over what an expression matches; None: it is no member's any more."""
+        self._names = None
+        if resolved is None:
+            self.regexes.pop(regex, None)
+        else:
+            self.regexes[regex] = resolved
+
+    def _count_regex(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        self._names = None
+        if old is not None and old.regex:
+            self._subscribers[old.regex] -= 1
+        if new is not None and new.regex:
+            self._subscribers[new.regex] += 1
 
     def _release(self, member: ConsumerMember) -> None:
         """Free what the member had, unless somebody has taken it since at another epoch."""

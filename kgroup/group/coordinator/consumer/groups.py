@@ -282,6 +282,10 @@ class ConsumerGroups:
         """Log a plan as a whole; nothing of it can be refused any more."""
         for before in plan.before:
             before()
+        if not plan.entries:
+            for afterwards in plan.afterwards:
+                afterwards(group)
+            return
         known = set(group.members) if group.group_id in self._groups else set()
         for entry in plan.entries:
             self._log(entry)

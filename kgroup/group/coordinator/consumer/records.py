@@ -75,11 +75,11 @@ def apply_record(group: ConsumerGroup, key: Key, value: Value | None) -> bool:
         case ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id):
             _apply_assignment(group, member_id, value)
         case ConsumerGroupRegularExpressionKey(regular_expression=regex):
-            if value is None:
-                group.regexes.pop(regex, None)
-            else:
+            resolved = None
+            if value is not None:
                 assert isinstance(value, ConsumerGroupRegularExpressionValue)
-                group.regexes[regex] = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+                resolved = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+            group.resolve(regex, resolved)
         case _:  # pragma: no cover  the coordinator asks by RECORD_KEYS
             raise AssertionError(f"{key} is not of a consumer group")
     return True

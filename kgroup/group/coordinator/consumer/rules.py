@@ -49,6 +49,7 @@ REGEX: Final = "consumer-regex"  # resolving is work for later, as it is for Kaf
 _METADATA_REFRESH_MS: Final = 3_600_000
 _REGEX_REFRESH_LEAST_MS: Final = 10_000
 
+_NOBODY: Final = ConsumerMember(member_id="")
 OwnedPartitions = Mapping[UUID, Collection[int]]
 
 
@@ -205,7 +206,7 @@ class ConsumerRules:
                     change = _Regex.CHANGED_AND_RESOLVED
             elif old:
                 change = _Regex.CHANGED_AND_RESOLVED
-        wanted = {each.regex for each in members_after(group, updated).values() if each.regex}
+        wanted = group.wanted_regexes(member, updated)
         if not wanted or self._timers.deadline_ms(TimerKey(REGEX, group.group_id)) is not None:
             return change
         last = next(iter(group.regexes.values()), None)
@@ -226,7 +227,7 @@ class ConsumerRules:
 
     def resolve_regexes(self, group: ConsumerGroup, plan: Plan) -> None:
         """Match all expressions of a group with the topics, and raise its epoch if some match others now."""
-        wanted = sorted({member.regex for member in group.members.values() if member.regex})
+        wanted = sorted(group.wanted_regexes(_NOBODY, _NOBODY))
         found = resolve(wanted, self.image.names())
         version, now_ms = self.image.version(), self._now_ms()
         resolved = dict(group.regexes)
