@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
     "decode": "Show every record of the offsets topic.",
+    "feeds": "Say which groups write what other groups read.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",

@@ -90,8 +90,10 @@ def encode_leader_epochs(epochs: list[EpochStart]) -> str:
 
 def _read_checkpoint(path: Path, read_line: Callable[[str], _Line]) -> list[_Line]:
     lines = _read_lines(path)
+    if not lines:
+        return []  # as a broker makes the file when it starts; it fills it by putting another in its place
     if len(lines) < 2:
-        raise SourceError(f"{path}: {len(lines)} lines, while a checkpoint has a version and a count")
+        raise SourceError(f"{path}: 1 line, while a checkpoint has a version and a count")
     if lines[0] not in ("0", "1"):
         raise SourceError(f"{path}:1: version {lines[0]!r} is not 0 or 1")
     entries: list[_Line] = []

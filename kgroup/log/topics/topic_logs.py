@@ -15,6 +15,7 @@ from kgroup.log.topics.recorded_ends import RecordedHistory
 from kgroup.log.topics.unread import PlacedBatch, batches_from, first_unread
 from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
 from kgroup.protocol.log_listing import FirstUnread, LogEndAt, OpenTransaction
+from kgroup.protocol.topic_partition import TopicPartition
 
 _UNREAD_KEPT: Final = 100_000
 _HISTORIES_KEPT: Final = 4096
@@ -41,6 +42,15 @@ class DataLogs:
         self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
         self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
         self._blocking = lru_cache(_UNREAD_KEPT)(self._find_blocking)
+
+    def places(self) -> list[TopicPartition]:
+        """The partitions that are here, sorted."""
+        return sorted(self._replicas)
+
+    def folder(self, topic: str, partition: int) -> PartitionFolder | None:
+        """The partition's folder, of replicas the longest; None if it is not here."""
+        log = self._find(topic, partition)
+        return log[1] if log else None
 
     def end(self, topic: str, partition: int) -> int | None:
         """The offset at which the partition's log ends here; None if it is not here."""
