@@ -6,7 +6,7 @@
         print(kgroup.replay(logs, "orders-app"))
 
 To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `ledger`, `feeds`,
-`advise`, `check_client`, `incident_report`, `decode`, `group_plan`. Without any log:
+`deadlines`, `advise`, `check_client`, `incident_report`, `decode`, `group_plan`. Without any log:
 `coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs brokers in this process. What goes
 wrong is of `errors`. docs/library.md shows each.
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kgroup.api.assign import assign as assign
     from kgroup.api.assign import group_plan as group_plan
     from kgroup.api.coordinators import coordinator_partition as coordinator_partition
+    from kgroup.api.deadlines import deadlines as deadlines
     from kgroup.api.decode.decoded import decode as decode
     from kgroup.api.feeds import feeds as feeds
     from kgroup.api.incident.made import incident_report as incident_report
@@ -46,6 +47,7 @@ _MODULES = {
     "cluster": "kgroup.testing",
     "connect": "kgroup.api.live",
     "coordinator_partition": "kgroup.api.coordinators",
+    "deadlines": "kgroup.api.deadlines",
     "decode": "kgroup.api.decode.decoded",
     "errors": "kgroup.errors",
     "feeds": "kgroup.api.feeds",
@@ -68,6 +70,7 @@ __all__ = [
     "cluster",
     "connect",
     "coordinator_partition",
+    "deadlines",
     "decode",
     "errors",
     "feeds",

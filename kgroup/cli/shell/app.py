@@ -27,6 +27,7 @@ from kgroup.version import __version__
 COMMANDS: Final = {
     "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
+    "deadlines": "Say when lags break a bound, and when retention deletes what is not read.",
     "decode": "Show every record of the offsets topic.",
     "feeds": "Say which groups write what other groups read.",
     "find-coordinator": "Say which partition and broker coordinate a group.",

@@ -28,7 +28,7 @@ OWN_WORDS = {
     "--log-ends": "of assign only the numbers of partitions count",
     "--members": "names or a number, how many more, how many of this process",
     "--nodes": "what is the default",
-    "--now": "all that is judged, or who is late",
+    "--now": "all that is judged, who is late, what is foreseen",
     "--partitions": "of the offsets topic, of a topic",
     "--quiet": "serve has no results, but a status line",
     "--serve-metrics": "of groups, or of the recorder itself",
