@@ -132,11 +132,17 @@ def test_an_uneven_past_makes_wide_intervals() -> None:
 
 
 def test_what_is_only_possible_comes_no_sooner_than_if_the_group_stopped() -> None:
-    deadline = Forecast(past(10, 9.9, behind=100, uneven=(0, -60, 0, 60))).slo_records(600)
+    """30 behind, 10 a second: 250 are unread 22 s after it stops, before its unevenness leads there."""
+    deadline = Forecast(past(10, 10, behind=30, uneven=(0, -10, 0, 10))).slo_records(250)
     assert deadline.outlook is Outlook.POSSIBLE
     low, likely, high = ahead(deadline)
+    assert low == pytest.approx(22, abs=0.2)
     assert (likely, high) == (None, None)
-    assert low is not None and low <= 50  # 500 more, at 10 a second
+
+
+def test_where_nothing_is_written_any_more_an_uneven_past_is_no_threat() -> None:
+    quiet = past(10, 5, behind=200, quiet_s=12, silent_s=1, uneven=(0, -90, 0, -60))
+    assert Forecast(quiet).slo_records(quiet.end - quiet.position + 1).outlook is Outlook.NOT_IN_SIGHT
 
 
 def test_that_it_stands_still_is_said() -> None:
