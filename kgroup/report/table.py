@@ -1,6 +1,6 @@
 """Text tables: aligned columns, no lines between them, and never a lost character.
 
-Cells come in as text; tabulate lays them out. A table that is too wide for its terminal leaves out columns
+Cells come in as text. A table that is too wide for its terminal leaves out columns
 that can be spared, and names them; then it wraps headings and long cells. Nothing is cut off, because a
 shortened group id is no use at three in the morning. Control characters never reach the terminal: group ids
 and client ids are whatever a client sent.
@@ -9,10 +9,10 @@ and client ids are whatever a client sent.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from textwrap import wrap
 
-GAP = "  "  # between the columns of tabulate's format "plain"
+GAP = "  "
 _NARROWEST_TEXTS = (12, 10, 8)  # tried in turn; the terminal wraps what does not fit even then
 _WORD = re.compile(r"[^ ]+ *| +")
 _PIECE = re.compile(r"[^-_./:,]+[-_./:,]*|[-_./:,]+")
@@ -143,22 +143,28 @@ def _part(row: Sequence[str], shown: Iterable[int]) -> list[str]:
 
 
 def _lines(columns: Sequence[TableColumn], rows: list[Sequence[str]], widths: list[int]) -> Iterator[str]:
-    from tabulate import tabulate
+    of_rows = [
+        [_wrapped(cell, width).split("\n") for cell, width in zip(row, widths, strict=True)] for row in rows
+    ]
+    # A character that takes two columns may stand in a column of one.
+    wide = [
+        max([width, *(display_width(line) for row in of_rows for line in row[i])])
+        for i, width in enumerate(widths)
+    ]
+    for row in of_rows:
+        for cells in zip_longest(*row, fillvalue=""):
+            padded = (
+                _padded(cell, width, column) for cell, width, column in zip(cells, wide, columns, strict=True)
+            )
+            yield GAP.join(padded).rstrip(" ")
 
-    # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
-    full = ["x" * width for width in widths]
-    text = tabulate(
-        [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
-        tablefmt="plain",
-        disable_numparse=True,
-        preserve_whitespace=True,
-        colalign=["right" if column.right else "left" for column in columns],
-    )
-    return (line.rstrip(" ") for line in text.split("\n")[1:])
+
+def _padded(cell: str, width: int, column: TableColumn) -> str:
+    blank = " " * (width - display_width(cell))
+    return blank + cell if column.right else cell + blank
 
 
 def _wrapped(cell: str, width: int) -> str:
-    # tabulate's own wrapping takes a cell that says False for a truth value, and shows True.
     if display_width(cell) <= width:
         return cell
     lines = [""]

@@ -3,8 +3,6 @@
 import signal
 import time
 
-from kgroup.api.lag.repeated import RepeatedReports
-from kgroup.cli.lag.history import report_history
 from kgroup.cli.lag.present import Present
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
@@ -27,12 +25,16 @@ def answer(request: LagRequest) -> tuple[str, ...]:
         spark_session(request.spark, request.progress) as session,
     ):
         if request.asked.windows is not None:
+            from kgroup.cli.lag.history import report_history
+
             return report_history(session, logs, request)
         return Present(request, session, logs).report()
 
 
 def _repeat(request: LagRequest) -> None:
     """Watch, or serve metrics, until SIGINT or SIGTERM."""
+    from kgroup.api.lag.repeated import RepeatedReports
+
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
         signal.signal(number, signal.default_int_handler)
     source, views = request.source, request.views

@@ -87,10 +87,10 @@ def connection_options(
     client_properties: ClientProperties = None,
 ) -> "ConnectionOptions | None":
     """The cluster that is asked, None for none."""
-    from kgroup.net.connect.properties import ConnectionOptions
-
     if bootstrap_server is None:
         return None
+    from kgroup.net.connect.properties import ConnectionOptions
+
     return ConnectionOptions(
         bootstrap_servers=bootstrap_server,
         command_config=command_config,

@@ -26,6 +26,7 @@ from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 from kgroup.protocol.topic_id import TopicId
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
+_KAFKA_LOGGER.addHandler(logging.NullHandler())  # as kafka's own __init__ has it, if that runs
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 _CLASS_NAME: Final = re.compile(r"^(?:(?:\[Error \d+\] )?[A-Z]\w+(?:Error|Version): )+")
 _EARLIEST: Final = -2
