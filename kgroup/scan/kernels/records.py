@@ -76,10 +76,9 @@ class Cell(IntEnum):
     TOPIC_ID = 14  # its number, from 1; 0 without one
     KEY_TEXT = 15
     GROUP_TEXT = 16
-    GROUP_WIDTH = 17
-    TOPIC_TEXT = 18
-    TRANSACTION_TEXT = 19
-    WHOLE_TEXT = 20
+    TOPIC_TEXT = 17
+    TRANSACTION_TEXT = 18
+    WHOLE_TEXT = 19
 
 
 class Head(IntEnum):
