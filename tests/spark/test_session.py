@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from kgroup.errors import InputError, KgroupError
+from kgroup.spark import session as session_module
 from kgroup.spark.session import open_session, parse_conf
 
 COUNT_ON_A_WORKER = """
@@ -133,3 +134,36 @@ def test_a_spark_connect_server_that_is_not_there_is_one_line(
         pass
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "started"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("yarn", "yarn"),
+    ],
+)
+def test_a_task_whose_worker_is_killed_is_tried_again_locally_too(master: str, started: str) -> None:
+    assert session_module._tried_again(master) == started
+
+
+def test_yarn_without_its_configuration_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(KgroupError, match=r"^--master yarn: set HADOOP_CONF_DIR to "), open_session("yarn"):
+        pass
+
+
+def test_in_a_submitted_job_no_other_spark_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with (
+        pytest.raises(InputError, match=r"^local\[2\]: spark-submit has said which Spark"),
+        open_session("local[2]"),
+    ):
+        pass
