@@ -53,13 +53,17 @@ def _settings_in(document: str) -> dict[str, str]:
     return settings
 
 
-def check_yarn(environment: Mapping[str, str] = os.environ) -> None:
-    """Raises KgroupError, with what to set, if nothing says where YARN is: Spark prints a stack of Java's."""
+def check_yarn(environment: Mapping[str, str] = os.environ) -> str:
+    """What says where YARN is, like `HADOOP_CONF_DIR=/etc/hadoop`.
+
+    Raises KgroupError, with what to set, if nothing does: Spark would print a stack of Java's.
+    """
     given = {name: environment[name] for name in _FOLDERS if environment.get(name)}
     if not given:
         raise KgroupError(
             f"--master yarn: set HADOOP_CONF_DIR to the folder with the cluster's core-site.xml and {_SITE}"
         )
+    named = " and ".join(f"{name}={folder}" for name, folder in given.items())
     if not any(Path(folder, _SITE).is_file() for folder in given.values()):
-        named = " and ".join(f"{name}={folder}" for name, folder in given.items())
         raise KgroupError(f"--master yarn: there is no {_SITE} in {named}; it says where YARN is")
+    return named

@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from kgroup.log.format.batch import Batch, Damage
     from kgroup.scan.reductions.scan import Slice
 
-__all__ = ["Fetching", "Likeness", "RemoteLogs", "fetched", "is_uri", "open_remote", "read_remote_segment"]
+__all__ = [
+    "Fetching",
+    "Likeness",
+    "RemoteLogs",
+    "fetch_segments",
+    "fetched",
+    "is_uri",
+    "open_remote",
+    "read_remote_segment",
+]
 
 Asker = Callable[[Callable[[Any], str], Sequence[Any]], list[str]]
 """Who asks a storage: calls a function for each of so many things, and gives the answers in their order."""
@@ -130,6 +139,20 @@ def _fetched(part: "Slice", path: Path, likenesses: Sequence[Likeness]) -> "Slic
         return part
     uri, storage = found
     path.parent.mkdir()
+    _fetch(uri, storage, path)
+    path.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
+
+
+def fetch_segments(segments: Iterable[SegmentFile], likenesses: Sequence[Likeness]) -> None:
+    """Put the bytes of segments where they only seemed to be. Raises SourceError, naming the URI."""
+    for segment in segments:
+        place = _place_of(segment.path, likenesses)
+        if place is not None:
+            _fetch(*place, Path(segment.path))
+
+
+def _fetch(uri: str, storage: Storage, path: Path) -> None:
     system, remote = storage.open(uri)
     with (
         raised_as_source_error(uri),
@@ -138,8 +161,6 @@ def _fetched(part: "Slice", path: Path, likenesses: Sequence[Likeness]) -> "Slic
     ):
         while chunk := source.read(_CHUNK_BYTES):
             file.write(chunk)
-    path.with_suffix(".index").touch()  # tells an empty log from an emptied one
-    return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
 
 
 def read_remote_segment(uri: str, storage: Storage = _NOWHERE_IN_PARTICULAR) -> "Iterator[Batch | Damage]":

@@ -40,7 +40,9 @@ _LEAST_MEMORY: Final = (
 _BINARY_SHIFT: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _STANDALONE: Final = "spark://"
 _YARN: Final = "yarn"
-_CLUSTERS: Final = (_STANDALONE, _YARN, "k8s://")
+_KUBERNETES: Final = "k8s://"
+_CLUSTERS: Final = (_STANDALONE, _YARN, _KUBERNETES)
+_IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 _TASK_FAILURES_MAX: Final = 4  # as on clusters (spark.task.maxFailures)
 _MASTER_PORT: Final = 7077
 _CONNECT_PORT: Final = 15002
@@ -135,15 +137,16 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
     if master.startswith(_STANDALONE):
         _check_that_one_listens("--master", master, _MASTER_PORT)
-    if master == _YARN:
-        check_yarn()
+    place = f"{master}, by {check_yarn()}" if master == _YARN else master
+    if master.startswith(_KUBERNETES):
+        _check_image(master, conf)
     builder = SparkSession.builder.appName(name).master(_tried_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
     with launcher_home(find_java(os.environ)) as java_home:
         with (
             _environment(_launch_environment(master, java_home)),
-            raised_as_kgroup_error(f"Spark ({master}) did not start"),
+            raised_as_kgroup_error(f"Spark ({place}) did not start"),
             _own_interrupts(),
         ):
             session = builder.getOrCreate()
@@ -178,6 +181,15 @@ def _check_that_one_listens(option: str, url: str, default_port: int) -> None:
             problems.append(error.strerror or str(error))
     why = "; ".join(problems)
     raise KgroupError(f"Spark ({url}) cannot be reached: {why}; is {option} right, and is it up?")
+
+
+def _check_image(master: str, conf: Mapping[str, str]) -> None:
+    """Executors are pods of some image, which may also be named in Spark's own file of settings."""
+    has_file = bool(os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"})
+    if not has_file and not any(image in conf for image in _IMAGES):
+        raise KgroupError(
+            f"--master {master}: give --spark-conf {_IMAGES[0]}=IMAGE, of one with kgroup in it"
+        )
 
 
 def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
@@ -223,6 +235,8 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if master == _YARN:  # Hadoop's own patience is a quarter of an hour
+        ours["spark.hadoop.yarn.resourcemanager.connect.max-wait.ms"] = "60000"
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}

@@ -160,6 +160,18 @@ def test_yarn_without_its_configuration_is_one_line_before_spark_starts(
         pass
 
 
+def test_kubernetes_without_an_image_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    with (
+        pytest.raises(KgroupError, match=r"--spark-conf spark.kubernetes.container.image=IMAGE"),
+        open_session("k8s://https://127.0.0.1:1"),
+    ):
+        pass
+
+
 def test_in_a_submitted_job_no_other_spark_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     with (

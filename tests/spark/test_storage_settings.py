@@ -114,4 +114,4 @@ def test_yarn_without_its_configuration_says_what_to_set(tmp_path: Path) -> None
     with pytest.raises(KgroupError, match=rf"no yarn-site.xml in HADOOP_CONF_DIR={tmp_path}; "):
         check_yarn({"HADOOP_CONF_DIR": str(tmp_path)})
     (tmp_path / "yarn-site.xml").touch()
-    check_yarn({"YARN_CONF_DIR": str(tmp_path)})
+    assert check_yarn({"YARN_CONF_DIR": str(tmp_path)}) == f"YARN_CONF_DIR={tmp_path}"
