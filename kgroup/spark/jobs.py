@@ -44,7 +44,7 @@ def reduced_slices(
 ) -> Part:
     """The same for slices in log order, read in tasks of `task_bytes`."""
     from kgroup.spark.failure import raised_as_kgroup_error
-    from kgroup.spark.reduced_source import unpack
+    from kgroup.spark.parts.kinds import unpack
 
     with raised_as_kgroup_error("the Spark job failed"):
         rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
@@ -80,8 +80,9 @@ def kept_pieces(
 
 
 def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
-    """The result of a function for each part, by offsets partition; executors call it."""
-    from kgroup.spark.reduced_source import SCHEMA, unpack
+    """What a function says of each part, in JSON's types, by offsets partition; executors call it."""
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import SCHEMA
 
     answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
     return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
@@ -97,7 +98,8 @@ def tasks_done(session: "SparkSession") -> tuple[int, int]:
 
 
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -180,7 +182,8 @@ def _cut(
     """Rows of `kgroup-reduced` in pieces; those of all offsets partitions are numbered together."""
     import pyarrow as pa
 
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -201,7 +204,8 @@ def merge_sorted(
 
     Those in pieces, which are sorted by piece and run: one row per piece. Holds a few parts at a time.
     """
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     rows = (row for batch in batches for row in batch.to_pylist())
     merged = groupby(rows, key=lambda row: (row["offsets_partition"], row.get("piece")))

@@ -29,7 +29,7 @@ SCHEMA: Final = StructType(
         StructField("part", BinaryType(), nullable=False),
     ]
 )
-"""Each row is what is left of one run of slices, packed; see `unpack`."""
+"""Each row is what is left of one run of slices, packed; see `kgroup.spark.parts`."""
 
 
 class ReducedDataSource(DataSource):
@@ -89,10 +89,7 @@ def freeze_compiler() -> None:
 
 def packed_row(offsets_partition: int, run: int, part: Any) -> pa.RecordBatch:
     """A batch of one row."""
-    row = {"offsets_partition": offsets_partition, "run": run, "part": pickle.dumps(part)}
+    from kgroup.spark.parts.kinds import pack
+
+    row = {"offsets_partition": offsets_partition, "run": run, "part": pack(part)}
     return pa.RecordBatch.from_pylist([row], to_arrow_schema(SCHEMA))
-
-
-def unpack(packed: bytes) -> Any:
-    """The part in a row. It is a pickle: only for rows that `packed_row` made."""
-    return pickle.loads(packed)

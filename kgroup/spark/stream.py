@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kgroup.spark.live_source import OffsetsTopic
 
 _STATES: Final = "kgroup-state-"
-_STATE: Final = f"{_STATES}3"
-"""In the checkpoint folder. Parts are pickles: another number when their classes or modules change."""
+_STATE: Final = f"{_STATES}4"
+"""In the checkpoint folder. Another number when the form of states changes; parts have their own versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class _State:
 
     def advance(self, parts: "DataFrame", number: int) -> Any:
         """Make state `number`, and return what it comes to."""
-        from kgroup.spark.reduced_source import unpack
+        from kgroup.spark.parts.kinds import unpack
 
         session = parts.sparkSession
         if number > 0:
