@@ -152,7 +152,14 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, end in admitted(backlog, most, self._topic).items()
             if end > backlog[partition][0]
         }
-        return advanced(looked, ends, self._topic.epochs_before(ends)).as_json()
+        epochs_before = self._topic.epochs_before(ends)
+        unsure = (waiting & now.spans.keys()) | (ends.keys() - epochs_before.keys())
+        if self._last is not None and unsure:
+            # All that is there was asked for, so nothing may be left for another time.
+            raise SourceError(
+                f"{self._topic.name}: partition {min(unsure)}: its leader cannot say yet how far the log goes"
+            )
+        return advanced(looked, ends, epochs_before).as_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Tasks of several spans each, the largest ones apart."""

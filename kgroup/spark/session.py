@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
-from kgroup.spark.java import find_java, launcher_home
+from kgroup.spark.java import Java, JavaArchive, find_java, launcher_home
+from kgroup.spark.java_archive import archive_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +31,7 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 CONNECT: Final = "sc://"
 
 _TRIES: Final = 2  # of a task
+_JVM_ENDED: Final = "JAVA_GATEWAY_EXITED"
 
 _MEMORY: Final = "spark.driver.memory"
 _LEAST_MEMORY: Final = (
@@ -107,20 +109,43 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
     builder = SparkSession.builder.appName("kgroup").master(_trying_tasks_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
-    with launcher_home(find_java(os.environ)) as java_home:
+    java = find_java(os.environ)
+    archive = _archive(java, master, conf)
+
+    def launched(archive: JavaArchive | None) -> "SparkSession":
+        java_home = stack.enter_context(launcher_home(java, archive))
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({master}) did not start"),
             _own_interrupts(),
         ):
-            session = builder.getOrCreate()
+            return builder.getOrCreate()
+
+    with ExitStack() as stack:
+        try:
+            session = launched(archive)
+        except KgroupError as error:
+            # With no settings that a JVM may dislike it is the archive that it disliked.
+            if conf or _JVM_ENDED not in str(error.__cause__) or archive is None or not archive.forget():
+                raise
+            session = launched(None)
         try:
             yield session
         finally:
-            with suppress(
-                ConnectionError, Py4JError
-            ):  # the JVM may be gone, which somebody else will have said
+            try:
                 session.stop()
+            except (ConnectionError, Py4JError):  # the JVM is gone, which somebody else will have said
+                if archive is not None:
+                    archive.forget()
+
+
+def _archive(java: Java, master: str, conf: Mapping[str, str]) -> JavaArchive | None:
+    """That of the classes of PySpark's own jars, which is what runs locally."""
+    import pyspark
+
+    if not _is_local(master):
+        return None
+    return archive_for(java, os.environ, conf, Path(pyspark.__file__).parent)
 
 
 def _check_that_one_listens(option: str, url: str, default_port: int) -> None:

@@ -233,6 +233,16 @@ def test_what_cannot_be_asked_now_is_not_read_now(reader, changing, monkeypatch)
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize("question", ["epoch_ends", "epochs_before"])
+def test_but_where_all_that_is_there_is_asked_for_it_is_an_error(reader, changing, monkeypatch, question):
+    at = read_to_the_end(reader)
+    changing["spans"] = {partition: (0, end + 1) for partition, (_, end) in changing["spans"].items()}
+    reader.prepareForTriggerAvailableNow()
+    monkeypatch.setattr(FilesTopic, question, lambda topic, asked: {})
+    with pytest.raises(SourceError, match=r"its leader cannot say yet how far the log goes$"):
+        reader.latestOffset(at, ReadAllAvailable())
+
+
 def test_reading_all_that_is_there_needs_every_leader(reader, changing):
     reader.prepareForTriggerAvailableNow()
     changing["spans"] = dict(list(changing["spans"].items())[1:])

@@ -7,12 +7,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from pyspark.errors import PySparkException
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark import session as session_module
+from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session, parse_conf
 
 COUNT_ON_A_WORKER = """
+from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session
 
 def executables(batches):
@@ -55,6 +58,7 @@ def test_starts_without_any_java_and_prints_and_leaves_nothing(
         cwd=working_folder,
         env={
             "PATH": str(path_without_java),
+            "KGROUP_JAVA_ARCHIVE": "off",  # what makes one is at it for a while yet
             "HOME": str(tmp_path),
             "TMPDIR": str(temporary),
             # Left over from another Spark, say in a profile: no business of a local session.
@@ -160,3 +164,16 @@ def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:
     own = session_module._merged_conf("local[2]", {"spark.driver.maxResultSize": "7g"})
     assert own["spark.driver.maxResultSize"] == "7g"
     assert "spark.driver.maxResultSize" not in session_module._merged_conf("yarn", {})
+
+
+def test_too_much_for_the_driver_is_one_line_with_the_setting_that_helps() -> None:
+    said = (
+        "Job aborted due to stage failure: Total size of serialized results of 7 tasks (412.5 MiB) is bigger"
+        " than spark.driver.maxResultSize (409.6 MiB)."
+    )
+    with pytest.raises(KgroupError) as raised, raised_as_kgroup_error("the Spark job failed"):
+        raise PySparkException(said)
+    assert str(raised.value) == (
+        "the Spark job failed: what executors have found, 412.5 MiB and more, is too much for the driver's"
+        " memory; try --spark-conf spark.driver.memory=4g"
+    )
