@@ -45,7 +45,7 @@ def reduced_slices(
 ) -> Part:
     """The same for slices in log order, read in tasks of `task_bytes`."""
     from kgroup.spark.failure import raised_as_kgroup_error
-    from kgroup.spark.reduced_source import unpack
+    from kgroup.spark.parts.kinds import unpack
 
     with raised_as_kgroup_error("the Spark job failed"):
         rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
@@ -81,8 +81,9 @@ def kept_pieces(
 
 
 def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
-    """The result of a function for each part, by offsets partition; executors call it."""
-    from kgroup.spark.reduced_source import SCHEMA, unpack
+    """What a function says of each part, in JSON's types, by offsets partition; executors call it."""
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import SCHEMA
 
     answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
     return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
@@ -123,7 +124,8 @@ def _asked(
 
 
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -159,11 +161,10 @@ def _parts(
 
 def _read(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part]) -> "DataFrame":
     """One row for each run."""
-    from kgroup.spark.reduced_source import ReducedDataSource, source_options
+    from kgroup.spark.reduced_source import SCHEMA, read_tasks
 
-    session.dataSource.register(ReducedDataSource)
-    options = source_options(tasks, reduction)
-    return session.read.format(ReducedDataSource.name()).options(**options).load()
+    read = partial(read_tasks, tasks=[task.value for task in tasks], reduction=reduction)
+    return session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, SCHEMA)
 
 
 def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataFrame":
@@ -203,10 +204,11 @@ def _cut(
     begins: Mapping[int, int],
     cut: Callable[[Any, int], Sequence[Any]],
 ) -> "Iterator[pa.RecordBatch]":
-    """Rows of `kgroup-reduced` in pieces; those of all offsets partitions are numbered together."""
+    """Rows of parts in pieces; those of all offsets partitions are numbered together."""
     import pyarrow as pa
 
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -223,11 +225,12 @@ def _ddl(schema: "StructType") -> str:
 def merge_sorted(
     batches: "Iterator[pa.RecordBatch]", reduction: Reduction[Any]
 ) -> "Iterator[pa.RecordBatch]":
-    """Merge rows of `kgroup-reduced` that are sorted by offsets partition and run: one row per partition.
+    """Merge rows of parts that are sorted by offsets partition and run: one row per partition.
 
     Those in pieces, which are sorted by piece and run: one row per piece. Holds a few parts at a time.
     """
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     rows = (row for batch in batches for row in batch.to_pylist())
     merged = groupby(rows, key=lambda row: (row["offsets_partition"], row.get("piece")))

@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark.hadoop import check_yarn
-from kgroup.spark.java import find_java, launcher_home
+from kgroup.spark.java import Java, JavaArchive, find_java, launcher_home
+from kgroup.spark.java_archive import archive_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +33,9 @@ CONNECT: Final = "sc://"
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """A variable that spark-submit sets for the Python that it starts."""
 
+_TRIES: Final = 2  # of a task
+_JVM_ENDED: Final = "JAVA_GATEWAY_EXITED"
+
 _MEMORY: Final = "spark.driver.memory"
 _LEAST_MEMORY: Final = (
     512 << 20
@@ -43,7 +47,6 @@ _YARN: Final = "yarn"
 _KUBERNETES: Final = "k8s://"
 _CLUSTERS: Final = (_STANDALONE, _YARN, _KUBERNETES)
 _IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
-_TASK_FAILURES_MAX: Final = 4  # as on clusters (spark.task.maxFailures)
 _MASTER_PORT: Final = 7077
 _CONNECT_PORT: Final = 15002
 _CONNECT_TIMEOUT_S: Final = 5.0
@@ -140,23 +143,46 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
     place = f"{master}, by {check_yarn()}" if master == _YARN else master
     if master.startswith(_KUBERNETES):
         _check_image(master, conf)
-    builder = SparkSession.builder.appName(name).master(_tried_again(master))
+    builder = SparkSession.builder.appName(name).master(_trying_tasks_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
-    with launcher_home(find_java(os.environ)) as java_home:
+    java = find_java(os.environ)
+    archive = _archive(java, master, conf)
+
+    def launched(archive: JavaArchive | None) -> "SparkSession":
+        java_home = stack.enter_context(launcher_home(java, archive))
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({place}) did not start"),
             _own_interrupts(),
         ):
-            session = builder.getOrCreate()
+            return builder.getOrCreate()
+
+    with ExitStack() as stack:
+        try:
+            session = launched(archive)
+        except KgroupError as error:
+            # With no settings that a JVM may dislike it is the archive that it disliked.
+            if conf or _JVM_ENDED not in str(error.__cause__) or archive is None or not archive.forget():
+                raise
+            session = launched(None)
         try:
             yield session
         finally:
-            with suppress(
-                ConnectionError, Py4JError
-            ):  # the JVM may be gone, which somebody else will have said
+            try:
                 session.stop()
+            except (ConnectionError, Py4JError):  # the JVM is gone, which somebody else will have said
+                if archive is not None:
+                    archive.forget()
+
+
+def _archive(java: Java, master: str, conf: Mapping[str, str]) -> JavaArchive | None:
+    """That of the classes of PySpark's own jars, which is what runs locally."""
+    import pyspark
+
+    if not _is_local(master):
+        return None
+    return archive_for(java, os.environ, conf, Path(pyspark.__file__).parent)
 
 
 def _check_that_one_listens(option: str, url: str, default_port: int) -> None:
@@ -206,24 +232,27 @@ def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
 
 def _check_memory(conf: Mapping[str, str]) -> None:
     """The JVM would say it on several lines, part of them on standard output."""
-    given = conf.get(_MEMORY)
-    if given is None:
-        return
+    if _heap_bytes(conf) < _LEAST_MEMORY:
+        raise InputError(f"--spark-conf {_MEMORY}={conf[_MEMORY]}: Spark needs 512m at least")
+
+
+def _heap_bytes(conf: Mapping[str, str]) -> int:
+    """The heap of the driver's JVM. Raises InputError for what is no size."""
+    given = conf.get(_MEMORY) or os.environ.get("SPARK_DRIVER_MEMORY") or "1g"  # as Spark's launcher has it
     size = re.fullmatch(r"(\d+)([kmgtp]?)b?", given.strip().lower())
     if size is None:
         raise InputError(f"--spark-conf {_MEMORY}={given}: not a size like 512m or 4g")
-    if int(size[1]) << _BINARY_SHIFT[size[2]] < _LEAST_MEMORY:
-        raise InputError(f"--spark-conf {_MEMORY}={given}: Spark needs 512m at least")
+    return int(size[1]) << _BINARY_SHIFT[size[2]]
 
 
 def _is_local(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
 
-def _tried_again(master: str) -> str:
-    """Locally Spark tries a task once, unless it is told otherwise: a Python worker may get killed."""
-    given = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return master if given is None else f"local[{given[1] or 1},{_TASK_FAILURES_MAX}]"
+def _trying_tasks_again(master: str) -> str:
+    """Spark on one machine gives a task one try, and a Python worker that was killed would end the job."""
+    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{local[1] or 1},{_TRIES}]" if local else master
 
 
 def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
@@ -232,6 +261,7 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     ours = {
         **_OURS,
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
+        "spark.python.authenticate.socketTimeout": "120s",  # Spark's own 15 s are too few on a busy machine
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -239,6 +269,8 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
         ours["spark.hadoop.yarn.resourcemanager.connect.max-wait.ms"] = "60000"
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+        # More than that would end the JVM; Spark's own limit is as large as its own heap.
+        ours["spark.driver.maxResultSize"] = str(_heap_bytes(conf) * 2 // 5)
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
 
 
