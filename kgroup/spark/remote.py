@@ -23,7 +23,7 @@ from kgroup.log.files.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
 )
-from kgroup.log.files.log_dir import OFFSETS_TOPIC, parse_folder_name, parse_segment_name
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, SegmentFile, parse_folder_name, parse_segment_name
 from kgroup.log.files.sources import Sources, one_replica_each, open_sources
 from kgroup.spark.reductions import Part, Reduction
 
@@ -107,28 +107,47 @@ class Fetching(Generic[Part]):
 
     def reduce(self, slices: "Iterable[Slice]") -> Part:
         """Raises SourceError, naming the URI, for what cannot be fetched."""
-        with TemporaryDirectory(prefix="kgroup-fetched-") as folder:
-            return self.reduction.reduce(
-                [
-                    self._fetched(part, Path(folder, str(number), part.path.name))
-                    for number, part in enumerate(slices)
-                ]
-            )
+        with fetched(slices, self.likenesses) as local:
+            return self.reduction.reduce(local)
 
     def merge(self, parts: Iterable[Part]) -> Part:
         """As the reduction does."""
         return self.reduction.merge(parts)
 
-    def _fetched(self, part: "Slice", path: Path) -> "Slice":
-        uri = _uri_of(str(part.path), self.likenesses)
-        if uri is None:  # a local file among remote ones
-            return part
-        path.parent.mkdir()
-        with _raised_as_source_error(uri):
-            system, remote = _file_system(uri)
-            _fetch(system, remote, path)
-        path.with_suffix(".index").touch()  # tells an empty log from an emptied one
-        return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
+
+@contextmanager
+def fetched(slices: "Iterable[Slice]", likenesses: Sequence[Likeness]) -> "Iterator[list[Slice]]":
+    """The slices as they are on this machine for as long as they are read; those of likenesses are fetched.
+
+    Raises SourceError, naming the URI, for what cannot be fetched.
+    """
+    with TemporaryDirectory(prefix="kgroup-fetched-") as folder:
+        yield [
+            _fetched(part, Path(folder, str(number), part.path.name), likenesses)
+            for number, part in enumerate(slices)
+        ]
+
+
+def fetch_segments(segments: Iterable[SegmentFile], likenesses: Sequence[Likeness]) -> None:
+    """Put the bytes of segments where they only seemed to be. Raises SourceError, naming the URI."""
+    for segment in segments:
+        uri = _uri_of(segment.path, likenesses)
+        if uri is not None:
+            with _raised_as_source_error(uri):
+                system, remote = _file_system(uri)
+                _fetch(system, remote, Path(segment.path))
+
+
+def _fetched(part: "Slice", path: Path, likenesses: Sequence[Likeness]) -> "Slice":
+    uri = _uri_of(str(part.path), likenesses)
+    if uri is None:  # a local file among remote ones
+        return part
+    path.parent.mkdir()
+    with _raised_as_source_error(uri):
+        system, remote = _file_system(uri)
+        _fetch(system, remote, path)
+    path.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
 
 
 def read_remote_segment(uri: str) -> "Iterator[Batch | Damage]":
@@ -217,12 +236,9 @@ def _fetch_last_segments_of_replicas(sources: Sources, likenesses: Sequence[Like
     """Of a partition that is there more than once, the ends of the last segments show the longest."""
     last = {(segment.partition, segment.folder): segment for segment in sources.segments}
     partitions = [partition for partition, _ in last]
-    for (partition, _), segment in last.items():
-        uri = _uri_of(segment.path, likenesses)
-        if partitions.count(partition) > 1 and uri is not None:
-            with _raised_as_source_error(uri):
-                system, remote = _file_system(uri)
-                _fetch(system, remote, Path(segment.path))
+    fetch_segments(
+        (segment for (partition, _), segment in last.items() if partitions.count(partition) > 1), likenesses
+    )
 
 
 def _uri_of(path: str, likenesses: Iterable[Likeness]) -> str | None:
