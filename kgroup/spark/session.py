@@ -33,7 +33,6 @@ CONNECT: Final = "sc://"
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """A variable that spark-submit sets for the Python that it starts."""
 
-_TRIES: Final = 2  # of a task
 _JVM_ENDED: Final = "JAVA_GATEWAY_EXITED"
 
 _MEMORY: Final = "spark.driver.memory"
@@ -47,6 +46,7 @@ _YARN: Final = "yarn"
 _KUBERNETES: Final = "k8s://"
 _CLUSTERS: Final = (_STANDALONE, _YARN, _KUBERNETES)
 _IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
+_TASK_FAILURES_MAX: Final = 4  # as on clusters (spark.task.maxFailures)
 _MASTER_PORT: Final = 7077
 _CONNECT_PORT: Final = 15002
 _CONNECT_TIMEOUT_S: Final = 5.0
@@ -143,7 +143,7 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
     place = f"{master}, by {check_yarn()}" if master == _YARN else master
     if master.startswith(_KUBERNETES):
         _check_image(master, conf)
-    builder = SparkSession.builder.appName(name).master(_trying_tasks_again(master))
+    builder = SparkSession.builder.appName(name).master(_tried_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
     java = find_java(os.environ)
@@ -249,10 +249,10 @@ def _is_local(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
 
-def _trying_tasks_again(master: str) -> str:
-    """Spark on one machine gives a task one try, and a Python worker that was killed would end the job."""
-    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return f"local[{local[1] or 1},{_TRIES}]" if local else master
+def _tried_again(master: str) -> str:
+    """Locally Spark tries a task once, unless it is told otherwise: a Python worker may get killed."""
+    given = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return master if given is None else f"local[{given[1] or 1},{_TASK_FAILURES_MAX}]"
 
 
 def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:

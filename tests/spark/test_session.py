@@ -141,42 +141,18 @@ def test_a_spark_connect_server_that_is_not_there_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("master", "started"),
     [
-        ("local", "local[1,2]"),
-        ("local[*]", "local[*,2]"),
-        ("local[4]", "local[4,2]"),
-        ("local[4,1]", "local[4,1]"),
-        ("local-cluster[1,1,512]", "local-cluster[1,1,512]"),
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
         ("yarn", "yarn"),
     ],
 )
-def test_a_task_has_two_tries_on_one_machine_unless_the_user_says_otherwise(given: str, meant: str) -> None:
-    assert session_module._trying_tasks_again(given) == meant
-
-
-def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:
-    assert session_module._merged_conf("local[2]", {})["spark.driver.maxResultSize"] == str(
-        (1 << 30) * 2 // 5
-    )
-    given = session_module._merged_conf("local[2]", {"spark.driver.memory": "4g"})
-    assert given["spark.driver.maxResultSize"] == str((4 << 30) * 2 // 5)
-    own = session_module._merged_conf("local[2]", {"spark.driver.maxResultSize": "7g"})
-    assert own["spark.driver.maxResultSize"] == "7g"
-    assert "spark.driver.maxResultSize" not in session_module._merged_conf("yarn", {})
-
-
-def test_too_much_for_the_driver_is_one_line_with_the_setting_that_helps() -> None:
-    said = (
-        "Job aborted due to stage failure: Total size of serialized results of 7 tasks (412.5 MiB) is bigger"
-        " than spark.driver.maxResultSize (409.6 MiB)."
-    )
-    with pytest.raises(KgroupError) as raised, raised_as_kgroup_error("the Spark job failed"):
-        raise PySparkException(said)
-    assert str(raised.value) == (
-        "the Spark job failed: what executors have found, 412.5 MiB and more, is too much for the driver's"
-        " memory; try --spark-conf spark.driver.memory=4g"
-    )
+def test_a_task_whose_worker_is_killed_is_tried_again_locally_too(master: str, started: str) -> None:
+    assert session_module._tried_again(master) == started
 
 
 def test_yarn_without_its_configuration_is_one_line_before_spark_starts(
@@ -207,3 +183,27 @@ def test_in_a_submitted_job_no_other_spark_may_be_named(monkeypatch: pytest.Monk
         open_session("local[2]"),
     ):
         pass
+
+
+def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:
+    assert session_module._merged_conf("local[2]", {})["spark.driver.maxResultSize"] == str(
+        (1 << 30) * 2 // 5
+    )
+    given = session_module._merged_conf("local[2]", {"spark.driver.memory": "4g"})
+    assert given["spark.driver.maxResultSize"] == str((4 << 30) * 2 // 5)
+    own = session_module._merged_conf("local[2]", {"spark.driver.maxResultSize": "7g"})
+    assert own["spark.driver.maxResultSize"] == "7g"
+    assert "spark.driver.maxResultSize" not in session_module._merged_conf("yarn", {})
+
+
+def test_too_much_for_the_driver_is_one_line_with_the_setting_that_helps() -> None:
+    said = (
+        "Job aborted due to stage failure: Total size of serialized results of 7 tasks (412.5 MiB) is bigger"
+        " than spark.driver.maxResultSize (409.6 MiB)."
+    )
+    with pytest.raises(KgroupError) as raised, raised_as_kgroup_error("the Spark job failed"):
+        raise PySparkException(said)
+    assert str(raised.value) == (
+        "the Spark job failed: what executors have found, 412.5 MiB and more, is too much for the driver's"
+        " memory; try --spark-conf spark.driver.memory=4g"
+    )
