@@ -71,7 +71,7 @@ class AnswerReader(TableReader):
         with found_logs(self._options.paths) as found:
             if self.needs_all:
                 return [JsonTask.of(sorted(whole_segments(found.sources)))]
-            sources = of_partitions(found, self._conditions, self._options.offsets_partitions)
+            sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
             sizes = {
                 number: sum(Path(segment.path).stat().st_size for segment in segments)
                 for number, segments in whole_segments(sources).items()
@@ -90,7 +90,7 @@ class AnswerReader(TableReader):
 
     def wanted(self) -> Callable[[str], bool]:
         """Whether a group can be in the answer."""
-        conditions = [each for each in self._conditions if each.column == "group"]
+        conditions = [each for each in self.conditions if each.column == "group"]
 
         def is_wanted(group: str) -> bool:
             mask = mask_of(conditions, lambda name: pa.array([group], pa.string()))
@@ -105,13 +105,13 @@ class AnswerReader(TableReader):
             raise SourceError(f"{logs.message(problem)}; option damage=skip goes on behind it")
 
     def _kept(self, columns: Columns) -> Iterator[pa.RecordBatch]:
-        names = {each.name for each in self._schema} | {each.column for each in self._conditions}
+        names = {each.name for each in self.schema} | {each.column for each in self.conditions}
         arrays: dict[str, Any] = {
-            name: pa.array(columns[name], self._table.field(name).type) for name in names
+            name: pa.array(columns[name], self.table.field(name).type) for name in names
         }
-        mask = mask_of(self._conditions, arrays.__getitem__)
-        chosen = [arrays[each.name].cast(each.type) for each in self._schema]
-        batch = pa.RecordBatch.from_arrays(chosen, schema=self._schema)
+        mask = mask_of(self.conditions, arrays.__getitem__)
+        chosen = [arrays[each.name].cast(each.type) for each in self.schema]
+        batch = pa.RecordBatch.from_arrays(chosen, schema=self.schema)
         batch = batch if mask is None else batch.filter(mask)
         if batch.num_rows:
             yield batch
