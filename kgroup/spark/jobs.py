@@ -135,11 +135,10 @@ def _parts(
 
 def _read(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part]) -> "DataFrame":
     """One row for each run."""
-    from kgroup.spark.reduced_source import ReducedDataSource, source_options
+    from kgroup.spark.reduced_source import SCHEMA, read_tasks
 
-    session.dataSource.register(ReducedDataSource)
-    options = source_options(tasks, reduction)
-    return session.read.format(ReducedDataSource.name()).options(**options).load()
+    read = partial(read_tasks, tasks=[task.value for task in tasks], reduction=reduction)
+    return session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, SCHEMA)
 
 
 def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataFrame":
@@ -179,7 +178,7 @@ def _cut(
     begins: Mapping[int, int],
     cut: Callable[[Any, int], Sequence[Any]],
 ) -> "Iterator[pa.RecordBatch]":
-    """Rows of `kgroup-reduced` in pieces; those of all offsets partitions are numbered together."""
+    """Rows of parts in pieces; those of all offsets partitions are numbered together."""
     import pyarrow as pa
 
     from kgroup.spark.parts.kinds import unpack
@@ -200,7 +199,7 @@ def _ddl(schema: "StructType") -> str:
 def merge_sorted(
     batches: "Iterator[pa.RecordBatch]", reduction: Reduction[Any]
 ) -> "Iterator[pa.RecordBatch]":
-    """Merge rows of `kgroup-reduced` that are sorted by offsets partition and run: one row per partition.
+    """Merge rows of parts that are sorted by offsets partition and run: one row per partition.
 
     Those in pieces, which are sorted by piece and run: one row per piece. Holds a few parts at a time.
     """

@@ -29,6 +29,8 @@ JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 CONNECT: Final = "sc://"
 
+_TRIES: Final = 2  # of a task
+
 _MEMORY: Final = "spark.driver.memory"
 _LEAST_MEMORY: Final = (
     512 << 20
@@ -102,7 +104,7 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
     if master.startswith(_STANDALONE):
         _check_that_one_listens("--master", master, _MASTER_PORT)
-    builder = SparkSession.builder.appName("kgroup").master(master)
+    builder = SparkSession.builder.appName("kgroup").master(_trying_tasks_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
     with launcher_home(find_java(os.environ)) as java_home:
@@ -159,18 +161,27 @@ def parse_conf(assignments: Sequence[str]) -> dict[str, str]:
 
 def _check_memory(conf: Mapping[str, str]) -> None:
     """The JVM would say it on several lines, part of them on standard output."""
-    given = conf.get(_MEMORY)
-    if given is None:
-        return
+    if _heap_bytes(conf) < _LEAST_MEMORY:
+        raise InputError(f"--spark-conf {_MEMORY}={conf[_MEMORY]}: Spark needs 512m at least")
+
+
+def _heap_bytes(conf: Mapping[str, str]) -> int:
+    """The heap of the driver's JVM. Raises InputError for what is no size."""
+    given = conf.get(_MEMORY) or os.environ.get("SPARK_DRIVER_MEMORY") or "1g"  # as Spark's launcher has it
     size = re.fullmatch(r"(\d+)([kmgtp]?)b?", given.strip().lower())
     if size is None:
         raise InputError(f"--spark-conf {_MEMORY}={given}: not a size like 512m or 4g")
-    if int(size[1]) << _BINARY_SHIFT[size[2]] < _LEAST_MEMORY:
-        raise InputError(f"--spark-conf {_MEMORY}={given}: Spark needs 512m at least")
+    return int(size[1]) << _BINARY_SHIFT[size[2]]
 
 
 def _is_local(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
+
+
+def _trying_tasks_again(master: str) -> str:
+    """Spark on one machine gives a task one try, and a Python worker that was killed would end the job."""
+    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return f"local[{local[1] or 1},{_TRIES}]" if local else master
 
 
 def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
@@ -178,12 +189,15 @@ def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     java_options = f"-Dlog4j2.configurationFile={log_config} {conf.get(JAVA_OPTIONS, '')}"
     ours = {
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
+        "spark.python.authenticate.socketTimeout": "120s",  # Spark's own 15 s are too few on a busy machine
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if _is_local(master):
         ours |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+        # More than that would end the JVM; Spark's own limit is as large as its own heap.
+        ours["spark.driver.maxResultSize"] = str(_heap_bytes(conf) * 2 // 5)
     return {**ours, **conf, JAVA_OPTIONS: java_options.strip()}
 
 

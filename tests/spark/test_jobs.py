@@ -1,7 +1,9 @@
 """Spark leaves of a log exactly what the local scan leaves, however the log is cut up."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from kgroup.log.files.segment import read_segment
 from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Batch
 from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
-from kgroup.scan.reductions.scan import Slice, newest, split
+from kgroup.scan.reductions.scan import Newest, Slice, newest, split
 from kgroup.spark import jobs, reduced_source
 from kgroup.spark.parts.kinds import unpack
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
@@ -41,6 +43,28 @@ def test_spark_equals_local_on_every_capture_and_every_damaged_file(spark: "Spar
     assert local.commits.num_rows > 1000
     assert local.damage
     assert jobs.reduced_slices(spark, slices, WHOLE_FILES, NewestRecords()) == local
+
+
+@dataclass(frozen=True, slots=True)
+class KilledOnce(NewestRecords):
+    """Its first worker is killed, as by a machine short of memory."""
+
+    marker: str = ""
+
+    def reduce(self, slices: Iterable[Slice]) -> Newest:
+        marker = Path(self.marker)
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return NewestRecords.reduce(self, slices)
+
+
+@pytest.mark.spark
+def test_a_worker_that_is_killed_ends_no_job(spark: "SparkSession", tmp_path: Path) -> None:
+    slices = [part for path in transactional_segments() for part in split(path, 1, WHOLE_FILES)][:1]
+    reduction = KilledOnce(marker=str(tmp_path / "killed"))
+    assert jobs.reduced_slices(spark, slices, WHOLE_FILES, reduction) == newest(slices)
+    assert (tmp_path / "killed").exists()
 
 
 def transactional_segments() -> list[Path]:

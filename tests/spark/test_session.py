@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from kgroup.errors import InputError, KgroupError
+from kgroup.spark import session as session_module
 from kgroup.spark.session import open_session, parse_conf
 
 COUNT_ON_A_WORKER = """
@@ -133,3 +134,29 @@ def test_a_spark_connect_server_that_is_not_there_is_one_line(
         pass
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("local", "local[1,2]"),
+        ("local[*]", "local[*,2]"),
+        ("local[4]", "local[4,2]"),
+        ("local[4,1]", "local[4,1]"),
+        ("local-cluster[1,1,512]", "local-cluster[1,1,512]"),
+        ("yarn", "yarn"),
+    ],
+)
+def test_a_task_has_two_tries_on_one_machine_unless_the_user_says_otherwise(given: str, meant: str) -> None:
+    assert session_module._trying_tasks_again(given) == meant
+
+
+def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:
+    assert session_module._merged_conf("local[2]", {})["spark.driver.maxResultSize"] == str(
+        (1 << 30) * 2 // 5
+    )
+    given = session_module._merged_conf("local[2]", {"spark.driver.memory": "4g"})
+    assert given["spark.driver.maxResultSize"] == str((4 << 30) * 2 // 5)
+    own = session_module._merged_conf("local[2]", {"spark.driver.maxResultSize": "7g"})
+    assert own["spark.driver.maxResultSize"] == "7g"
+    assert "spark.driver.maxResultSize" not in session_module._merged_conf("yarn", {})

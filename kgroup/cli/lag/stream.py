@@ -107,7 +107,7 @@ def _run(
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
     )
-    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each)
+    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each, say)
 
 
 @dataclass(slots=True)
