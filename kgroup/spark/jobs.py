@@ -22,6 +22,7 @@ Value = TypeVar("Value")
 
 _MERGED_AT_ONCE: Final = 16
 _REMOTE_CORES: Final = 16
+_ASKED_PER_CORE: Final = 4  # tasks: log directories are of different sizes
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
@@ -88,6 +89,21 @@ def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[V
     return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
 
 
+def asked_there(session: "SparkSession", function: Callable[[Any], str], asked: Sequence[Any]) -> list[str]:
+    """The answers of a function that executors ask a storage with, in the order of what is asked."""
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    if not asked:
+        return []
+    tasks = min(len(asked), cores_of(session) * _ASKED_PER_CORE)
+    with raised_as_kgroup_error("the Spark job failed"):
+        numbers = session.range(0, len(asked), 1, tasks)
+        answers = numbers.mapInArrow(
+            partial(_asked, function=function, asked=asked), "id long, answer string"
+        )
+        return [answer.as_py() for answer in answers.toArrow().sort_by("id")["answer"]]
+
+
 def tasks_done(session: "SparkSession") -> tuple[int, int]:
     """The numbers of finished and of all tasks of the jobs that run now; not for Spark Connect."""
     tracker = session.sparkContext.statusTracker()
@@ -95,6 +111,16 @@ def tasks_done(session: "SparkSession") -> tuple[int, int]:
     stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
     planned = [stage for stage in stages if stage is not None]
     return sum(stage.numCompletedTasks for stage in planned), sum(stage.numTasks for stage in planned)
+
+
+def _asked(
+    batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], str], asked: Sequence[Any]
+) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    for batch in batches:
+        answers = [function(asked[number.as_py()]) for number in batch["id"]]
+        yield pa.RecordBatch.from_arrays([batch["id"], pa.array(answers, pa.string())], ["id", "answer"])
 
 
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from kgroup.errors import InputError, KgroupError
+from kgroup.spark.hadoop import check_yarn
 from kgroup.spark.java import find_java, launcher_home
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ LOOPBACK: Final = "127.0.0.1"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 CONNECT: Final = "sc://"
-
-_TRIES: Final = 2  # of a task
+SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""A variable that spark-submit sets for the Python that it starts."""
 
 _MEMORY: Final = "spark.driver.memory"
 _LEAST_MEMORY: Final = (
@@ -38,28 +39,38 @@ _LEAST_MEMORY: Final = (
 # SparkConf takes a plain number as MiB (JavaUtils.byteStringAsMb).
 _BINARY_SHIFT: Final = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _STANDALONE: Final = "spark://"
-_CLUSTERS: Final = (_STANDALONE, "yarn", "k8s://")
+_YARN: Final = "yarn"
+_CLUSTERS: Final = (_STANDALONE, _YARN, "k8s://")
+_TASK_FAILURES_MAX: Final = 4  # as on clusters (spark.task.maxFailures)
 _MASTER_PORT: Final = 7077
 _CONNECT_PORT: Final = 15002
 _CONNECT_TIMEOUT_S: Final = 5.0
+_OURS: Final = {"spark.sql.execution.arrow.pyspark.enabled": "true"}
 _NO_CONF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @contextmanager
 def open_session(
-    master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF, *, ship: bool = False
+    master: str = LOCAL, conf: Mapping[str, str] = _NO_CONF, *, ship: bool = False, name: str = "kgroup"
 ) -> "Iterator[SparkSession]":
     """Start Spark, yield its session, stop it.
 
     `master` may be the address of a Spark Connect server, `sc://HOST`, to which this only connects. `conf`
     are Spark's own configuration keys and win over what kgroup sets. With `ship` executors get kgroup from
-    here. Raises InputError if `master` is not one of Spark's, KgroupError if PySpark is missing, no usable
-    Java is found or Spark does not start.
+    here. The application's `name` is what lists of a cluster and Spark's UI show.
+
+    In a job that `spark-submit` has started its master and settings are taken. Raises InputError if `master`
+    is not one of Spark's, KgroupError if PySpark is missing, no usable Java is found or Spark does not start.
     """
     if not _is_local(master) and not master.startswith((*_CLUSTERS, CONNECT)):
         prefixes = ", ".join(_CLUSTERS)
         raise InputError(f"--master {master!r}: not local, local[N] or an address in {prefixes}")
-    opened = _connected(master, conf) if master.startswith(CONNECT) else _started(master, conf)
+    if SUBMITTED in os.environ:
+        opened = _submitted(master, conf, name)
+    elif master.startswith(CONNECT):
+        opened = _connected(master, conf)
+    else:
+        opened = _started(master, conf, name)
     with opened as session, TemporaryDirectory(prefix="kgroup-ship-") as folder:
         if ship:
             from kgroup.spark import shipping
@@ -94,7 +105,27 @@ def _connected(remote: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]"
 
 
 @contextmanager
-def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
+def _submitted(master: str, conf: Mapping[str, str], name: str) -> "Iterator[SparkSession]":
+    """The session of a job that `spark-submit` runs, whose JVM is there, with its master and settings."""
+    from pyspark.sql import SparkSession
+
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    if master != LOCAL:
+        raise InputError(f"{master}: spark-submit has said which Spark; give it no --master and no --remote")
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**_OURS, **conf}.items():
+        builder = builder.config(key, value)
+    with raised_as_kgroup_error("Spark did not start"), _own_interrupts():
+        session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[SparkSession]":
     try:
         from py4j.protocol import Py4JError
         from pyspark.sql import SparkSession
@@ -104,7 +135,9 @@ def _started(master: str, conf: Mapping[str, str]) -> "Iterator[SparkSession]":
         raise KgroupError(f"Spark is not installed ({error}): pip install 'kgroup[spark]'") from error
     if master.startswith(_STANDALONE):
         _check_that_one_listens("--master", master, _MASTER_PORT)
-    builder = SparkSession.builder.appName("kgroup").master(_trying_tasks_again(master))
+    if master == _YARN:
+        check_yarn()
+    builder = SparkSession.builder.appName(name).master(_tried_again(master))
     for key, value in _merged_conf(master, conf).items():
         builder = builder.config(key, value)
     with launcher_home(find_java(os.environ)) as java_home:
@@ -178,19 +211,19 @@ def _is_local(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
 
-def _trying_tasks_again(master: str) -> str:
-    """Spark on one machine gives a task one try, and a Python worker that was killed would end the job."""
-    local = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
-    return f"local[{local[1] or 1},{_TRIES}]" if local else master
+def _tried_again(master: str) -> str:
+    """Locally Spark tries a task once, unless it is told otherwise: a Python worker may get killed."""
+    given = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return master if given is None else f"local[{given[1] or 1},{_TASK_FAILURES_MAX}]"
 
 
 def _merged_conf(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     log_config = Path(__file__).with_name("log4j2.properties").as_uri()
     java_options = f"-Dlog4j2.configurationFile={log_config} {conf.get(JAVA_OPTIONS, '')}"
     ours = {
+        **_OURS,
         "spark.sql.catalogImplementation": "in-memory",  # Hive's leaves a metastore in the working folder
         "spark.python.authenticate.socketTimeout": "120s",  # Spark's own 15 s are too few on a busy machine
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

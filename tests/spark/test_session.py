@@ -137,18 +137,36 @@ def test_a_spark_connect_server_that_is_not_there_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("master", "started"),
     [
-        ("local", "local[1,2]"),
-        ("local[*]", "local[*,2]"),
-        ("local[4]", "local[4,2]"),
-        ("local[4,1]", "local[4,1]"),
-        ("local-cluster[1,1,512]", "local-cluster[1,1,512]"),
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
         ("yarn", "yarn"),
     ],
 )
-def test_a_task_has_two_tries_on_one_machine_unless_the_user_says_otherwise(given: str, meant: str) -> None:
-    assert session_module._trying_tasks_again(given) == meant
+def test_a_task_whose_worker_is_killed_is_tried_again_locally_too(master: str, started: str) -> None:
+    assert session_module._tried_again(master) == started
+
+
+def test_yarn_without_its_configuration_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(KgroupError, match=r"^--master yarn: set HADOOP_CONF_DIR to "), open_session("yarn"):
+        pass
+
+
+def test_in_a_submitted_job_no_other_spark_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with (
+        pytest.raises(InputError, match=r"^local\[2\]: spark-submit has said which Spark"),
+        open_session("local[2]"),
+    ):
+        pass
 
 
 def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:

@@ -25,7 +25,7 @@ from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
 from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
-from kgroup.spark.sources.tables import TIME, JsonTask, TableReader, TableSource, table
+from kgroup.spark.sources.tables import TIME, TableReader, TableSource, table
 from kgroup.spark.tasks import TASK_BYTES_MAX, Run, Task, pack, split_segments
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class OffsetsOptions:
         )
 
 
-class OffsetsTask(JsonTask):
+class OffsetsTask(InputPartition):
     """What one task reads, and what follows that in the log for as long as a transaction is open."""
 
     @classmethod
@@ -122,19 +122,19 @@ class OffsetsTask(JsonTask):
             at = next((number for number, part in enumerate(later) if part.path == last.path), len(later))
             rest = [replace(part, start=last.end) for part in later[at : at + 1] if part.end > last.end]
             behind.append([(str(part.path), part.start, part.end) for part in (*rest, *later[at + 1 :])])
-        likenesses = [(each.folder, each.uri) for each in found.likenesses]
-        return cls(json.dumps({"task": task.value, "behind": behind, "likenesses": likenesses}))
+        return cls((json.dumps({"task": task.value, "behind": behind}), found.likenesses))
 
     @property
     def likenesses(self) -> tuple[Likeness, ...]:
         """The folders that stand for URIs."""
-        return tuple(Likeness(folder, uri) for folder, uri in self.decoded()["likenesses"])
+        likenesses: tuple[Likeness, ...] = self.value[1]
+        return likenesses
 
     def runs(self) -> "Iterator[tuple[Run, list[Slice]]]":
         """Each run, and what follows it."""
         from kgroup.scan.reductions.scan import Slice
 
-        decoded = self.decoded()
+        decoded = json.loads(self.value[0])
         for run, behind in zip(Task(decoded["task"]).runs(), decoded["behind"], strict=True):
             number = run.offsets_partition
             yield (
@@ -155,7 +155,7 @@ class OffsetsReader(TableReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One per task. Raises SourceError for a path that cannot be read or holds no offsets topic."""
-        with found_logs(self._options.paths) as found:
+        with found_logs(self._options.paths, self.storage) as found:
             sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
             by_partition = whole_segments(sources)
             slices = [part for segments in by_partition.values() for part in self._slices(found, segments)]

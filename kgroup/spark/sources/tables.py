@@ -23,6 +23,7 @@ from kgroup.errors import InputError
 from kgroup.spark.reduced_source import freeze_compiler
 from kgroup.spark.sources.filters import EPOCH, Condition, accepted
 from kgroup.spark.sources.options import GivenOptions
+from kgroup.spark.storage import Storage
 
 COMMON_OPTIONS: Final = ("columns", "group", "offsetsPartitions", "pushFilters", "schemaVersion", "taskBytes")
 """What all sources take."""
@@ -44,6 +45,13 @@ class TableSource(DataSource):
     NAME: ClassVar[str]
     TABLE: ClassVar[pa.Schema]
     OPTIONS: ClassVar[tuple[str, ...]]
+    STORAGE: ClassVar[Storage] = Storage()
+    """How the session reaches what URIs name; `of_session` sets it."""
+
+    @classmethod
+    def of_session(cls, storage: Storage) -> "type[TableSource]":
+        """The source as a session registers it: Spark tells a Python source nothing of its settings."""
+        return type(cls.__name__, (cls,), {"STORAGE": storage, "__qualname__": f"of_session.{cls.__name__}"})
 
     @classmethod
     def name(cls) -> str:
@@ -63,6 +71,7 @@ class TableSource(DataSource):
             raise InputError(f"{self.NAME}: no column {unknown[0]}, only {', '.join(self.TABLE.names)}")
         given = self.given()
         reader = self.table_reader(given, arrow_schema(schema))
+        reader.storage = self.STORAGE
         reader.conditions.extend(conditions_in(given, self.TABLE))
         return PushedReader(reader) if given.flag("pushFilters") else reader
 
@@ -88,6 +97,7 @@ class TableReader(DataSourceReader):
         self.table = table
         self.schema = schema
         self.conditions: list[Condition] = []
+        self.storage = Storage()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
