@@ -6,15 +6,13 @@ what reaches Spark is one row of LIVE_SCHEMA for each partition with something n
 not the one any more that was read is begun anew (`positions.py`), and its row says so.
 """
 
-import base64
-import pickle
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadLimit,
@@ -24,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kgroup.errors import SourceError
+from kgroup.spark.named_reductions import reduction_as_json, reduction_of_json
 from kgroup.spark.positions import (
     EpochEnds,
     Position,
@@ -40,6 +39,8 @@ from kgroup.spark.reductions import Reduction
 
 SOURCE: Final = "kgroup-live"
 _SECRET: Final = "secret"  # passwords are in it; by this name Spark's own spark.redaction.regex knows it
+_REDUCTION: Final = "reduction"
+_OFFSETS_MAX: Final = "offsets_max"
 _TASKS_MAX: Final = 8  # of one micro-batch; each opens a connection
 
 ANEW: Final = "anew"
@@ -48,7 +49,16 @@ LIVE_SCHEMA: Final = StructType([*SCHEMA.fields, StructField(ANEW, StringType(),
 
 
 class OffsetsTopic(Protocol):
-    """A cluster to read from; it is pickled on its way to executors."""
+    """A cluster to read from."""
+
+    @classmethod
+    def of_description(cls, described: Mapping[str, Any]) -> Self:
+        """What `described` has said of one, anywhere."""
+        ...
+
+    def described(self) -> Mapping[str, Any]:
+        """How to reach it, in JSON's types: passwords are among it."""
+        ...
 
     @property
     def name(self) -> str:
@@ -83,6 +93,13 @@ class OffsetsTopic(Protocol):
 class LiveDataSource(DataSource):
     """Its options are what `source_options` makes."""
 
+    TOPIC: ClassVar[type[OffsetsTopic]]
+
+    @classmethod
+    def of_topics(cls, topics: type[OffsetsTopic]) -> "type[LiveDataSource]":
+        """The source of topics of a class, to be registered."""
+        return type(cls.__name__, (cls,), {"TOPIC": topics, "__qualname__": f"of_topics.{cls.__name__}"})
+
     @classmethod
     def name(cls) -> str:
         """The name for `spark.readStream.format`."""
@@ -94,13 +111,17 @@ class LiveDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """The reader of the topic in the options."""
-        topic, reduction, offsets_max = pickle.loads(base64.b64decode(self.options[_SECRET]))
-        return LiveReader(topic, reduction, offsets_max)
+        topic = self.TOPIC.of_description(json.loads(self.options[_SECRET]))
+        return LiveReader(topic, reduction_of_json(self.options[_REDUCTION]), int(self.options[_OFFSETS_MAX]))
 
 
 def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
     """The topic to read, its reduction, and about how many offsets a micro-batch may have, as options."""
-    return {_SECRET: base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
+    return {
+        _SECRET: json.dumps(topic.described()),
+        _REDUCTION: reduction_as_json(reduction),
+        _OFFSETS_MAX: str(offsets_max),
+    }
 
 
 class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

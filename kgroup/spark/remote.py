@@ -34,7 +34,6 @@ __all__ = [
     "Fetching",
     "Likeness",
     "RemoteLogs",
-    "fetch_segments",
     "fetched",
     "is_uri",
     "open_remote",
@@ -142,14 +141,6 @@ def _fetched(part: "Slice", path: Path, likenesses: Sequence[Likeness]) -> "Slic
     _fetch(uri, storage, path)
     path.with_suffix(".index").touch()  # tells an empty log from an emptied one
     return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
-
-
-def fetch_segments(segments: Iterable[SegmentFile], likenesses: Sequence[Likeness]) -> None:
-    """Put the bytes of segments where they only seemed to be. Raises SourceError, naming the URI."""
-    for segment in segments:
-        place = _place_of(segment.path, likenesses)
-        if place is not None:
-            _fetch(*place, Path(segment.path))
 
 
 def _fetch(uri: str, storage: Storage, path: Path) -> None:

@@ -77,7 +77,7 @@ def _start(
 ) -> "StreamingQuery":
     from kgroup.spark.live_source import LiveDataSource, source_options
 
-    session.dataSource.register(LiveDataSource)
+    session.dataSource.register(LiveDataSource.of_topics(type(options.topic)))
     stream = session.readStream.format(LiveDataSource.name()).options(
         **source_options(options.topic, options.reduction, options.offsets_max)
     )

@@ -15,6 +15,13 @@ class FilesTopic:
     capture: str
     name: str = "test:9092"
 
+    @classmethod
+    def of_description(cls, described: Mapping[str, str]) -> "FilesTopic":
+        return cls(**described)
+
+    def described(self) -> dict[str, str]:
+        return {"capture": self.capture, "name": self.name}
+
     @property
     def segments(self) -> dict[int, Path]:
         folders = Path(self.capture).glob("__consumer_offsets-*")

@@ -13,15 +13,17 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: "SparkSession") -> None:
-    """Make kgroup's data sources known to a session, and let filters be pushed down to them.
+    """Make kgroup's data sources known to a session, with its settings of storage as they are now.
 
     This is `kgroup.spark.register`. It sets `spark.sql.python.filterPushdown.enabled`, without which Spark
-    refuses sources that can do so.
+    refuses sources that filters are pushed down to.
     """
     from kgroup.api.spark_sources.lag import FindingsSource, LagSource
     from kgroup.api.spark_sources.timelines import GroupsSource, TimelineSource
+    from kgroup.spark.hadoop import storage_of
     from kgroup.spark.sources.offsets import OffsetsSource
 
+    storage = storage_of(spark)
     spark.conf.set(_PUSHDOWN, "true")
     for source in (OffsetsSource, GroupsSource, LagSource, FindingsSource, TimelineSource):
-        spark.dataSource.register(source)
+        spark.dataSource.register(source.of_session(storage))

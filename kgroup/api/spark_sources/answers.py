@@ -16,12 +16,15 @@ from pyspark.sql.datasource import InputPartition
 
 from kgroup.api.opened import OpenedLogs
 from kgroup.errors import SourceError
+from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.sources import Sources
-from kgroup.spark.remote import fetch_segments
+from kgroup.scan.reductions.scan import Slice
+from kgroup.spark.remote import fetched
 from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
-from kgroup.spark.sources.planning import found_logs, of_partitions, whole_segments
+from kgroup.spark.sources.planning import FoundLogs, found_logs, of_partitions, whole_segments
 from kgroup.spark.sources.tables import TIME, JsonTask, TableReader
+from kgroup.spark.storage import Storage
 from kgroup.spark.tasks import TASK_BYTES_MAX
 
 Columns = Mapping[str, Sequence[Any]]
@@ -68,10 +71,10 @@ class AnswerReader(TableReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One per task. Raises SourceError for a path that cannot be read or holds no offsets topic."""
-        with found_logs(self._options.paths) as found:
+        with found_logs(self._options.paths, self.storage) as found:
             if self.needs_all:
                 return [JsonTask.of(sorted(whole_segments(found.sources)))]
-            sources = of_partitions(found, self._conditions, self._options.offsets_partitions)
+            sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
             sizes = {
                 number: sum(Path(segment.path).stat().st_size for segment in segments)
                 for number, segments in whole_segments(sources).items()
@@ -84,13 +87,13 @@ class AnswerReader(TableReader):
         numbers = partition.decoded()
         if not numbers:
             return
-        with _opened(self._options.paths, numbers) as logs:
+        with _opened(self._options.paths, numbers, self.storage) as logs:
             for columns in self.answered(logs):
                 yield from self._kept(columns)
 
     def wanted(self) -> Callable[[str], bool]:
         """Whether a group can be in the answer."""
-        conditions = [each for each in self._conditions if each.column == "group"]
+        conditions = [each for each in self.conditions if each.column == "group"]
 
         def is_wanted(group: str) -> bool:
             mask = mask_of(conditions, lambda name: pa.array([group], pa.string()))
@@ -105,13 +108,13 @@ class AnswerReader(TableReader):
             raise SourceError(f"{logs.message(problem)}; option damage=skip goes on behind it")
 
     def _kept(self, columns: Columns) -> Iterator[pa.RecordBatch]:
-        names = {each.name for each in self._schema} | {each.column for each in self._conditions}
+        names = {each.name for each in self.schema} | {each.column for each in self.conditions}
         arrays: dict[str, Any] = {
-            name: pa.array(columns[name], self._table.field(name).type) for name in names
+            name: pa.array(columns[name], self.table.field(name).type) for name in names
         }
-        mask = mask_of(self._conditions, arrays.__getitem__)
-        chosen = [arrays[each.name].cast(each.type) for each in self._schema]
-        batch = pa.RecordBatch.from_arrays(chosen, schema=self._schema)
+        mask = mask_of(self.conditions, arrays.__getitem__)
+        chosen = [arrays[each.name].cast(each.type) for each in self.schema]
+        batch = pa.RecordBatch.from_arrays(chosen, schema=self.schema)
         batch = batch if mask is None else batch.filter(mask)
         if batch.num_rows:
             yield batch
@@ -144,15 +147,24 @@ def in_chunks(rows: Iterable[Mapping[str, Any]], table: pa.Schema) -> Iterator[C
 
 
 @contextmanager
-def _opened(paths: Sequence[str], numbers: Sequence[int]) -> Iterator[OpenedLogs]:
+def _opened(paths: Sequence[str], numbers: Sequence[int], storage: Storage) -> Iterator[OpenedLogs]:
     """Some partitions of the offsets topic with all that lies beside them."""
-    with found_logs(paths) as found:
+    with found_logs(paths, storage) as found:
         segments = tuple(each for each in found.sources if each.partition in numbers)
-        if found.remote is not None:
-            fetch_segments(segments, found.likenesses)
+        _fetch(segments, found)
         sources: Sources = replace(found.sources, segments=segments)
         with OpenedLogs(sources=sources, remote=found.remote, names=paths) as logs:
             yield logs
+
+
+def _fetch(segments: Sequence[SegmentFile], found: FoundLogs) -> None:
+    """Put the bytes of segments where, in likenesses, they only seem to be; one at a time is there twice."""
+    for segment in segments if found.remote is not None else ():
+        path = Path(segment.path)
+        whole = Slice(path=path, offsets_partition=segment.partition, start=0, end=path.stat().st_size)
+        with fetched([whole], found.likenesses) as local:
+            if local[0].path != path:
+                local[0].path.replace(path)
 
 
 def _packed(sizes: Mapping[int, int], task_bytes: int) -> list[list[int]]:

@@ -146,7 +146,7 @@ class LagSource(TableSource):
 
     NAME: ClassVar[str] = "kafka-lag"
     TABLE: ClassVar[pa.Schema] = LAG_TABLE
-    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "logEnds", "now", "status", "timeLag")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "logEnds", "now", "status", "timeLag", "topic")
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> LagReader:
         """See TableSource."""
@@ -165,7 +165,7 @@ class FindingsSource(TableSource):
 
     NAME: ClassVar[str] = "kafka-findings"
     TABLE: ClassVar[pa.Schema] = FINDINGS_TABLE
-    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "hygiene", "logEnds", "now")
+    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "hygiene", "logEnds", "now", "topic")
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> FindingsReader:
         """See TableSource."""
@@ -174,7 +174,7 @@ class FindingsSource(TableSource):
 
 
 def _file(given: GivenOptions) -> Path | None:
-    path = given.path("logEnds")
+    path = given.text("logEnds")
     return None if path is None else Path(path)
 
 

@@ -115,7 +115,7 @@ class TimelineReader(AnswerReader):
             entries = select(slices_of(logs.of_partitions([number])), self.wanted())
             timelines = replay(_readable(entries, problems), names)
             self.unread(problems, logs)
-            yield from in_chunks(self.rows(timelines.values()), self._table)
+            yield from in_chunks(self.rows(timelines.values()), self.table)
 
     @abstractmethod
     def rows(self, timelines: Iterable[Timeline]) -> Iterator[Mapping[str, Any]]:
@@ -149,7 +149,7 @@ class GroupsSource(TableSource):
 
     NAME: ClassVar[str] = "kafka-groups"
     TABLE: ClassVar[pa.Schema] = GROUPS_TABLE
-    OPTIONS: ClassVar[tuple[str, ...]] = ("damage",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "since", "until")
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> GroupsReader:
         """See TableSource."""
@@ -161,7 +161,7 @@ class TimelineSource(TableSource):
 
     NAME: ClassVar[str] = "kafka-timeline"
     TABLE: ClassVar[pa.Schema] = TIMELINE_TABLE
-    OPTIONS: ClassVar[tuple[str, ...]] = ("damage",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "since", "until")
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> EventsReader:
         """See TableSource."""

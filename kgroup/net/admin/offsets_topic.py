@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.leader_epochs import EpochEnd, epoch_ends, epochs_before
@@ -17,6 +18,17 @@ class LiveOffsetsTopic:
     """Connects anew for each question, so any process may ask; all raise SourceError, naming the cluster."""
 
     connection: ConnectionOptions
+
+    @classmethod
+    def of_description(cls, described: Mapping[str, Any]) -> "LiveOffsetsTopic":
+        """What `described` has said of one."""
+        servers, properties = described["bootstrap_servers"], described["properties"]
+        return cls(ConnectionOptions(bootstrap_servers=servers, properties=tuple(properties)))
+
+    def described(self) -> Mapping[str, Any]:
+        """The connection in JSON's types, passwords included, for other machines."""
+        shipped = self.connection.self_contained()
+        return {"bootstrap_servers": shipped.bootstrap_servers, "properties": list(shipped.properties)}
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Filters that Spark pushes down to a data source, as conditions on Arrow columns.
+"""Conditions on Arrow columns, and filters that Spark pushes down to a data source as such.
 
 What is accepted here Spark does not check again, so a condition keeps exactly the rows for which SQL's is
 true: where a value is null, none but a test for null is.
@@ -26,7 +26,7 @@ _TEXTS: Final = {
     "StringEndsWith": "ends_with",
     "StringContains": "match_substring",
 }
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -168,4 +168,4 @@ def _plain(column_type: "pa.DataType") -> "pa.DataType":
 
 def _epoch_ms(time: datetime) -> int:
     """Rounded down, so that nothing is passed over."""
-    return (time - _EPOCH) // _MS
+    return (time - EPOCH) // _MS

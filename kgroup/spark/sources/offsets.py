@@ -25,7 +25,7 @@ from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
 from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
-from kgroup.spark.sources.tables import TIME, JsonTask, TableReader, TableSource, table
+from kgroup.spark.sources.tables import TIME, TableReader, TableSource, table
 from kgroup.spark.tasks import TASK_BYTES_MAX, Run, Task, pack, split_segments
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class OffsetsSource(TableSource):
 
     NAME: ClassVar[str] = "kafka-offsets"
     TABLE: ClassVar[pa.Schema] = OFFSETS_TABLE
-    OPTIONS: ClassVar[tuple[str, ...]] = ("damage",)
+    OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "since", "topic", "until")
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> "OffsetsReader":
         """See TableSource."""
@@ -106,7 +106,7 @@ class OffsetsOptions:
         )
 
 
-class OffsetsTask(JsonTask):
+class OffsetsTask(InputPartition):
     """What one task reads, and what follows that in the log for as long as a transaction is open."""
 
     @classmethod
@@ -122,19 +122,19 @@ class OffsetsTask(JsonTask):
             at = next((number for number, part in enumerate(later) if part.path == last.path), len(later))
             rest = [replace(part, start=last.end) for part in later[at : at + 1] if part.end > last.end]
             behind.append([(str(part.path), part.start, part.end) for part in (*rest, *later[at + 1 :])])
-        likenesses = [(each.folder, each.uri) for each in found.likenesses]
-        return cls(json.dumps({"task": task.value, "behind": behind, "likenesses": likenesses}))
+        return cls((json.dumps({"task": task.value, "behind": behind}), found.likenesses))
 
     @property
     def likenesses(self) -> tuple[Likeness, ...]:
         """The folders that stand for URIs."""
-        return tuple(Likeness(folder, uri) for folder, uri in self.decoded()["likenesses"])
+        likenesses: tuple[Likeness, ...] = self.value[1]
+        return likenesses
 
     def runs(self) -> "Iterator[tuple[Run, list[Slice]]]":
         """Each run, and what follows it."""
         from kgroup.scan.reductions.scan import Slice
 
-        decoded = self.decoded()
+        decoded = json.loads(self.value[0])
         for run, behind in zip(Task(decoded["task"]).runs(), decoded["behind"], strict=True):
             number = run.offsets_partition
             yield (
@@ -155,12 +155,12 @@ class OffsetsReader(TableReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One per task. Raises SourceError for a path that cannot be read or holds no offsets topic."""
-        with found_logs(self._options.paths) as found:
-            sources = of_partitions(found, self._conditions, self._options.offsets_partitions)
+        with found_logs(self._options.paths, self.storage) as found:
+            sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
             by_partition = whole_segments(sources)
             slices = [part for segments in by_partition.values() for part in self._slices(found, segments)]
             tasks = pack(slices, self._options.task_bytes)
-            wholes = by_partition if "transaction" in self._schema.names else {}
+            wholes = by_partition if "transaction" in self.schema.names else {}
             return [OffsetsTask.made(task, found, wholes) for task in tasks]
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -175,13 +175,13 @@ class OffsetsReader(TableReader):
         for number, segment in enumerate(segments):
             parts = split_segments([segment], self._options.task_bytes)
             if found.remote is None:  # else their indexes are not here
-                parts = late_enough(parts, self._conditions, is_last=number == len(segments) - 1)
+                parts = late_enough(parts, self.conditions, is_last=number == len(segments) - 1)
             yield from parts
 
     def _scanned(self, slices: Iterable["Slice"], outcomes: Outcomes) -> Iterator[pa.RecordBatch]:
         from kgroup.scan.reductions.scan import scan
 
-        asked = [*self._schema.names, *(each.column for each in self._conditions)]
+        asked = [*self.schema.names, *(each.column for each in self.conditions)]
         columns = sorted({needed for name in asked for needed in _NEEDED.get(name, (name,))})
         for block in scan(slices, columns=columns, others=False):
             if block.damage and self._options.damage is OnDamage.FAIL:
@@ -189,12 +189,12 @@ class OffsetsReader(TableReader):
                 where = f"{damage.segment}: byte {damage.position}"
                 raise SourceError(f"{where}: {damage.why}; option damage=skip goes on behind it")
             rows = block.commits
-            mask = mask_of(self._conditions, partial(_column, rows, outcomes))
+            mask = mask_of(self.conditions, partial(_column, rows, outcomes))
             if mask is not None:
                 rows = rows.filter(mask)
             if rows.num_rows:
-                arrays = [_column(rows, outcomes, each.name).cast(each.type) for each in self._schema]
-                yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                arrays = [_column(rows, outcomes, each.name).cast(each.type) for each in self.schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def _each_fetched(slices: Iterable["Slice"], likenesses: Sequence[Likeness]) -> "Iterator[Slice]":

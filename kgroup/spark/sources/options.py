@@ -96,9 +96,12 @@ class GivenOptions:
             time = time.replace(tzinfo=UTC)
         return int(time.timestamp() * 1000)
 
-    def path(self, name: str) -> str | None:
-        """A file that executors can read; None without one."""
-        return self._text(name, "") or None
+    def text(self, name: str) -> str | None:
+        """Any text that is not empty; None without one."""
+        text = self._options.get(name.lower())
+        if text == "":
+            raise self._wrong(name, "a text")
+        return text
 
     def columns(self, all_of_them: Sequence[str]) -> tuple[str, ...]:
         """Names parted by commas, all columns without them."""

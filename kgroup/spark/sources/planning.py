@@ -21,8 +21,9 @@ from kgroup.protocol.group_hash import HashRule, partition_for
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.records.keys import group_of
-from kgroup.spark.remote import Likeness, RemoteLogs, is_uri, open_remote, read_remote_segment
+from kgroup.spark.remote import Likeness, RemoteLogs, open_remote
 from kgroup.spark.sources.filters import Condition, not_before_ms, values_asked
+from kgroup.spark.storage import Storage, is_uri
 
 if TYPE_CHECKING:
     from kgroup.log.files.log_dir import SegmentFile
@@ -49,10 +50,10 @@ class FoundLogs:
 
 
 @contextmanager
-def found_logs(paths: Sequence[str]) -> Iterator[FoundLogs]:
+def found_logs(paths: Sequence[str], storage: Storage) -> Iterator[FoundLogs]:
     """Find them. Raises SourceError for a path that cannot be read or holds no offsets topic."""
     if any(map(is_uri, paths)):
-        with open_remote(paths) as remote:
+        with open_remote(paths, storage) as remote:
             yield FoundLogs(sources=remote.sources, remote=remote)
     else:
         yield FoundLogs(sources=one_replica_each(open_sources(paths)))
@@ -149,7 +150,10 @@ def _sampled_groups(found: FoundLogs) -> Iterator[tuple[int, str]]:
 def _entries(found: FoundLogs, segment: "SegmentFile") -> Iterator[OffsetsEntry | Undecodable]:
     """What healthy batches at the beginning of a segment have, read only as far as it is taken."""
     name = segment.path if found.remote is None else found.remote.named_in(segment.path)
-    batches = read_remote_segment(name) if is_uri(name) else read_segment(name, read_bytes=_FEW_BYTES)
+    if found.remote is not None and is_uri(name):
+        batches = found.remote.batches(name)
+    else:
+        batches = read_segment(name, read_bytes=_FEW_BYTES)
     for item in read_records(batches, name):
         if isinstance(item, Damage) or item[0].control:
             continue

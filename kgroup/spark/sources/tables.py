@@ -1,12 +1,17 @@
-"""The base of all data sources: a documented schema, checked options, and filters that are pushed down.
+"""The base of all data sources: a documented schema, checked options, and conditions on rows.
 
 Spark tells a Python source no columns to leave out, so the option `columns` chooses them; `.schema(...)`
 does the same where its types are wanted otherwise.
+
+Conditions come as options, and on request as filters that Spark pushes down. Not by default: Spark 4.3 keeps
+what a source has planned for pushed filters with the loaded relation, and not with the query. So of a
+DataFrame in two queries, or twice in one, the one gets the rows of the other.
 """
 
 import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -16,13 +21,16 @@ from pyspark.sql.types import StructType
 
 from kgroup.errors import InputError
 from kgroup.spark.reduced_source import freeze_compiler
-from kgroup.spark.sources.filters import Condition, accepted
+from kgroup.spark.sources.filters import EPOCH, Condition, accepted
 from kgroup.spark.sources.options import GivenOptions
+from kgroup.spark.storage import Storage
 
-COMMON_OPTIONS: Final = ("columns", "offsetsPartitions", "schemaVersion", "taskBytes")
+COMMON_OPTIONS: Final = ("columns", "group", "offsetsPartitions", "pushFilters", "schemaVersion", "taskBytes")
 """What all sources take."""
 
 TIME: Final = pa.timestamp("us", "UTC")
+TIMES: Final = ("record_timestamp", "time")
+"""When what a row tells of was logged."""
 
 
 def table(columns: Sequence[tuple[str, pa.DataType]], *, required: Collection[str]) -> pa.Schema:
@@ -37,6 +45,13 @@ class TableSource(DataSource):
     NAME: ClassVar[str]
     TABLE: ClassVar[pa.Schema]
     OPTIONS: ClassVar[tuple[str, ...]]
+    STORAGE: ClassVar[Storage] = Storage()
+    """How the session reaches what URIs name; `of_session` sets it."""
+
+    @classmethod
+    def of_session(cls, storage: Storage) -> "type[TableSource]":
+        """The source as a session registers it: Spark tells a Python source nothing of its settings."""
+        return type(cls.__name__, (cls,), {"STORAGE": storage, "__qualname__": f"of_session.{cls.__name__}"})
 
     @classmethod
     def name(cls) -> str:
@@ -54,7 +69,11 @@ class TableSource(DataSource):
         unknown = [name for name in schema.names if name not in self.TABLE.names]
         if unknown:
             raise InputError(f"{self.NAME}: no column {unknown[0]}, only {', '.join(self.TABLE.names)}")
-        return self.table_reader(self.given(), arrow_schema(schema))
+        given = self.given()
+        reader = self.table_reader(given, arrow_schema(schema))
+        reader.storage = self.STORAGE
+        reader.conditions.extend(conditions_in(given, self.TABLE))
+        return PushedReader(reader) if given.flag("pushFilters") else reader
 
     def given(self) -> GivenOptions:
         """The options, none of them unknown."""
@@ -69,25 +88,16 @@ class TableSource(DataSource):
 
 
 class TableReader(DataSourceReader):
-    """Reads columns of a table, whose `conditions` Spark does not check again.
+    """Reads columns of a table, only rows for which all `conditions` hold.
 
     Executors get it as it was before tasks were made: what `partitions` finds out goes into tasks.
     """
 
     def __init__(self, table: pa.Schema, schema: pa.Schema) -> None:
-        self._table = table
-        self._schema = schema
-        self._conditions: list[Condition] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take the filters on columns of simple types; Spark checks the others."""
-        # By the columns' own types: those of `.schema()` are only made of them in the end.
-        same = [field for field in self._schema if self._table.field(field.name).type == field.type]
-        for each, condition in accepted(filters, pa.schema(same)):
-            if condition is None:
-                yield each
-            else:
-                self._conditions.append(condition)
+        self.table = table
+        self.schema = schema
+        self.conditions: list[Condition] = []
+        self.storage = Storage()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
@@ -97,6 +107,46 @@ class TableReader(DataSourceReader):
     @abstractmethod
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The same, as batches of the schema."""
+
+
+class PushedReader(DataSourceReader):
+    """A reader that takes filters on columns of simple types from Spark, which does not check them again."""
+
+    def __init__(self, reader: TableReader) -> None:
+        self._reader = reader
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """What is left to Spark."""
+        # By the columns' own types: those of `.schema()` are only made of them in the end.
+        table = self._reader.table
+        same = [field for field in self._reader.schema if table.field(field.name).type == field.type]
+        for each, condition in accepted(filters, pa.schema(same)):
+            if condition is None:
+                yield each
+            else:
+                self._reader.conditions.append(condition)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The reader's."""
+        return self._reader.partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The reader's rows."""
+        return self._reader.read(partition)
+
+
+def conditions_in(given: GivenOptions, table: pa.Schema) -> Iterator[Condition]:
+    """The conditions that are options: `group`, `topic`, and `since` and `until` for times of records."""
+    for name in ("group", "topic"):
+        text = given.text(name)
+        if text is not None:
+            yield Condition(column=name, kind="EqualTo", value=text)
+    column = next((name for name in TIMES if name in table.names), "")
+    for name, kind in (("since", "GreaterThanOrEqual"), ("until", "LessThan")):
+        time_ms = given.time_ms(name)
+        if time_ms is not None:
+            time = EPOCH + timedelta(milliseconds=time_ms)
+            yield Condition(column=column, kind=kind, value=time)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

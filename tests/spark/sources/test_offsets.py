@@ -21,7 +21,9 @@ LIVES = FIXTURES / "4.3.1/lives"
 
 def reader_of(paths: Path | Sequence[Path], *filters: spark.Filter, **options: str):
     given = [paths] if isinstance(paths, Path) else paths
-    source = OffsetsSource({"paths": json.dumps([str(path) for path in given]), **options})
+    source = OffsetsSource(
+        {"paths": json.dumps([str(path) for path in given]), "pushfilters": "true", **options}
+    )
     reader = source.reader(source.schema())
     return reader, list(reader.pushFilters(list(filters)))
 
@@ -90,7 +92,7 @@ def test_the_schema_is_what_is_documented_or_the_columns_that_are_chosen():
 
 
 def test_a_schema_of_the_users_chooses_columns_and_types():
-    source = OffsetsSource({"path": str(LIVES)})
+    source = OffsetsSource({"path": str(LIVES), "pushfilters": "true"})
     reader = source.reader(schema_of(partition=LongType(), topic=StringType()))
     asked = [spark.EqualTo(("partition",), 0), spark.EqualTo(("topic",), "orders")]
     assert list(reader.pushFilters(asked)) == asked[:1], "partition is of another type, so Spark filters"
@@ -179,6 +181,21 @@ def test_a_filter_on_groups_reads_the_partitions_of_their_hash_alone():
     assert rows_of(neither) == []
 
 
+def test_options_are_conditions_that_need_no_push_down():
+    since, until = "2026-11-20T12:46:30Z", str(int(A_TIME.timestamp() * 1000))
+    rows = read(LIVES, group=A_GROUP, topic=A_TOPIC, since=since, until=until)
+    first = datetime.fromisoformat(since)
+    last = A_TIME.replace(microsecond=A_TIME.microsecond // 1000 * 1000)
+    assert rows == [
+        row
+        for row in EVERYTHING
+        if row["group"] == A_GROUP and row["topic"] == A_TOPIC and first <= row["record_timestamp"] < last
+    ]
+    reader, _ = reader_of(LIVES, group=A_GROUP)
+    assert len(read_partitions(reader)) == 1
+    assert not hasattr(OffsetsSource({"path": "/a"}).reader(schema_of(group=StringType())), "_reader")
+
+
 def test_where_groups_are_not_on_their_partitions_all_is_read(tmp_path: Path):
     for source in LIVES.rglob("__consumer_offsets-*"):
         number = int(source.name.rpartition("-")[2])
@@ -222,6 +239,8 @@ def test_damage_fails_the_query_with_file_and_position_unless_it_is_to_be_skippe
         ({"path": "/a", "colums": "x"}, "no option colums, only columns, damage, "),
         ({"path": "/a", "columns": "group,nope"}, "option columns is 'group,nope', not names, each once"),
         ({"path": "/a", "columns": "group,group"}, "option columns is 'group,group', not names, each once"),
+        ({"path": "/a", "since": "noon"}, "option since is 'noon', not a time like 2026-02-01T10:00:00Z"),
+        ({"path": "/a", "group": ""}, "option group is '', not a text"),
         ({"path": "/a", "schemaversion": "2"}, "option schemaVersion is '2', not 1"),
         (
             {"path": "/a", "offsetspartitions": "many"},

@@ -18,6 +18,11 @@ LIVES = FIXTURES / "4.3.1/lives"
 pytestmark = pytest.mark.spark
 
 
+CONDITION = (
+    "group = 'aiokafka-app' AND record_timestamp >= timestamp'2026-11-20 12:47:00Z' AND group LIKE 'a%'"
+)
+
+
 @pytest.fixture(scope="module")
 def registered(spark: "SparkSession") -> "SparkSession":
     kgroup.spark.register(spark)
@@ -31,12 +36,9 @@ def explained(frame) -> str:
 
 
 def test_explain_shows_what_is_pushed_down_and_spark_filters_no_more(registered: "SparkSession"):
-    offsets = (
-        registered.read.format("kafka-offsets").option("columns", "group,record_timestamp").load(str(LIVES))
-    )
-    query = offsets.where(
-        "group = 'aiokafka-app' AND record_timestamp >= timestamp'2026-11-20 12:47:00Z' AND group LIKE 'a%'"
-    )
+    reader = registered.read.format("kafka-offsets").option("columns", "group,record_timestamp")
+    offsets = reader.option("pushFilters", "true").load(str(LIVES))
+    query = offsets.where(CONDITION)
     plan = explained(query)
     assert "BatchScan kafka-offsets" in plan
     pushed = next(line for line in plan.splitlines() if line.startswith("PushedFilters:"))
@@ -48,8 +50,19 @@ def test_explain_shows_what_is_pushed_down_and_spark_filters_no_more(registered:
         assert condition in pushed
     assert "Filter (" not in plan
     assert "ReadSchema: struct<group:string,record_timestamp:timestamp>" in plan
-    whole = offsets.where("group = 'aiokafka-app'")
-    assert 0 < query.count() < whole.count()
+    plain = reader.option("pushFilters", "false").load(str(LIVES)).where(CONDITION)
+    assert "Filter (" in explained(plain)
+    assert 0 < query.count() == plain.count()
+
+
+def test_a_frame_can_be_asked_again_and_joined_with_itself(registered: "SparkSession"):
+    offsets = registered.read.format("kafka-offsets").option("columns", "group").load(str(LIVES))
+    of_one = offsets.where("group = 'aiokafka-app'")
+    of_another = offsets.where("group = 'cron-exporter'")
+    counts = [frame.count() for frame in (of_one, of_another, offsets)]
+    assert 0 < counts[0] + counts[1] < counts[2]
+    both = of_one.union(of_another).groupBy("group").count().orderBy("group")
+    assert [row["count"] for row in both.collect()] == counts[:2]
 
 
 def test_a_view_in_sql_with_members_exploded(registered: "SparkSession"):
