@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "assign": "Say which member gets which partition.",
     "decode": "Show every record of the offsets topic.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
+    "fsck": "Say whether a broker will load this offsets topic.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
     "ledger": "Say what a group skipped, and what it was handed twice.",

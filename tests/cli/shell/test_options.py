@@ -19,6 +19,7 @@ OWN_WORDS = {
     "--compare": "assignors, or whole designs",
     "--for": "a member leaves, a simulation stops its faults",
     "--format": "join goes on and on",
+    "--kafka-version": "whose clients answer, whose brokers load",
     "--from": "find-coordinator: a path; join: earliest or latest, as kafka-console-consumer has it",
     "--group": "one group, where a pattern would make no sense",
     "--html": "what is on the page",
