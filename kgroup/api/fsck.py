@@ -172,7 +172,7 @@ def _check(partition: int, folder: Path, segments: Sequence[SegmentFile], asked:
     obstacles = tuple(_placed(each, segments) if n == 0 else each for n, each in enumerate(found[asked]))
     return PartitionCheck(
         partition=partition,
-        folder=folder,
+        folder=Path(segments[0].path).parent,
         version=asked.version,
         obstacles=obstacles,
         others=_others(found, outcome_of(obstacles)),
