@@ -95,7 +95,11 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         decoded = decode.measure([log], min(size, 20_000_000), 3)
         tell("decode, the command")
         with made_log(min(size, 100_000_000)) as smaller:
-            commands = decode_command.measure([smaller], 2, (decode_command.Call.JSONL,))
+            commands = decode_command.measure(
+                [smaller],
+                2,
+                (decode_command.Call.JSONL, decode_command.Call.CSV, decode_command.Call.DUMP_LOG),
+            )
         tell("lag-report")
         calls = (lag_report.Call.NOW, lag_report.Call.STATUS, lag_report.Call.HISTORY)
         reported = lag_report.measure([log], 2, calls)
@@ -162,9 +166,13 @@ def _beside_plain(figures: Figures) -> str:
     return f"{times:.0f} times ({speed.records_per_second / 1e6:.1f} M records/s)"
 
 
-def _jsonl(figures: Figures) -> str:
-    speed = figures.decode_command[decode_command.Call.JSONL]
-    return f"{speed.records_per_second / 1e3:.0f} k records/s"
+def _decode_command(call: decode_command.Call) -> Callable[[Figures], str]:
+    def figure(figures: Figures) -> str:
+        speed = figures.decode_command[call]
+        beside = figures.decode_command.get(decode_command.Call.DUMP_LOG, figures.decode[decode.Way.SCAN])
+        return f"{speed.times(beside):.2f} times ({speed.records_per_second / 1e3:.0f} k records/s)"
+
+    return figure
 
 
 def _lag_report(figures: Figures) -> str:
@@ -255,7 +263,15 @@ ROWS: Final = (
     Row("scan of the offsets topic, CRC checked, one core", "`read()` of the same files", "decode", _scan),
     Row("the same into Arrow columns", "the scan", "decode", _arrow),
     Row("the same, records per second", "decoding them one by one in Python", "decode", _beside_plain),
-    Row("`kgroup decode -o jsonl`, whole process, one core", "-", "decode_command", _jsonl),
+    *(
+        Row(
+            f"`kgroup decode {call}`, whole process, one core",
+            "kafka-dump-log of the same files, if it is there; else the scan",
+            "decode_command",
+            _decode_command(call),
+        )
+        for call in (decode_command.Call.JSONL, decode_command.Call.CSV)
+    ),
     Row("`kgroup lag-report -o csv`, whole process, peak memory", "-", "lag_report", _lag_report),
     Row("with `--status`, CPU", "without", "lag_report", _lag_report_more(lag_report.Call.STATUS)),
     Row(

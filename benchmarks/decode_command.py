@@ -2,10 +2,13 @@
 
 Runs `kgroup decode` over a log in each format and with filters, in processes of their own, with the output
 thrown away. Times are CPU seconds from start to end, Python's own start included. Without DIR a log is made
-first, and deleted afterwards.
+first, and deleted afterwards. Where Java is and KAFKA_HOME has Kafka's jars in `libs`, Kafka's dump tool
+reads the same files beside it.
 """
 
 import argparse
+import os
+import shutil
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from tabulate import tabulate
 
 from benchmarks.log_argument import add_log_arguments, log_of
 from benchmarks.measure import Speed
-from benchmarks.process import cost_of_kgroup
+from benchmarks.process import cost, cost_of_kgroup
 from kgroup.log.files.sources import open_sources
 from kgroup.scan.reductions.scan import newest, split
 
@@ -26,6 +29,24 @@ class Call(StrEnum):
     TABLE = "-o table"
     OF_NO_GROUP = "-o jsonl --group no-such-group"
     FROM_THE_END = f"-o jsonl --from-offset {2**62}"
+    DUMP_LOG = "kafka-dump-log --offsets-decoder"
+
+
+def dump_log(files: list[str]) -> list[str] | None:
+    """The call of Kafka's own tool for these segments; None where it is not."""
+    home, java = os.environ.get("KAFKA_HOME"), shutil.which("java")
+    if home is None or java is None:
+        return None
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    return [
+        java,
+        "-cp",
+        str(Path(home) / "libs" / "*"),
+        tool,
+        "--offsets-decoder",
+        "--files",
+        ",".join(files),
+    ]
 
 
 def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)) -> dict[Call, Speed]:
@@ -34,20 +55,30 @@ def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)
     slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
     records = newest(slices).records
     size = sum(Path(segment.path).stat().st_size for segment in sources)
+    dumping = dump_log([segment.path for segment in sources])
+
+    def seconds(call: Call) -> float:
+        if call is Call.DUMP_LOG:
+            assert dumping is not None
+            return cost(dumping).cpu_seconds
+        return cost_of_kgroup("decode", *call.split(), *paths).cpu_seconds
+
     return {
-        call: Speed(
-            seconds=min(cost_of_kgroup("decode", *call.split(), *paths).cpu_seconds for _ in range(rounds)),
-            size=size,
-            records=records,
-        )
+        call: Speed(seconds=min(seconds(call) for _ in range(rounds)), size=size, records=records)
         for call in calls
+        if call is not Call.DUMP_LOG or dumping is not None
     }
 
 
 def table(speeds: dict[Call, Speed]) -> str:
     """A line for each call."""
     rows = [
-        (f"decode {call}", speed.seconds, speed.megabytes_per_second, speed.records_per_second / 1e3)
+        (
+            call if call is Call.DUMP_LOG else f"decode {call}",
+            speed.seconds,
+            speed.megabytes_per_second,
+            speed.records_per_second / 1e3,
+        )
         for call, speed in speeds.items()
     ]
     return tabulate(

@@ -1,12 +1,14 @@
-"""How much load `kgroup serve` takes: `python -m benchmarks.serve [--members N,...]`.
+"""How much load `kgroup serve` takes: `python -m benchmarks.serve [--members N,...] [--beside HOST:PORT]`.
 
 One node in memory, in a process of its own, under the load of `fixtures/conformance/rebalance_bench.py`,
 whose figures for Kafka 4.3.1 on a quiet machine of two cores (`anchors.json`) stand beside it. The client is
-one Python thread and wants a core, so figures of a machine with others on it say little.
+one Python thread and wants a core, so figures of a machine with others on it say little. With `--beside`,
+another broker takes the same load in the same minutes, round by round.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tabulate import tabulate
 
@@ -33,12 +36,8 @@ class Load:
 def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Load]:
     """By name, the figures of groups with so many members, and of commits and fetches."""
     anchors = json.loads((CONFORMANCE / "anchors.json").read_text(encoding="utf-8"))["quiet"]["4.3.1"]
-    with _serving() as bootstrap, tempfile.NamedTemporaryFile(suffix=".json") as answer:
-        command = [sys.executable, str(CONFORMANCE / "rebalance_bench.py"), "--bootstrap", bootstrap]
-        command += ["--members", ",".join(map(str, members)), "--repeat", str(repeat)]
-        command += ["--seconds", str(seconds), "--quiet", "--json", answer.name]
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        figures = json.loads(Path(answer.name).read_text(encoding="utf-8"))
+    with serving() as bootstrap:
+        figures = _figures(bootstrap, members, repeat, seconds)
     return {
         name: Load(
             name=name,
@@ -50,8 +49,33 @@ def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Lo
     }
 
 
+def measure_beside(
+    beside: str, members: Sequence[int], repeat: int, seconds: float
+) -> Iterator[tuple[str, float, float, str]]:
+    """Each figure's name, ours, that of the broker at the address `beside`, the unit: medians of rounds."""
+    rounds: list[list[dict[str, Any]]] = []
+    with serving() as bootstrap:
+        for _ in range(repeat):
+            rounds.append([_figures(address, members, 1, seconds) for address in (bootstrap, beside)])
+    for name, figure in rounds[0][0].items():
+        ours, theirs = (
+            statistics.median(of_round[side][name]["median"] for of_round in rounds) for side in (0, 1)
+        )
+        yield name, ours, theirs, figure["unit"]
+
+
+def _figures(bootstrap: str, members: Sequence[int], repeat: int, seconds: float) -> dict[str, Any]:
+    with tempfile.NamedTemporaryFile(suffix=".json") as answer:
+        command = [sys.executable, str(CONFORMANCE / "rebalance_bench.py"), "--bootstrap", bootstrap]
+        command += ["--members", ",".join(map(str, members)), "--repeat", str(repeat)]
+        command += ["--seconds", str(seconds), "--quiet", "--json", answer.name]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        figures: dict[str, Any] = json.loads(Path(answer.name).read_text(encoding="utf-8"))
+        return figures
+
+
 @contextmanager
-def _serving() -> Iterator[str]:
+def serving() -> Iterator[str]:
     """The address of a node that lives as long as the block."""
     command = [sys.executable, "-m", "kgroup", "serve", "--listen", "127.0.0.1:0"]
     command += ["--property", "group.initial.rebalance.delay.ms=0"]
@@ -71,8 +95,17 @@ def main() -> None:
     parser.add_argument("--members", default="10,100,500,1000", metavar="N,...")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--beside", metavar="HOST:PORT", help="another broker, measured in the same minutes")
     given = parser.parse_args()
-    loads = measure([int(count) for count in given.members.split(",")], given.repeat, given.seconds)
+    members = [int(count) for count in given.members.split(",")]
+    if given.beside is not None:
+        beside = [
+            (name, ours, theirs, (theirs / ours if unit == "s" else ours / theirs), unit)
+            for name, ours, theirs, unit in measure_beside(given.beside, members, given.repeat, given.seconds)
+        ]
+        print(tabulate(beside, headers=("", "kgroup", given.beside, "times as fast", "unit"), floatfmt=".4g"))
+        return
+    loads = measure(members, given.repeat, given.seconds)
     rows = [(load.name, load.value, load.kafka, load.unit) for load in loads.values()]
     print(tabulate(rows, headers=("", "kgroup", "Kafka 4.3.1", "unit"), floatfmt=".4g", missingval="-"))
 

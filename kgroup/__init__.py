@@ -5,10 +5,10 @@
     with kgroup.open_logs("/var/lib/kafka/data") as logs:  # or kgroup.connect("localhost:9092")
         print(kgroup.replay(logs, "orders-app"))
 
-To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `ledger`, `advise`,
-`check_client`, `incident_report`, `decode`, `group_plan`. Without any log: `coordinator_partition`, `assign`,
-`simulate`, and `cluster`, which runs brokers in this process. What goes wrong is of `errors`. docs/library.md
-shows each.
+To open: `open_logs`, `connect`. To ask: `lag_report`, `lag_history`, `replay`, `what_if`, `ledger`, `feeds`,
+`deadlines`, `advise`, `check_client`, `incident_report`, `decode`, `group_plan`. Without any log:
+`coordinator_partition`, `assign`, `simulate`, and `cluster`, which runs brokers in this process. What goes
+wrong is of `errors`. docs/library.md shows each.
 
 They are loaded when they are first used, so that importing kgroup costs nothing. The layers of packages, each
 importing only those below it, stand in ARCHITECTURE.md; read `kgroup/protocol/records/entries.py` first: its
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from kgroup.api.assign import assign as assign
     from kgroup.api.assign import group_plan as group_plan
     from kgroup.api.coordinators import coordinator_partition as coordinator_partition
+    from kgroup.api.deadlines import deadlines as deadlines
     from kgroup.api.decode.decoded import decode as decode
+    from kgroup.api.feeds import feeds as feeds
     from kgroup.api.incident.made import incident_report as incident_report
     from kgroup.api.lag.report import lag_report as lag_report
     from kgroup.api.lag_history.report import lag_history as lag_history
@@ -45,8 +47,10 @@ _MODULES = {
     "cluster": "kgroup.testing",
     "connect": "kgroup.api.live",
     "coordinator_partition": "kgroup.api.coordinators",
+    "deadlines": "kgroup.api.deadlines",
     "decode": "kgroup.api.decode.decoded",
     "errors": "kgroup.errors",
+    "feeds": "kgroup.api.feeds",
     "group_plan": "kgroup.api.assign",
     "incident_report": "kgroup.api.incident.made",
     "lag_history": "kgroup.api.lag_history.report",
@@ -66,8 +70,10 @@ __all__ = [
     "cluster",
     "connect",
     "coordinator_partition",
+    "deadlines",
     "decode",
     "errors",
+    "feeds",
     "group_plan",
     "incident_report",
     "lag_history",

@@ -16,11 +16,12 @@ if [ $# -gt 0 ]; then
 fi
 # The other packages' tests start processes and Sparks; what they reach here is not counted.
 measured -rs -n 2 --dist loadgroup \
-    tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim
+    tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim tests/api/decode
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.
 measured --cov-append -p tests.scan.uncompiled \
     tests/scan/reductions/test_scan.py tests/scan/kernels/test_crc.py tests/scan/kernels/test_keys.py tests/scan/reductions/test_newest.py \
     tests/scan/test_parity.py -k "not larger_than_a_chunk and not without_the_instruction"
+measured --cov-append -p tests.scan.uncompiled tests/api/decode/test_blocks.py -k "metadata or damage"
 
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT

@@ -8,6 +8,9 @@ import os
 import pytest
 from hypothesis import Phase, settings
 
+# Making an archive of Spark's classes goes on behind a session's end, and would do so behind each test's.
+os.environ["KGROUP_JAVA_ARCHIVE"] = "off"
+
 settings.register_profile("quick", derandomize=True, deadline=None)
 settings.register_profile("exhaustive", max_examples=5000, deadline=None)
 # For python -m tests.mutants: an example that fails is enough, it need not be the smallest.

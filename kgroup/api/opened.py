@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Self
 from uuid import UUID
@@ -16,10 +16,13 @@ from kgroup.protocol.log_listing import LogListing
 from kgroup.report.table import counted
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kgroup.log.files.spool import SpooledStream
     from kgroup.log.format.batch import Batch, Damage
     from kgroup.net.admin.cluster import Cluster
-    from kgroup.spark.remote import RemoteLogs
+    from kgroup.spark.remote import Asker, RemoteLogs
+    from kgroup.spark.storage import Storage
 
 
 _FEW_BYTES: Final = 64 * 1024
@@ -112,10 +115,10 @@ class OpenedLogs:
     def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":
         """A segment's batches, read from where it lies only as far as they are taken."""
         from kgroup.log.files.segment import read_segment
-        from kgroup.spark.remote import is_uri, read_remote_segment
+        from kgroup.spark.storage import is_uri
 
-        if is_uri(segment.path):
-            return read_remote_segment(segment.path)
+        if self.remote is not None and is_uri(segment.path):
+            return self.remote.batches(segment.path)
         return read_segment(segment.path, read_bytes=_FEW_BYTES)
 
     # ---- what a cluster adds --------------------------------------------------------------------
@@ -171,11 +174,17 @@ class OpenedLogs:
         return one_replica_each(self._every_replica)
 
 
-def open_logs(*paths: str | Path, stdin: BinaryIO | None = None, remote: bool = False) -> OpenedLogs:
+def open_logs(
+    *paths: str | Path,
+    stdin: BinaryIO | None = None,
+    remote: bool = False,
+    spark: "SparkSession | None" = None,
+) -> OpenedLogs:
     """Find logs of the offsets topic in log directories, partition folders or segment files, or above them.
 
     "-" is what comes from `stdin`. With `remote` a path may be a URI, like `s3://bucket/cluster-7`, which
-    only Spark can read. Raises SourceError, naming the path, for one that cannot be read or holds no segment.
+    only Spark can read; executors of `spark`, if it is given, look there, with its settings of storage.
+    Raises SourceError, naming the path, for one that cannot be read or holds no segment.
     """
     names = [str(path) for path in paths]
     if not names:
@@ -185,13 +194,24 @@ def open_logs(*paths: str | Path, stdin: BinaryIO | None = None, remote: bool = 
     if STDIN in names and stdin is None:
         raise InputError("-: standard input is read from a stream that is handed in: stdin=sys.stdin.buffer")
     if remote:
-        from kgroup.spark.remote import is_uri, open_remote
+        from kgroup.spark.storage import is_uri
 
         if any(map(is_uri, names)):
+            from kgroup.spark.remote import open_remote
+
             held = ExitStack()
-            remote_logs = held.enter_context(open_remote(names))
+            remote_logs = held.enter_context(open_remote(names, *_storage_of(spark)))
             return OpenedLogs(sources=remote_logs.named(), remote=remote_logs, names=names, held=held)
     return OpenedLogs(sources=open_sources(names), stdin=stdin if STDIN in names else None, names=names)
+
+
+def _storage_of(session: "SparkSession | None") -> "tuple[()] | tuple[Storage, Asker]":
+    if session is None:
+        return ()
+    from kgroup.spark.hadoop import storage_of
+    from kgroup.spark.jobs import asked_there
+
+    return storage_of(session), partial(asked_there, session)
 
 
 def not_read(skipped: Iterable[Skipped]) -> list[str]:

@@ -163,6 +163,29 @@ def computed_order_in(keys: Sequence[K], spreads: Sequence[int], table: int) -> 
     return [keys[position] for position in sorted(backwards, key=places.__getitem__)]
 
 
+def timeline_order(keys: Iterable[K], hash_code: Callable[[K], int]) -> list[K]:
+    """Distinct keys, given in the order in which they were put, as a TimelineHashMap of Kafka's iterates.
+
+    Its slots come from Fibonacci hashing, and the last of those in one slot comes first
+    (`BaseHashTable.findSlot` and `SnapshottableHashTable` of 4.3.1).
+    """
+    slots: list[list[K]] = [[], []]
+    for size, key in enumerate(keys):
+        if (size + 1) * 0.75 > len(slots):
+            grown: list[list[K]] = [[] for _ in range(2 * len(slots))]
+            for slot in slots:
+                for each in slot:
+                    grown[_fibonacci_slot(hash_code(each), len(grown))].append(each)
+            slots = grown
+        slots[_fibonacci_slot(hash_code(key), len(slots))].append(key)
+    return [key for slot in slots for key in reversed(slot)]
+
+
+def _fibonacci_slot(hash_code: int, slots: int) -> int:
+    signed = (hash_code + 2**31) % 2**32 - 2**31
+    return ((signed * -7046029254386353131) % 2**64) >> (65 - slots.bit_length())
+
+
 def int_set_order(numbers: Sequence[int]) -> list[int]:
     """Non-negative integers in the order of `new HashSet(list)`: ascending only below the table's size."""
     if len(numbers) < 2:

@@ -126,11 +126,14 @@ class ServerAssignor(Protocol):
         members: Sequence[TargetMember],
         topics: Sequence[Topic],
         assignable: Mapping[str, Sequence[int]] | None = None,
+        *,
+        homogeneous: bool | None = None,
     ) -> TargetAssignment:
         """The new target assignment.
 
         Members come in the order in which the coordinator put them into its map. `assignable`
-        limits the partitions of a share group that may be given out; None is all of them.
+        limits the partitions of a share group that may be given out; None is all of them. `homogeneous`
+        is whether the coordinator takes all for subscribed to the same topics; None: see whether they are.
         """
         ...
 

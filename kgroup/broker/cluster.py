@@ -13,6 +13,7 @@ from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.security.authorizer import Authorizer
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import ClusterSpec, Storage, TopicSpec
+from kgroup.broker.topics_image import TopicsImage
 from kgroup.broker.transactions import Transactions
 from kgroup.broker.work import Slices, WorkInSlices, finished
 from kgroup.errors import DecodeError, KgroupError, SourceError
@@ -95,7 +96,8 @@ class Cluster:
         self._new_uuid = new_uuid
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[UUID, str] = {}
-        self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn)
+        self.image = TopicsImage(self.topics, self.topic_names, now_ms)
+        self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn, self.image)
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self.work = WorkInSlices()
         self.authorizer: Authorizer | None = None  # without one, everybody may do everything
@@ -290,6 +292,7 @@ class Cluster:
             self.spec.topics[name] = topic.spec
             raise
         del self.topics[name], self.topic_names[topic.spec.topic_id]
+        self.coordinators.topics_changed(frozenset((name,)), False)
         self._removing.add(name)
         try:
             for number, partition in enumerate(topic.partitions, start=1):
@@ -324,11 +327,15 @@ class Cluster:
 
     def _show(self, spec: TopicSpec, partitions: list[Partition], now_ms: int) -> None:
         """Let clients have these partitions of a topic."""
+        made = spec.name not in self.topics
         topic = self.topics.setdefault(spec.name, Topic(spec))
         self.topic_names[spec.topic_id] = spec.name
         for partition in partitions:
             topic.partitions.append(partition)
             self._elect(partition, now_ms)
+        if made:
+            self.image.has_more()
+        self.coordinators.topics_changed(frozenset((spec.name,)), made)
 
     def _open_in_slices(self, spec: TopicSpec, indexes: range, now_ms: int) -> Slices[list[Partition]]:
         partitions: list[Partition] = []

@@ -7,6 +7,7 @@ from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.errors import DecodeError, SourceError, fault_line
 from kgroup.group.coordinator.events import GroupEvent
+from kgroup.group.coordinator.metadata_image import MetadataImage
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Reply, Request
 from kgroup.protocol.error_codes import ErrorCode
@@ -30,11 +31,16 @@ class Coordinators:
     survive_faults = False
 
     def __init__(
-        self, settings: GroupSettings, new_uuid: Callable[[], str], warn: Callable[[str], None]
+        self,
+        settings: GroupSettings,
+        new_uuid: Callable[[], str],
+        warn: Callable[[str], None],
+        image: MetadataImage,
     ) -> None:
         self._settings = settings
         self._new_uuid = new_uuid
         self._warn = warn
+        self._image = image
         self.hosted: dict[int, HostedCoordinator] = {}
         """By the number of the partition."""
         self.on_event: Callable[[HostedCoordinator, GroupEvent], None] = lambda hosted, event: None
@@ -69,6 +75,11 @@ class Coordinators:
             hosted.load(1, now_ms)
             self._watch_deadline(hosted)
 
+    def topics_changed(self, names: frozenset[str], made: bool) -> None:
+        """Topics came (`made`), went, or have more partitions: groups that read them look again."""
+        for hosted in self.hosted.values():
+            hosted.coordinator.topics_changed(names, made)
+
     def hang_up(self, node_id: int) -> None:
         """A node died with its connections: what its clients wait for is not answered."""
         for hosted in list(self.hosted.values()):
@@ -78,7 +89,7 @@ class Coordinators:
 
     def _host(self, partition: Partition) -> HostedCoordinator:
         hosted = HostedCoordinator(
-            partition, self._settings, self._new_uuid, lambda event: self.on_event(hosted, event)
+            partition, self._settings, self._new_uuid, self._image, lambda event: self.on_event(hosted, event)
         )
         self.hosted[partition.index] = hosted
         return hosted

@@ -47,7 +47,7 @@ def ask(
             body = replace(body, needs_known_id=True, can_skip_assignment=True)
         case OffsetCommit():
             commit = replace(body, knows_group_not_found=True)
-            commit_known(node, call, commit, body.topics, False, now_ms, answer)
+            commit_known(node, call, commit, now_ms, answer)
             return
         case SyncGroup() | Heartbeat() | LeaveGroup():
             pass

@@ -4,9 +4,17 @@ from collections.abc import Callable
 from typing import Final
 
 from kgroup.broker.apis import cluster_apis as admin_apis
-from kgroup.broker.apis import data_apis, group_apis, log_offset_apis, offset_apis, transaction_apis
+from kgroup.broker.apis import (
+    consumer_group_apis,
+    data_apis,
+    group_apis,
+    log_offset_apis,
+    offset_apis,
+    transaction_apis,
+)
 from kgroup.broker.guards import (
     cluster_guards,
+    consumer_group_guards,
     group_guards,
     offset_guards,
     record_guards,
@@ -21,6 +29,7 @@ Handler = Callable[[BrokerNode, Call, int], None]
 
 _HANDLERS: Final[dict[int, Handler]] = {
     **group_apis.HANDLERS,
+    **consumer_group_apis.HANDLERS,
     **offset_apis.HANDLERS,
     **data_apis.HANDLERS,
     **log_offset_apis.HANDLERS,
@@ -29,6 +38,7 @@ _HANDLERS: Final[dict[int, Handler]] = {
 }
 _GUARDS: Final[dict[int, Guard]] = {
     **group_guards.GUARDS,
+    **consumer_group_guards.GUARDS,
     **offset_guards.GUARDS,
     **record_guards.GUARDS,
     **transaction_guards.GUARDS,

@@ -1,8 +1,7 @@
 """One broker node: a request in, its answer out, now or when the time has come."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.fetching import FetchWaits
@@ -13,9 +12,8 @@ from kgroup.wire.fetch_pieces import encode_in_pieces
 from kgroup.wire.frames import NOBODY_SPECIAL, Call, Sender, read_call
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to the request with this token: a frame, or nothing (a produce without acks).
+class Answer(NamedTuple):
+    """The answer to the request with this token and number: a frame, or nothing (a produce without acks).
 
     A long one is a frame's beginning; `rest` follows it, of which the stretches are yet to be read.
     """
@@ -23,6 +21,7 @@ class Answer:
     token: int
     frame: bytes | None
     rest: tuple[bytes | Stretch, ...] = ()
+    number: int = 0
 
     @property
     def rest_bytes(self) -> int:
@@ -80,16 +79,18 @@ class BrokerNode:
         """Whether answers with records may be made now: not while clients leave too many of them unread."""
         self._unreadable: set[tuple[str, int]] = set()
 
-    def read(self, frame: bytes, token: int, client_host: str, sender: Sender = NOBODY_SPECIAL) -> Call:
+    def read(
+        self, frame: bytes, token: int, client_host: str, sender: Sender = NOBODY_SPECIAL, number: int = 0
+    ) -> Call:
         """The request in a frame. Raises BadRequestError if its connection has to close."""
-        return read_call(frame, token, client_host, APIS, sender)
+        return read_call(frame, token, client_host, APIS, sender, number)
 
     def answer(self, call: Call, body: Any) -> None:
         """Encode the answer to a call and queue it for sending."""
         if call.amend is not None:
             body = call.amend(body)
         frame = APIS[call.api_key].encode(body, call.version, call.correlation_id)
-        self.answers.append(Answer(call.token, frame))
+        self.answers.append(Answer(call.token, frame, number=call.number))
         self.queued_bytes += len(frame)
 
     def answer_with_records(self, call: Call, body: Any) -> None:
@@ -97,7 +98,7 @@ class BrokerNode:
         if call.amend is not None:
             body = call.amend(body)
         frame, rest = encode_in_pieces(APIS[call.api_key], body, call.version, call.correlation_id)
-        answer = Answer(call.token, frame, rest)
+        answer = Answer(call.token, frame, rest, call.number)
         self.answers.append(answer)
         self.queued_bytes += answer.held_bytes
 
@@ -132,7 +133,7 @@ class BrokerNode:
 
     def no_answer(self, call: Call) -> None:
         """The call is done and its client expects nothing."""
-        self.answers.append(Answer(call.token, None))
+        self.answers.append(Answer(call.token, None, number=call.number))
 
     def take_answers(self) -> list[Answer]:
         """Everything to send, oldest first."""

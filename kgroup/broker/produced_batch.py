@@ -13,6 +13,7 @@ from typing import Final
 
 import google_crc32c
 
+from kgroup.broker.record_walk import walk
 from kgroup.errors import DecodeError
 from kgroup.log.format.batch import NO_TIMESTAMP, Codec, LogRecord, decode_batch
 from kgroup.log.format.batch_header import HEADER_SIZE, BatchHeader, read_header
@@ -107,6 +108,12 @@ def checked_batch(batch: bytes, rules: BatchRules, now_ms: int) -> bytes | Refus
         return Refusal(error=error, by_log=error is E.INVALID_RECORD)
     try:
         header = read_header(batch)
+        newest_ms = _newest_of_plain(batch, header, rules, now_ms)
+        if newest_ms is not None:
+            _check_header(header)
+            return _with_times(
+                batch, header, now_ms if rules.log_append_time else newest_ms, rules.log_append_time
+            )
         records = decode_batch(batch).records()
         _check_header(header)
     except DecodeError as error:
@@ -120,6 +127,18 @@ def checked_batch(batch: bytes, rules: BatchRules, now_ms: int) -> bytes | Refus
         return refusal
     newest_ms = max(record.timestamp_ms for record in records)
     return _with_times(batch, header, now_ms if rules.log_append_time else newest_ms, rules.log_append_time)
+
+
+def _newest_of_plain(batch: bytes, header: BatchHeader, rules: BatchRules, now_ms: int) -> int | None:
+    """The largest timestamp, if nothing is to be said against any record; None: that takes a closer look."""
+    if header.attributes & (_CODEC_BITS | _LOG_APPEND_TIME_BIT):
+        return None
+    walked = walk(batch, HEADER_SIZE, header.records, header.base_timestamp_ms)
+    if walked is None or (rules.compacted and not walked.keyed):
+        return None
+    earliest_ms, latest_ms = now_ms - rules.timestamp_before_max_ms, now_ms + rules.timestamp_after_max_ms
+    in_time = rules.log_append_time or earliest_ms <= walked.oldest_ms <= walked.newest_ms <= latest_ms
+    return walked.newest_ms if in_time else None
 
 
 def _check_frame(batch: bytes, rules: BatchRules) -> ErrorCode:

@@ -1,15 +1,20 @@
 """One connection's requests, in order: the next is not looked at before the last one is answered.
 
 That is Kafka's rule (a socket is muted while its request is processed), and clients see it: what is
-sent behind a JoinGroup that waits for others, waits too.
+sent behind a JoinGroup that waits for others, waits too. Commits behind commits are the exception. Each is
+decided on at once and waits for nothing but the log, so that they can go there in one batch, and their client
+sees no difference as long as their answers come in the order of the requests.
 """
 
 from typing import Final
 
+from kgroup.wire.apis import OFFSET_COMMIT
 from kgroup.wire.frames import BadRequestError
 
 _LENGTH_BYTES: Final = 4
 _KEPT_BYTES: Final = 1 << 16
+_TOGETHER_MAX: Final = 32
+_COMMIT: Final = OFFSET_COMMIT.to_bytes(2, "big")  # what such a request begins with
 
 
 class RequestQueue:
@@ -19,7 +24,15 @@ class RequestQueue:
         self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._start = 0
-        self.busy = False
+        self._in_hand = 0
+        self._are_commits = False
+        self.number = -1
+        """Of the request that was handed out last: they count from 0."""
+
+    @property
+    def busy(self) -> bool:
+        """A request that was handed out has no answer yet."""
+        return self._in_hand > 0
 
     @property
     def waiting_bytes(self) -> int:
@@ -30,12 +43,15 @@ class RequestQueue:
         """Take in what arrived."""
         self._buffer += data
 
-    def next_frame(self) -> bytes | None:
+    def next_frame(self, *, commits_together: bool = False) -> bytes | None:
         """The next request, or None while one is being answered or it has not arrived whole.
 
+        With `commits_together`, commits that follow each other are handed out before they are answered.
         Raises BadRequestError for a length that no request can have, as soon as it is seen.
         """
-        if self.busy or self.waiting_bytes < _LENGTH_BYTES:
+        if self.waiting_bytes < _LENGTH_BYTES:
+            return None
+        if self._in_hand and not (commits_together and self._is_commit_behind_commits()):
             return None
         start = self._start + _LENGTH_BYTES
         length = int.from_bytes(self._buffer[self._start : start], "big", signed=True)
@@ -48,9 +64,16 @@ class RequestQueue:
         if self._start == len(self._buffer) or self._start > _KEPT_BYTES:
             del self._buffer[: self._start]
             self._start = 0
-        self.busy = True
+        self._are_commits = frame.startswith(_COMMIT)
+        self._in_hand += 1
+        self.number += 1
         return frame
 
+    def _is_commit_behind_commits(self) -> bool:
+        api_at = self._start + _LENGTH_BYTES
+        follows = self._are_commits and self._in_hand < _TOGETHER_MAX
+        return follows and self._buffer.startswith(_COMMIT, api_at)
+
     def answered(self) -> None:
-        """The last request has its answer: the next one may go."""
-        self.busy = False
+        """A request that was handed out has its answer; with the last of them, the next one may go."""
+        self._in_hand -= 1

@@ -7,7 +7,7 @@ from typing import Final
 
 from kgroup.broker.security.listeners import is_used as is_security_property
 from kgroup.errors import InputError
-from kgroup.group.coordinator.settings import MAX_INT, GroupSettings
+from kgroup.group.coordinator.settings import MAX_INT, POLICIES, GroupSettings
 from kgroup.java_properties import assignments
 
 _MINUTE_MS: Final = 60_000
@@ -58,6 +58,13 @@ PROPERTIES: Final = {
     "group.min.session.timeout.ms": Property("min_session_timeout_ms", 1, in_group=True),
     "group.max.session.timeout.ms": Property("max_session_timeout_ms", 1, in_group=True),
     "group.max.size": Property("max_size", 1, in_group=True),
+    "group.consumer.session.timeout.ms": Property("consumer_session_timeout_ms", 1, in_group=True),
+    "group.consumer.heartbeat.interval.ms": Property("consumer_heartbeat_interval_ms", 1, in_group=True),
+    "group.consumer.max.size": Property("consumer_max_size", 1, in_group=True),
+    "group.consumer.assignment.interval.ms": Property("consumer_assignment_interval_ms", in_group=True),
+    "group.consumer.regex.refresh.interval.ms": Property(
+        "consumer_regex_refresh_interval_ms", 10_000, in_group=True
+    ),
     "offset.metadata.max.bytes": Property("offset_metadata_max_bytes", in_group=True),
     "offsets.retention.minutes": Property("offsets_retention_ms", 1, in_group=True, unit_ms=_MINUTE_MS),
     "offsets.retention.check.interval.ms": Property("offsets_retention_check_interval_ms", 1, in_group=True),
@@ -78,7 +85,24 @@ PROPERTIES: Final = {
     "max.connections.per.ip": Property("max_connections_per_ip"),
     "connections.max.idle.ms": Property("connections_max_idle_ms", 1),
 }
+_BETWEEN: Final = {
+    # A consumer group's time, and the least and the most it may be, with Kafka 4.3's defaults.
+    "group.consumer.session.timeout.ms": (45_000, 45_000, 60_000),
+    "group.consumer.heartbeat.interval.ms": (5_000, 5_000, 15_000),
+    "group.consumer.assignment.interval.ms": (1_000, 0, 15_000),
+}
+_ASSIGNORS: Final = "group.consumer.assignors"
+_MIGRATION: Final = "group.consumer.migration.policy"
 _FLAGS: Final = {"auto.create.topics.enable": "auto_create_topics"}
+_OTHERS: Final = {
+    _ASSIGNORS,
+    _MIGRATION,
+    *(
+        name.replace("group.consumer.", f"group.consumer.{bound}.")
+        for name in _BETWEEN
+        for bound in ("min", "max")
+    ),
+}
 
 
 def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
@@ -92,9 +116,10 @@ def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
         if name in properties:
             chosen = group if rule.in_group else broker
             chosen[rule.field] = _number(name, properties[name], rule) * rule.unit_ms
+    _check_between(properties)
     flags = {name: _flag(key, properties[key]) for key, name in _FLAGS.items() if key in properties}
     settings = BrokerSettings(
-        group=GroupSettings(**group),
+        group=GroupSettings(**group, **_chosen(properties)),  # type: ignore[arg-type]  # as above
         properties=dict(properties),
         **broker,  # type: ignore[arg-type]  # the table names int fields only
         **flags,
@@ -107,12 +132,50 @@ def from_properties(properties: Mapping[str, str]) -> BrokerSettings:
     return settings
 
 
+def _check_between(properties: Mapping[str, str]) -> None:
+    """Raises InputError for a time that is outside of its own bounds, as Kafka refuses to start with it."""
+    for name, defaults in _BETWEEN.items():
+        middle = name.removeprefix("group.consumer.")
+        names = (name, f"group.consumer.min.{middle}", f"group.consumer.max.{middle}")
+        numbers = [
+            _number(each, properties[each], Property("")) if each in properties else default
+            for each, default in zip(names, defaults, strict=True)
+        ]
+        if not numbers[1] <= numbers[0] <= numbers[2]:
+            raise InputError(
+                f"{name}: {numbers[0]} is not between {numbers[1]} ({names[1]}) and {numbers[2]}"
+            )
+
+
+def _chosen(properties: Mapping[str, str]) -> dict[str, object]:
+    """The settings of consumer groups that are no numbers."""
+    chosen: dict[str, object] = {}
+    if _ASSIGNORS in properties:
+        names = tuple(name.strip() for name in properties[_ASSIGNORS].split(","))
+        known = GroupSettings().consumer_assignors
+        for name in names:
+            if name not in known:
+                raise InputError(f"{_ASSIGNORS}: {name!r} is none of {', '.join(known)}")
+        if len(set(names)) < len(names):
+            raise InputError(f"{_ASSIGNORS}: {properties[_ASSIGNORS]!r} has one of them twice")
+        chosen["consumer_assignors"] = names
+    if _MIGRATION in properties:
+        policy = properties[_MIGRATION].lower()
+        if policy not in POLICIES:
+            raise InputError(f"{_MIGRATION}: {properties[_MIGRATION]!r} is none of {', '.join(POLICIES)}")
+        chosen["consumer_migration_policy"] = policy
+    return chosen
+
+
 def unused(properties: Mapping[str, str]) -> list[str]:
     """Names among these that change nothing in kgroup."""
     return sorted(
         name
         for name in properties
-        if name not in PROPERTIES and name not in _FLAGS and not is_security_property(name)
+        if name not in PROPERTIES
+        and name not in _FLAGS
+        and name not in _OTHERS
+        and not is_security_property(name)
     )
 
 

@@ -183,7 +183,7 @@ class FolderStorage:
         if not path.exists():
             return None
         try:
-            return read_offset_checkpoint(path)
+            return read_offset_checkpoint(path, may_be_empty=False)  # kgroup never leaves one so
         except SourceError as error:
             self._stopped_cleanly = False  # so that every batch is looked at
             self._warn(f"{error}; written anew after a look at every batch")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from kgroup.errors import InputError
 from kgroup.report.destination import SURROGATES_ESCAPED, naming_the_file, opened, terminal_width
@@ -357,9 +357,16 @@ def _no_formula(text: str) -> str:
 
 
 def emit_parquet(
-    batches: "Iterable[pa.RecordBatch]", columns: Sequence[Column], output: OutputOptions
+    batches: Iterable[Any],
+    columns: Sequence[Column],
+    output: OutputOptions,
+    write: "Callable[[Iterable[Any], Sequence[Column], IO[bytes]], None] | None" = None,
 ) -> None:
-    """Write batches of `arrow_schema`. Raises InputError for a terminal, or a source without end."""
+    """Write batches of `arrow_schema`, or what `write` can write into a file.
+
+    Raises InputError for a terminal, or a source without end.
+    """
+    write = write or _write_parquet
     if output.path is None and sys.stdout.isatty():
         raise InputError("Parquet is not for a terminal: give --output FILE, or send it into a pipe")
     if output.live:
@@ -369,13 +376,13 @@ def emit_parquet(
     # A Parquet writer asks where it is in the file, which a pipe cannot say.
     if output.path is None:
         with tempfile.TemporaryFile() as whole:
-            _write_parquet(batches, columns, whole)
+            write(batches, columns, whole)
             whole.seek(0)
             sys.stdout.flush()
             shutil.copyfileobj(whole, sys.stdout.buffer)
         return
     with naming_the_file(output.path), output.path.open("wb") as file:
-        _write_parquet(batches, columns, file)
+        write(batches, columns, file)
 
 
 def _write_parquet(batches: "Iterable[pa.RecordBatch]", columns: Sequence[Column], file: IO[bytes]) -> None:

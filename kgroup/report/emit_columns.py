@@ -4,6 +4,7 @@ The same bytes as `emit` makes of these rows, in every format.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kgroup.report.emit import (
@@ -44,7 +45,7 @@ def emit_columns(chunks: Iterable[Columns], columns: Sequence[Column], output: O
             kinds = {column.name: column.kind for column in columns}
             emit_json((text for chunk in chunks for text in _json_rows(chunk, kinds)), output)
         case OutputFormat.CSV:
-            emit_csv_fields(_rows_of(chunks, columns, csv_field), columns, output)
+            emit_csv_fields((row for chunk in chunks for row in _csv_rows(chunk, columns)), columns, output)
         case OutputFormat.PARQUET:
             emit_parquet(column_batches(chunks, columns), columns, output)
         case OutputFormat.TABLE:
@@ -107,6 +108,17 @@ def _rows_of(
         yield from zip(*fields, strict=True)
 
 
+def _csv_rows(chunk: Columns, columns: Sequence[Column]) -> Iterator[tuple[object, ...]]:
+    fields = [_csv_column(_column_of(chunk, column.name), column.kind) for column in columns]
+    return zip(*fields, strict=True)
+
+
+def _csv_column(values: Sequence[object], kind: Kind) -> Sequence[object]:
+    if kind in _PLAIN_KINDS and set(map(type, values)) <= {int, NoneType}:
+        return ["" if value is None else value for value in values]
+    return _each(values, kind, lambda value: csv_field(value, kind))
+
+
 def _column_of(chunk: Columns, name: str) -> Sequence[object]:
     """A column, which is unknown throughout if the chunk has none of that name."""
     if name in chunk:
@@ -116,6 +128,10 @@ def _column_of(chunk: Columns, name: str) -> Sequence[object]:
 
 def _each(values: Sequence[object], kind: Kind, shown: Callable[[object], Shown]) -> list[Shown]:
     """What is shown of each value: of a name, which many rows share, it is worked out once."""
+    if kind is Kind.NESTED:  # rows often have the very same list
+        distinct = {id(value): value for value in values}
+        nested = {place: shown(value) for place, value in distinct.items()}
+        return [nested[id(value)] for value in values]
     if kind is not Kind.TEXT:
         return [shown(value) for value in values]
     known = {value: shown(value) for value in set(values)}

@@ -1,9 +1,9 @@
 """Values that executors pass on to each other, and the batches of rows that they make and keep in the end.
 
-A value is whatever can be pickled, a row of Spark's each. Importing this module does not import PySpark.
+A value is what `kgroup.spark.parts` can pack, a row of Spark's each. Importing this module does not import
+PySpark.
 """
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,17 +13,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from kgroup.spark.parts.kinds import Note
+
 Values = Iterator[Any]
 
 _SENT: Final = "to int, part binary"
 _KEPT: Final = "rows long, part binary"
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A message of an executor, besides the rows that it makes."""
-
-    value: Any
 
 
 def sent(values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], tasks: int) -> "DataFrame":
@@ -40,6 +35,8 @@ def kept_batches(
     """
     from pyspark import StorageLevel
 
+    from kgroup.spark.parts.kinds import unpack
+
     frame = values.mapInArrow(partial(_keep, make=make), _KEPT).persist(StorageLevel.DISK_ONLY)
     kept = KeptBatches(frame, schema)
     try:
@@ -47,7 +44,7 @@ def kept_batches(
     except BaseException:
         kept.forget()
         raise
-    kept.notes.extend(_unpacked(part.as_py()) for part in notes["part"])
+    kept.notes.extend(unpack(part.as_py()).value for part in notes["part"])
     return kept
 
 
@@ -81,10 +78,12 @@ def _send(
 ) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
+    from kgroup.spark.parts.kinds import pack
+
     columns: list[tuple[str, pa.DataType]] = [("to", pa.int32()), ("part", pa.binary())]
     schema = pa.schema(columns)
     for task, value in send(_values(batches)):
-        yield pa.RecordBatch.from_pylist([{"to": task, "part": pickle.dumps(value)}], schema)
+        yield pa.RecordBatch.from_pylist([{"to": task, "part": pack(value)}], schema)
 
 
 def _keep(
@@ -92,11 +91,13 @@ def _keep(
 ) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
+    from kgroup.spark.parts.kinds import Note, pack
+
     columns: list[tuple[str, pa.DataType]] = [("rows", pa.int64()), ("part", pa.binary())]
     schema = pa.schema(columns)
     for made in make(_values(batches)):
         if isinstance(made, Note):
-            row = {"rows": -1, "part": pickle.dumps(made.value)}
+            row = {"rows": -1, "part": pack(made)}
         else:
             row = {"rows": made.num_rows, "part": _ipc(made)}
         yield pa.RecordBatch.from_pylist([row], schema)
@@ -109,12 +110,9 @@ def _unfold(batches: "Iterator[pa.RecordBatch]", schema: "pa.Schema") -> "Iterat
 
 
 def _values(batches: "Iterator[pa.RecordBatch]") -> Values:
-    return (_unpacked(packed.as_py()) for batch in batches for packed in batch["part"])
+    from kgroup.spark.parts.kinds import unpack
 
-
-def _unpacked(packed: bytes) -> Any:
-    """It is a pickle: only for rows made here."""
-    return pickle.loads(packed)
+    return (unpack(packed.as_py()) for batch in batches for packed in batch["part"])
 
 
 def _ipc(batch: "pa.RecordBatch") -> bytes:

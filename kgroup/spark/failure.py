@@ -17,12 +17,23 @@ _PYTHON_CAUSE: Final = re.compile(
 
 _GONE: Final = "Spark's driver process has ended; short of memory? Try --spark-conf spark.driver.memory=4g"
 
+_TOO_MUCH: Final = re.compile(r"serialized results of .* \((?P<size>[^)]+)\) is bigger than .*maxResultSize")
+
 _NOT_THERE: Final = "No module named 'kgroup'"
 _SHIP: Final = "; --ship sends it to executors"
 
 _NOT_STARTED: Final = (
     "its Java ended at once, as it says above; is spark.driver.memory more than this machine has?"
 )
+
+
+# What Spark says of a Python worker that did not start within ten seconds, and such a worker of Spark.
+_TOO_LATE: Final = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
+
+
+def was_slow(error: KgroupError) -> bool:
+    """Whether it is Spark's giving up on a Python worker that a busy machine was slow to start."""
+    return any(text in str(error) for text in _TOO_LATE)
 
 
 @contextmanager
@@ -33,13 +44,20 @@ def raised_as_kgroup_error(failure: str) -> Iterator[None]:
     except (ConnectionRefusedError, ConnectionResetError, EOFError, Py4JNetworkError) as error:
         raise KgroupError(f"{failure}: {_GONE}") from error
     except (PySparkException, Py4JError) as error:
-        raise KgroupError(f"{failure}: {_cause(error)}") from error
+        raise KgroupError(f"{failure}: {cause_of(error)}") from error
 
 
-def _cause(error: PySparkException | Py4JError) -> str:
+def cause_of(error: PySparkException | Py4JError) -> str:
+    """The line that says what went wrong, with advice where there is some."""
     text = _text(error)
     if "JAVA_GATEWAY_EXITED" in text:
         return _NOT_STARTED
+    too_much = _TOO_MUCH.search(text)
+    if too_much:
+        return (
+            f"what executors have found, {too_much['size']} and more, is too much for the driver's memory;"
+            " try --spark-conf spark.driver.memory=4g"
+        )
     python = _PYTHON_CAUSE.findall(text)
     if python:
         kind, why = map(str, python[-1])

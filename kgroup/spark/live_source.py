@@ -2,60 +2,103 @@
 
 Each micro-batch is a span of offsets of each partition, from one batch's boundary to another's, so reading it
 again gives the same. Executors fetch the raw batches of a span and reduce them by the scan that reads files;
-what reaches Spark is one row of `kgroup.spark.reduced_source.SCHEMA` for each partition with something new.
+what reaches Spark is one row of LIVE_SCHEMA for each partition with something new. A partition whose log is
+not the one any more that was read is begun anew (`positions.py`), and its row says so.
 """
 
-import base64
-import pickle
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadLimit,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
+from kgroup.errors import SourceError
+from kgroup.spark.named_reductions import reduction_as_json, reduction_of_json
+from kgroup.spark.positions import (
+    EpochEnds,
+    Position,
+    Positions,
+    Spans,
+    SpanToRead,
+    TopicNow,
+    advanced,
+    looked_at,
+    to_read,
+)
 from kgroup.spark.reduced_source import SCHEMA, freeze_compiler, packed_row
 from kgroup.spark.reductions import Reduction
 
 SOURCE: Final = "kgroup-live"
 _SECRET: Final = "secret"  # passwords are in it; by this name Spark's own spark.redaction.regex knows it
+_REDUCTION: Final = "reduction"
+_OFFSETS_MAX: Final = "offsets_max"
 _TASKS_MAX: Final = 8  # of one micro-batch; each opens a connection
 
-Spans = Mapping[int, tuple[int, int]]
-"""By offsets partition: the first offset, and the first one that is not meant."""
+ANEW: Final = "anew"
+LIVE_SCHEMA: Final = StructType([*SCHEMA.fields, StructField(ANEW, StringType(), nullable=True)])
+"""A part as SCHEMA has it; `anew` says why all that was before is to be forgotten, null if it is not."""
 
 
 class OffsetsTopic(Protocol):
-    """A cluster to read from; it is pickled on its way to executors."""
+    """A cluster to read from."""
+
+    @classmethod
+    def of_description(cls, described: Mapping[str, Any]) -> Self:
+        """What `described` has said of one, anywhere."""
+        ...
+
+    def described(self) -> Mapping[str, Any]:
+        """How to reach it, in JSON's types: passwords are among it."""
+        ...
 
     @property
     def name(self) -> str:
         """The name in messages."""
         ...
 
-    def spans(self) -> Spans:
-        """All that may be read now."""
+    def ids(self) -> tuple[str | None, object]:
+        """Those of the cluster and of the topic, None where there are none."""
+        ...
+
+    def spans(self, leaderless: set[int] | None = None) -> Spans:
+        """All that may be read now. Those without a leader are put into `leaderless`, else it raises."""
+        ...
+
+    def epoch_ends(self, epochs: Mapping[int, int]) -> EpochEnds:
+        """Where leader epochs end; without partitions that have to be asked again."""
+        ...
+
+    def epochs_before(self, offsets: Mapping[int, int]) -> Mapping[int, int | None]:
+        """The leader epochs of the records before offsets; without partitions to be asked again."""
         ...
 
     def boundaries(self, spans: Spans) -> Mapping[int, int]:
         """By partition: the offset behind the batch with the first offset of a span, or the span's end."""
         ...
 
-    def copy(self, spans: Spans, folder: Path) -> Mapping[int, Path]:
-        """Write the batches of each span as a segment into `folder`."""
+    def copy(self, spans: Spans, folder: Path) -> Mapping[int, tuple[Path, int]]:
+        """Write the batches of each span as a segment into `folder`, and from which offset on it is whole."""
         ...
 
 
 class LiveDataSource(DataSource):
     """Its options are what `source_options` makes."""
+
+    TOPIC: ClassVar[type[OffsetsTopic]]
+
+    @classmethod
+    def of_topics(cls, topics: type[OffsetsTopic]) -> "type[LiveDataSource]":
+        """The source of topics of a class, to be registered."""
+        return type(cls.__name__, (cls,), {"TOPIC": topics, "__qualname__": f"of_topics.{cls.__name__}"})
 
     @classmethod
     def name(cls) -> str:
@@ -64,21 +107,25 @@ class LiveDataSource(DataSource):
 
     def schema(self) -> StructType:
         """That of parts."""
-        return SCHEMA
+        return LIVE_SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """The reader of the topic in the options."""
-        topic, reduction, offsets_max = pickle.loads(base64.b64decode(self.options[_SECRET]))
-        return LiveReader(topic, reduction, offsets_max)
+        topic = self.TOPIC.of_description(json.loads(self.options[_SECRET]))
+        return LiveReader(topic, reduction_of_json(self.options[_REDUCTION]), int(self.options[_OFFSETS_MAX]))
 
 
 def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
     """The topic to read, its reduction, and about how many offsets a micro-batch may have, as options."""
-    return {_SECRET: base64.b64encode(cloudpickle.dumps((topic, reduction, offsets_max))).decode("ascii")}
+    return {
+        _SECRET: json.dumps(topic.described()),
+        _REDUCTION: reduction_as_json(reduction),
+        _OFFSETS_MAX: str(offsets_max),
+    }
 
 
 class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets of the stream are the next offsets of all partitions, by number."""
+    """Offsets of the stream are `Positions`."""
 
     def __init__(self, topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> None:
         self._topic = topic
@@ -86,50 +133,90 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offsets_max = offsets_max
         self._last: Mapping[int, int] | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """The offset at which each partition begins."""
-        return _as_offsets({partition: start for partition, (start, _) in self._topic.spans().items()})
+        now = self._now()
+        return Positions(
+            cluster_id=now.cluster_id,
+            topic_id=now.topic_id,
+            partitions={
+                partition: Position(offset=start, begin=start) for partition, (start, _) in now.spans.items()
+            },
+        ).as_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         """Admission control: about as many offsets as the options say."""
         return ReadMaxRows(self._offsets_max)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """Go no further than the log goes now."""
+        """Go no further than the log goes now. Raises SourceError for a partition that has no leader."""
         self._last = {partition: end for partition, (_, end) in self._topic.spans().items()}
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch, at boundaries of batches."""
-        following = {int(partition): offset for partition, offset in start.items()}
-        backlog = {}
-        for partition, (first, end) in self._topic.spans().items():
-            known_end = end if self._last is None else min(end, self._last.get(partition, first))
-            backlog[partition] = (following.get(partition, first), known_end)
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return _as_offsets({**following, **admitted(backlog, most, self._topic)})
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Tasks of several spans each, the largest ones apart."""
-        spans = {
-            int(partition): (start.get(partition, 0), last)
-            for partition, last in end.items()
-            if last > start.get(partition, 0)
+        read, now = Positions.of_json(start), self._now()
+        epochs = {
+            partition: position.epoch
+            for partition, position in read.partitions.items()
+            if position.epoch is not None
         }
+        looked, waiting = looked_at(read, now, self._topic.epoch_ends(epochs))
+        backlog = {}
+        for partition, (first, end) in now.spans.items():
+            if partition not in waiting:
+                known_end = end if self._last is None else min(end, self._last.get(partition, first))
+                following = looked.partitions[partition].offset
+                backlog[partition] = (following, max(known_end, following))
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        ends = {
+            partition: end
+            for partition, end in admitted(backlog, most, self._topic).items()
+            if end > backlog[partition][0]
+        }
+        epochs_before = self._topic.epochs_before(ends)
+        unsure = (waiting & now.spans.keys()) | (ends.keys() - epochs_before.keys())
+        if self._last is not None and unsure:
+            # All that is there was asked for, so nothing may be left for another time.
+            raise SourceError(
+                f"{self._topic.name}: partition {min(unsure)}: its leader cannot say yet how far the log goes"
+            )
+        return advanced(looked, ends, epochs_before).as_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Tasks of several spans each, the largest ones apart."""
+        spans = to_read(Positions.of_json(start), Positions.of_json(end))
         return [InputPartition(task) for task in tasks_of(spans)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Fetch and reduce the spans of a task. Raises SourceError if the cluster cannot be read."""
         from kgroup.scan.reductions.scan import Slice
 
-        spans: Spans = partition.value
+        spans: Sequence[SpanToRead] = partition.value
         with TemporaryDirectory(prefix="kgroup-live-") as folder:
-            for offsets_partition, segment in self._topic.copy(spans, Path(folder)).items():
+            asked = {span.partition: (span.begin, span.end) for span in spans}
+            copied = self._topic.copy(asked, Path(folder))
+            for span in spans:
+                segment, begin = copied[span.partition]
                 size = segment.stat().st_size
                 part = self._reduction.reduce(
-                    [Slice(path=segment, offsets_partition=offsets_partition, start=0, end=size)]
+                    [Slice(path=segment, offsets_partition=span.partition, start=0, end=size)]
                 )
-                yield packed_row(offsets_partition, spans[offsets_partition][0], part)
+                anew = span.anew
+                if begin > span.begin:
+                    anew = f"offsets {span.begin} to {begin - 1} were removed before they were read"
+                row = packed_row(span.partition, begin, part)
+                yield row.append_column(ANEW, pa.array([anew], pa.string()))
         freeze_compiler()
+
+    def _now(self) -> TopicNow:
+        leaderless: set[int] = set()
+        spans = self._topic.spans(leaderless)
+        if self._last is not None and leaderless:
+            raise SourceError(f"{self._topic.name}: partition {min(leaderless)} has no leader")
+        cluster_id, topic_id = self._topic.ids()
+        return TopicNow(
+            cluster_id=cluster_id, topic_id=None if topic_id is None else str(topic_id), spans=spans
+        )
 
 
 def admitted(backlog: Spans, offsets_max: int | None, topic: OffsetsTopic) -> dict[int, int]:
@@ -154,17 +241,13 @@ def admitted(backlog: Spans, offsets_max: int | None, topic: OffsetsTopic) -> di
     return {**ends, **topic.boundaries(cut)}
 
 
-def tasks_of(spans: Spans) -> list[dict[int, tuple[int, int]]]:
+def tasks_of(spans: Sequence[SpanToRead]) -> list[list[SpanToRead]]:
     """The spans in a few tasks of about the same size; there is always one task, as Spark wants one."""
-    largest_first = sorted(spans.items(), key=lambda item: (item[1][0] - item[1][1], item[0]))
-    tasks: list[dict[int, tuple[int, int]]] = [{} for _ in range(max(1, min(_TASKS_MAX, len(spans))))]
+    largest_first = sorted(spans, key=lambda span: (span.begin - span.end, span.partition))
+    tasks: list[list[SpanToRead]] = [[] for _ in range(max(1, min(_TASKS_MAX, len(spans))))]
     sizes = [0] * len(tasks)
-    for partition, span in largest_first:
+    for span in largest_first:
         smallest = sizes.index(min(sizes))
-        tasks[smallest][partition] = span
-        sizes[smallest] += span[1] - span[0]
+        tasks[smallest].append(span)
+        sizes[smallest] += span.end - span.begin
     return tasks
-
-
-def _as_offsets(offsets: Mapping[int, int]) -> dict[str, int]:
-    return {str(partition): offset for partition, offset in sorted(offsets.items())}

@@ -1,27 +1,20 @@
-"""The reduction inside the scan as a Spark data source, `kgroup-reduced`; `kgroup.spark.jobs` reads it.
+"""The reduction inside the scan, as executors do it: a row for what is left of each run of slices.
 
 Executors reduce their slices before anything reaches the JVM, which is what makes the Spark path cheap: the
-JVM never sees the rows of the log, only a few packed results.
+JVM never sees the rows of the log, only a few packed results. Tasks are told by number, so Spark plans them
+without a Python of its own, as it would need for a data source.
 """
 
-import base64
 import gc
-import json
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from kgroup.spark.reductions import Part, Reduction
-from kgroup.spark.tasks import Task
+from kgroup.spark.reductions import Reduction
 
-SOURCE: Final = "kgroup-reduced"
 SCHEMA: Final = StructType(
     [
         StructField("offsets_partition", IntegerType(), nullable=False),
@@ -29,52 +22,30 @@ SCHEMA: Final = StructType(
         StructField("part", BinaryType(), nullable=False),
     ]
 )
-"""Each row is what is left of one run of slices, packed; see `unpack`."""
+"""Each row is what is left of one run of slices, packed; see `kgroup.spark.parts`."""
+
+_FIELDS: Final[list["pa.Field[Any]"]] = [
+    pa.field("offsets_partition", pa.int32(), nullable=False),
+    pa.field("run", pa.int64(), nullable=False),
+    pa.field("part", pa.binary(), nullable=False),
+]
+_ARROW_SCHEMA: Final = pa.schema(_FIELDS)
 
 
-class ReducedDataSource(DataSource):
-    """Its options are what `source_options` makes."""
+def read_tasks(
+    numbers: Iterator[pa.RecordBatch], tasks: Sequence[str], reduction: Reduction[Any]
+) -> Iterator[pa.RecordBatch]:
+    """Scan and reduce the runs of the tasks with these numbers, which are `Task`s' values.
 
-    @classmethod
-    def name(cls) -> str:
-        """The name for `spark.read.format`."""
-        return SOURCE
+    Yields a row of SCHEMA for each run. Raises SourceError if a segment cannot be read.
+    """
+    from kgroup.spark.tasks import runs_of
 
-    def schema(self) -> StructType:
-        """The same for all tasks."""
-        return SCHEMA
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader of the tasks in the options."""
-        tasks = [Task(task) for task in json.loads(self.options["tasks"])]
-        return ReducedReader(tasks, pickle.loads(base64.b64decode(self.options["reduction"])))
-
-
-class ReducedReader(DataSourceReader):
-    """Yields one row per run."""
-
-    def __init__(self, tasks: Sequence[Task], reduction: Reduction[Any]) -> None:
-        self._tasks = tasks
-        self._reduction = reduction
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """The tasks."""
-        return self._tasks
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Scan and reduce the runs of a task. Raises SourceError if a segment cannot be read."""
-        assert isinstance(partition, Task)
-        for run in partition.runs():
-            yield packed_row(run.offsets_partition, run.number, self._reduction.reduce(run.slices))
-        freeze_compiler()
-
-
-def source_options(tasks: Iterable[Task], reduction: Reduction[Part]) -> dict[str, str]:
-    """Tasks and what to do in them as the texts of options."""
-    return {
-        "tasks": json.dumps([task.value for task in tasks]),
-        "reduction": base64.b64encode(cloudpickle.dumps(reduction)).decode("ascii"),
-    }
+    for batch in numbers:
+        for row in batch.to_pylist():
+            for run in runs_of(tasks[row["id"]]):
+                yield packed_row(run.offsets_partition, run.number, reduction.reduce(run.slices))
+    freeze_compiler()
 
 
 @cache
@@ -89,10 +60,7 @@ def freeze_compiler() -> None:
 
 def packed_row(offsets_partition: int, run: int, part: Any) -> pa.RecordBatch:
     """A batch of one row."""
-    row = {"offsets_partition": offsets_partition, "run": run, "part": pickle.dumps(part)}
-    return pa.RecordBatch.from_pylist([row], to_arrow_schema(SCHEMA))
+    from kgroup.spark.parts.kinds import pack
 
-
-def unpack(packed: bytes) -> Any:
-    """The part in a row. It is a pickle: only for rows that `packed_row` made."""
-    return pickle.loads(packed)
+    row = {"offsets_partition": offsets_partition, "run": run, "part": pack(part)}
+    return pa.RecordBatch.from_pylist([row], _ARROW_SCHEMA)

@@ -1,6 +1,6 @@
 """Reductions of slices of the log by executors, and the merging of the parts that result.
 
-Everything here is pickled on its way to executors and back. Importing this module imports neither PySpark nor
+The parts come back as Arrow bytes (`kgroup.spark.parts`). Importing this module imports neither PySpark nor
 the scan.
 """
 

@@ -1,55 +1,51 @@
-"""Logs on HDFS, object storage or any other file system that `pyarrow.fs` knows: `s3://bucket/cluster-7`.
+"""Logs by URI, on a storage that `storage.py` reads: `s3a://bucket/cluster-7`, `hdfs://namenode:8020/logs`.
 
-The driver makes a likeness of each tree in a temporary folder: the same folders, the small files that say
-what a log directory holds, and segments of the offsets topic as files of the right size with nothing in them.
-So code that finds segments on a disk finds them here. Executors fetch a segment when they scan it, and one
-task's segments at a time lie on their disks. Segments of other topics are not fetched: the checkpoints give
-the lengths of those logs.
+What lies there is found out by whom `open_remote` is told, which may be executors. The driver makes a
+likeness of each tree in a temporary folder: the same folders, the small files that say what a log directory
+holds, and segments of the offsets topic as files of the right size with nothing in them. So code that finds
+segments on a disk finds them here. Executors fetch a segment when they scan it, and one task's segments at a
+time lie on their disks. Segments of other topics are not fetched: the checkpoints give the lengths of those
+logs.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Generic, cast
 
 from kgroup.errors import SourceError
-from kgroup.log.files.checkpoints import (
-    HIGH_WATERMARKS,
-    LEADER_EPOCHS,
-    LOG_STARTS,
-    META_PROPERTIES,
-    PARTITION_METADATA,
-)
-from kgroup.log.files.log_dir import OFFSETS_TOPIC, parse_folder_name, parse_segment_name
-from kgroup.log.files.sources import Sources, one_replica_each, open_sources
+from kgroup.log.files.checkpoints import PARTITION_METADATA
+from kgroup.log.files.log_dir import UNKNOWN_PARTITION, SegmentFile
+from kgroup.log.files.sources import Skipped, Sources, one_replica_each, open_sources
+from kgroup.spark.explore import Found, explore, replica_end, side_by_side
 from kgroup.spark.reductions import Part, Reduction
+from kgroup.spark.storage import Storage, is_uri, raised_as_source_error
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo, FileSystem
-
     from kgroup.log.format.batch import Batch, Damage
     from kgroup.scan.reductions.scan import Slice
 
-_URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_SMALL_FILES: Final = {HIGH_WATERMARKS, LOG_STARTS, META_PROPERTIES, PARTITION_METADATA, LEADER_EPOCHS}
-_INDEXES: Final = {".index", ".timeindex"}
+__all__ = [
+    "Fetching",
+    "Likeness",
+    "RemoteLogs",
+    "fetched",
+    "is_uri",
+    "open_remote",
+    "read_remote_segment",
+]
+
+Asker = Callable[[Callable[[Any], str], Sequence[Any]], list[str]]
+"""Who asks a storage: calls a function for each of so many things, and gives the answers in their order."""
+
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
-_GCS_PATIENCE: Final = "retry_limit_seconds=30"  # the library's own is a quarter of an hour
-_HINTS: Final = {
-    "hdfs": "it needs Hadoop's libhdfs and a Java: HADOOP_HOME, JAVA_HOME, and CLASSPATH from"
-    " `hadoop classpath --glob`",
-    "s3": "it needs a region and credentials as AWS's own tools find them: AWS_REGION, AWS_PROFILE, or keys",
-    "gs": "it needs Google's application default credentials: GOOGLE_APPLICATION_CREDENTIALS",
-    "abfss": "it needs Azure's default credentials: a login, or AZURE_CLIENT_ID and what belongs to it",
-}
-
-
-def is_uri(path: str) -> bool:
-    """Whether a path that a user gave names a file system, as `hdfs://` and `s3://` do."""
-    return _URI.match(path) is not None
+_FETCHED_AT_ONCE: Final = 4
+_NOWHERE_IN_PARTICULAR: Final = Storage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +54,7 @@ class Likeness:
 
     folder: str
     uri: str
+    storage: Storage = _NOWHERE_IN_PARTICULAR
 
     def uri_of(self, path: str) -> str | None:
         """The URI of what stands at a local path, None if that is not of this likeness."""
@@ -88,8 +85,14 @@ class RemoteLogs:
         """The reduction of what the segments stand for."""
         return Fetching(reduction, self.likenesses)
 
+    def batches(self, uri: str) -> "Iterator[Batch | Damage]":
+        """A segment's batches, from where it is; see `read_remote_segment`."""
+        storage = next(each.storage for each in self.likenesses if f"{uri}/".startswith(f"{each.uri}/"))
+        return read_remote_segment(uri, storage)
+
     def _name(self, path: str) -> str:
-        return _uri_of(path, self.likenesses) or path
+        found = _place_of(path, self.likenesses)
+        return path if found is None else found[0]
 
     def named_in(self, text: str) -> str:
         """A message with the names that the user knows."""
@@ -107,153 +110,188 @@ class Fetching(Generic[Part]):
 
     def reduce(self, slices: "Iterable[Slice]") -> Part:
         """Raises SourceError, naming the URI, for what cannot be fetched."""
-        with TemporaryDirectory(prefix="kgroup-fetched-") as folder:
-            return self.reduction.reduce(
-                [
-                    self._fetched(part, Path(folder, str(number), part.path.name))
-                    for number, part in enumerate(slices)
-                ]
-            )
+        with fetched(slices, self.likenesses) as local:
+            return self.reduction.reduce(local)
 
     def merge(self, parts: Iterable[Part]) -> Part:
         """As the reduction does."""
         return self.reduction.merge(parts)
 
-    def _fetched(self, part: "Slice", path: Path) -> "Slice":
-        uri = _uri_of(str(part.path), self.likenesses)
-        if uri is None:  # a local file among remote ones
-            return part
-        path.parent.mkdir()
-        with _raised_as_source_error(uri):
-            system, remote = _file_system(uri)
-            _fetch(system, remote, path)
-        path.with_suffix(".index").touch()  # tells an empty log from an emptied one
-        return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
+
+@contextmanager
+def fetched(slices: "Iterable[Slice]", likenesses: Sequence[Likeness]) -> "Iterator[list[Slice]]":
+    """The slices as they are on this machine for as long as they are read; those of likenesses are fetched.
+
+    Raises SourceError, naming the URI, for what cannot be fetched.
+    """
+    with TemporaryDirectory(prefix="kgroup-fetched-") as folder, ThreadPoolExecutor(_FETCHED_AT_ONCE) as pool:
+        places = [
+            (part, Path(folder, str(number), part.path.name), likenesses)
+            for number, part in enumerate(slices)
+        ]
+        yield list(pool.map(_fetched, *zip(*places, strict=True))) if places else []
 
 
-def read_remote_segment(uri: str) -> "Iterator[Batch | Damage]":
+def _fetched(part: "Slice", path: Path, likenesses: Sequence[Likeness]) -> "Slice":
+    found = _place_of(str(part.path), likenesses)
+    if found is None:  # a local file among remote ones
+        return part
+    uri, storage = found
+    path.parent.mkdir()
+    _fetch(uri, storage, path)
+    path.with_suffix(".index").touch()  # tells an empty log from an emptied one
+    return replace(part, path=path, start=0, end=path.stat().st_size, name=uri)
+
+
+def _fetch(uri: str, storage: Storage, path: Path) -> None:
+    system, remote = storage.open(uri)
+    with (
+        raised_as_source_error(uri),
+        system.open_input_stream(remote, compression=None) as source,
+        path.open("wb") as file,
+    ):
+        while chunk := source.read(_CHUNK_BYTES):
+            file.write(chunk)
+
+
+def read_remote_segment(uri: str, storage: Storage = _NOWHERE_IN_PARTICULAR) -> "Iterator[Batch | Damage]":
     """As `read_segment`, from where it is. Raises SourceError, naming the URI, if it cannot be read."""
     from kgroup.log.files.segment import read_stream
 
-    with _raised_as_source_error(uri):
-        system, remote = _file_system(uri)
-        with system.open_input_stream(remote, compression=None) as stream:
-            yield from read_stream(cast(BinaryIO, stream), uri)
+    system, remote = storage.open(uri)
+    with raised_as_source_error(uri), system.open_input_stream(remote, compression=None) as stream:
+        yield from read_stream(cast(BinaryIO, stream), uri)
 
 
 @contextmanager
-def open_remote(paths: Sequence[str]) -> Iterator[RemoteLogs]:
+def open_remote(
+    paths: Sequence[str], storage: Storage = _NOWHERE_IN_PARTICULAR, ask: Asker = side_by_side
+) -> Iterator[RemoteLogs]:
     """Find the segments of the offsets topic below URIs and local paths; of replicas, one.
 
-    Raises SourceError, with what to set up, for a file system that cannot be used or read.
+    Raises SourceError, with what to set up, for a storage that cannot be used or read.
     """
     with TemporaryDirectory(prefix="kgroup-remote-") as folder:
-        likenesses: list[Likeness] = []
-        local = [path for path in paths if not is_uri(path)]
+        places = [storage.taking(path) for path in paths if is_uri(path)]
+        trees = [_Tree(*place) for place in _apart(places)]
+        _grow(trees, ask)
         parents: dict[str, Path] = {}  # segments of one partition that are named one by one lie together
-        for uri in _apart(path.rstrip("/") for path in paths if is_uri(path)):
-            parent = parents.setdefault(uri.rpartition("/")[0], Path(folder, str(len(parents))))
-            with _raised_as_source_error(uri):
-                likeness = _make_likeness(uri, parent)
-            likenesses.append(likeness)
-            local.append(likeness.folder)
+        likenesses = []
+        for tree in trees:
+            parent = parents.setdefault(tree.uri.rpartition("/")[0], Path(folder, str(len(parents))))
+            likenesses.append(tree.likeness(parent))
         logs = RemoteLogs(sources=Sources(segments=()), likenesses=tuple(likenesses))
+        local = [path for path in paths if not is_uri(path)] + [likeness.folder for likeness in likenesses]
         try:
             sources = open_sources(local)
-            _fetch_last_segments_of_replicas(sources, logs.likenesses)
-            sources = one_replica_each(sources)
+            unread = tuple(skipped for tree in trees for skipped in tree.unread)
+            sources = replace(sources, skipped=sources.skipped + unread)
+            ends = _ends_of_replicas(sources, logs.likenesses, ask)
+            sources = one_replica_each(sources, ends.get)
         except SourceError as error:
             raise SourceError(logs.named_in(str(error))) from error
         yield replace(logs, sources=sources)
 
 
-def _apart(uris: Iterable[str]) -> Iterator[str]:
+def _apart(places: Iterable[tuple[Storage, str]]) -> Iterator[tuple[Storage, str]]:
     """Each once, and none that is below another one."""
-    distinct = dict.fromkeys(uris)
-    for uri in distinct:
+    distinct = {uri: storage for storage, uri in places}
+    for uri, storage in distinct.items():
         if not any(uri.startswith(f"{other}/") for other in distinct):
-            yield uri
+            yield storage, uri
 
 
-def _make_likeness(uri: str, folder: Path) -> Likeness:
-    system, root = _file_system(uri)
-    info = system.get_file_info(root)
-    folder.mkdir(exist_ok=True)
-    # A partition's name is in that of its folder, which may be what the user named, or hold what was named.
-    if info.is_file:
-        top = folder / PurePosixPath(root).parent.name
-        _add_file(system, info, top, PurePosixPath(root).name)
-        return Likeness(str(top / PurePosixPath(root).name), uri)
-    if info.type.name == "NotFound":
-        raise FileNotFoundError("there is nothing of that name")
-    from pyarrow.fs import FileSelector
+class _Tree:
+    """What has been found below a URI so far."""
 
-    top = folder / (PurePosixPath(root).name or "root")
-    top.mkdir()
-    for child in system.get_file_info(FileSelector(root, recursive=True)):
-        if child.is_file:
-            below = PurePosixPath(child.path).relative_to(PurePosixPath(root))
-            _add_file(system, child, top / below.parent, below.name)
-    return Likeness(str(top), uri)
+    def __init__(self, storage: Storage, uri: str) -> None:
+        self.uri = uri
+        self.storage = storage
+        self.unread: list[Skipped] = []
+        self.to_explore = [""]
+        self._found: dict[str, Found] = {}
 
+    def take(self, below: str, found: Found) -> None:
+        """What a folder below holds. Raises SourceError if the tree itself cannot be read."""
+        uri = f"{self.uri}/{below}" if below else self.uri
+        if found.error is not None and not below:
+            raise SourceError(found.error)
+        if found.error is not None:
+            self.unread.append(Skipped(path=uri, why=found.error.removeprefix(f"{uri}: ")))
+        self._found[below] = found
+        self.to_explore += (f"{below}/{folder}" if below else folder for folder in found.folders)
 
-def _add_file(system: "FileSystem", info: "FileInfo", folder: Path, name: str) -> None:
-    topic, _, _ = parse_folder_name(folder.name)
-    is_segment = parse_segment_name(name) is not None and topic in (OFFSETS_TOPIC, None)
-    is_index = PurePosixPath(name).suffix in _INDEXES and topic == OFFSETS_TOPIC
-    if not (is_segment or is_index or name in _SMALL_FILES):
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    if name in _SMALL_FILES:
-        _fetch(system, info.path, path)
-        return
-    with path.open("wb") as file:
-        if is_segment:
-            file.truncate(info.size)
+    def likeness(self, parent: Path) -> Likeness:
+        """The same files and folders in a folder of this machine, none of which has the records of a log."""
+        # A partition's name is in that of its folder, which may be what the user named or hold it.
+        path = PurePosixPath(self.uri.partition("://")[2])
+        is_file = self._found[""].is_file
+        top = parent / ((path.parent if is_file else path).name or "root")
+        top.mkdir(parents=True, exist_ok=True)
+        for below, found in self._found.items():
+            for name, size in found.sizes.items():
+                with _made(top / below / name).open("wb") as file:
+                    file.truncate(size)
+            for name, content in found.contents.items():
+                _made(top / below / name).write_bytes(base64.b64decode(content))
+        return Likeness(str(top / path.name if is_file else top), self.uri, self.storage)
 
 
-def _fetch_last_segments_of_replicas(sources: Sources, likenesses: Sequence[Likeness]) -> None:
-    """Of a partition that is there more than once, the ends of the last segments show the longest."""
-    last = {(segment.partition, segment.folder): segment for segment in sources.segments}
-    partitions = [partition for partition, _ in last]
-    for (partition, _), segment in last.items():
-        uri = _uri_of(segment.path, likenesses)
-        if partitions.count(partition) > 1 and uri is not None:
-            with _raised_as_source_error(uri):
-                system, remote = _file_system(uri)
-                _fetch(system, remote, Path(segment.path))
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
-def _uri_of(path: str, likenesses: Iterable[Likeness]) -> str | None:
-    return next((uri for likeness in likenesses if (uri := likeness.uri_of(path)) is not None), None)
+def _grow(trees: Sequence[_Tree], ask: Asker) -> None:
+    """Look into folders that were found, all of a depth at once, until there are no more."""
+    while asked := [(tree, below) for tree in trees for below in tree.to_explore]:
+        for tree in trees:
+            tree.to_explore = []
+        uris = [(f"{tree.uri}/{below}" if below else tree.uri, tree.storage) for tree, below in asked]
+        for (tree, below), answer in zip(asked, ask(_explored, uris), strict=True):
+            tree.take(below, Found.of_json(answer))
 
 
-def _file_system(uri: str) -> "tuple[FileSystem, str]":
-    from pyarrow.fs import FileSystem
-
-    if uri.startswith("gs://") and "retry_limit_seconds" not in uri:
-        uri += ("&" if "?" in uri else "?") + _GCS_PATIENCE
-    file_system: Any = FileSystem.from_uri(uri)
-    return file_system[0], file_system[1]
+def _explored(asked: tuple[str, Storage]) -> str:
+    return explore(*asked)
 
 
-def _fetch(system: "FileSystem", remote: str, path: Path) -> None:
-    with system.open_input_stream(remote, compression=None) as source, path.open("wb") as file:
-        while chunk := source.read(_CHUNK_BYTES):
-            file.write(chunk)
+def _ends_of_replicas(sources: Sources, likenesses: Sequence[Likeness], ask: Asker) -> dict[Path, int]:
+    """Where the logs end of partitions that are there more than once; they get their metadata, too."""
+    folders: dict[int, dict[Path, list[SegmentFile]]] = {}
+    for segment in sources.segments:
+        folders.setdefault(segment.partition, {}).setdefault(segment.folder, []).append(segment)
+    asked = []
+    for partition, replicas in folders.items():
+        if len(replicas) == 1 or partition == UNKNOWN_PARTITION:
+            continue
+        for path, segments in replicas.items():
+            place = _place_of(str(path), likenesses)
+            if place is not None:
+                named = [
+                    (each.base_offset or 0, Path(each.path).name, Path(each.path).stat().st_size)
+                    for each in segments
+                ]
+                asked.append((path, place, named))
+    answers = ask(_replica_end, [(place, named) for _, place, named in asked])
+    ends = {}
+    for (path, _, _), text in zip(asked, answers, strict=True):
+        answer = json.loads(text)
+        if "error" in answer:
+            raise SourceError(answer["error"])
+        ends[path] = answer["end"]
+        if answer["metadata"] is not None:
+            (path / PARTITION_METADATA).write_bytes(base64.b64decode(answer["metadata"]))
+    return ends
 
 
-@contextmanager
-def _raised_as_source_error(uri: str) -> Iterator[None]:
-    import pyarrow as pa
+def _replica_end(asked: tuple[tuple[str, Storage], Sequence[tuple[int, str, int]]]) -> str:
+    (uri, storage), segments = asked
+    return replica_end((uri, segments), storage)
 
-    try:
-        yield
-    except (OSError, pa.ArrowException, NotImplementedError) as error:
-        why = next(iter(str(error).splitlines()), type(error).__name__)
-        with suppress(ValueError):
-            why = why[: why.index("; Details")]
-        hint = _HINTS.get(uri.partition("://")[0].lower().replace("s3a", "s3"))
-        advice = f"; {hint}" if hint and not isinstance(error, FileNotFoundError) else ""
-        raise SourceError(f"{uri}: {why}{advice}") from error
+
+def _place_of(path: str, likenesses: Iterable[Likeness]) -> tuple[str, Storage] | None:
+    for likeness in likenesses:
+        if (uri := likeness.uri_of(path)) is not None:
+            return uri, likeness.storage
+    return None

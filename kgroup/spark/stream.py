@@ -1,18 +1,20 @@
 """A streaming query over a live offsets topic. Importing this module does not import PySpark.
 
-The state is what a reduction leaves of the log so far, a packed part for each offsets partition. Micro-batch
-N makes state N out of state N-1 and of what its span of the log was reduced to; executors merge. State N is
-written before Spark notes N as done, and N-1 stays until then. So whenever a query dies, the next one makes
-the same state N of the same two things: nothing is lost, nothing counts twice.
+The state is what a reduction leaves of the log so far, a packed part for each offsets partition
+(`stream_state.py`). Micro-batch N makes state N out of state N-1 and of what its span of the log was reduced
+to. What is new in N is written before Spark notes N as done, and what it came from stays until then. So
+whenever a query dies, the next one makes the same state N of the same two things: nothing is lost, nothing
+counts twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Final, Generic
 
-from kgroup.errors import InputError
-from kgroup.spark.jobs import merged_by_partition
+from kgroup.errors import KgroupError
+from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.spark.reductions import Part, Reduction
+from kgroup.spark.stream_state import StreamState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,9 +22,8 @@ if TYPE_CHECKING:
 
     from kgroup.spark.live_source import OffsetsTopic
 
-_STATES: Final = "kgroup-state-"
-_STATE: Final = f"{_STATES}3"
-"""In the checkpoint folder. Parts are pickles: another number when their classes or modules change."""
+
+_TRIES: Final = 5  # of a query whose Python workers a slow machine starts too late for Spark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,37 +42,53 @@ class StreamOptions(Generic[Part]):
 
 
 def run_stream(
-    session: "SparkSession", options: StreamOptions[Part], each: Callable[[int, Part], None]
+    session: "SparkSession",
+    options: StreamOptions[Part],
+    each: Callable[[int, Part], None],
+    notice: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Run until it is stopped, or all is read; `each` gets the micro-batch's number and all read so far.
 
-    `each` is called again with the same after a query died in it. Raises InputError for a checkpoint of an
-    earlier version, else KgroupError with the cause.
+    `each` is called again with the same after a query died in it. `notice` is told of partitions that had to
+    be begun anew. Raises InputError for a checkpoint of an earlier version, else KgroupError with the cause.
     """
-    from kgroup.spark.failure import raised_as_kgroup_error
+    from kgroup.spark.failure import raised_as_kgroup_error, was_slow
 
-    with raised_as_kgroup_error("the streaming query failed"):
-        query = _start(session, options, each)
+    for tries_left in reversed(range(_TRIES)):
         try:
-            query.awaitTermination()
-        finally:
-            query.stop()
+            with raised_as_kgroup_error("the streaming query failed"):
+                query = _start(session, options, each, notice)
+                try:
+                    query.awaitTermination()
+                finally:
+                    query.stop()
+            return
+        except KgroupError as error:
+            # Whenever a query dies, the next one goes on as if nothing had been.
+            if not tries_left or not was_slow(error):
+                raise
 
 
 def _start(
-    session: "SparkSession", options: StreamOptions[Part], each: Callable[[int, Part], None]
+    session: "SparkSession",
+    options: StreamOptions[Part],
+    each: Callable[[int, Part], None],
+    notice: Callable[[str], None],
 ) -> "StreamingQuery":
     from kgroup.spark.live_source import LiveDataSource, source_options
 
-    session.dataSource.register(LiveDataSource)
+    session.dataSource.register(LiveDataSource.of_topics(type(options.topic)))
     stream = session.readStream.format(LiveDataSource.name()).options(
         **source_options(options.topic, options.reduction, options.offsets_max)
     )
-    state = _State(options.checkpoint, options.reduction)
-    state.check_version(session)
+    state = StreamState(session, options.checkpoint, options.reduction)
+    state.check_version()
 
     def micro_batch(parts: "DataFrame", number: int) -> None:
-        each(number, state.advance(parts, number))
+        advanced = state.advance(parts, number)
+        for line in anew_lines(advanced.anew):
+            notice(line)
+        each(number, advanced.whole)
 
     writer = stream.load().writeStream.foreachBatch(micro_batch)
     writer = writer.option("checkpointLocation", options.checkpoint)
@@ -80,52 +97,12 @@ def _start(
     return writer.trigger(processingTime=f"{options.every_ms} milliseconds").start()
 
 
-class _State:
-    """States of micro-batches, as Parquet beside Spark's own checkpoint."""
-
-    def __init__(self, checkpoint: str, reduction: Reduction[Any]) -> None:
-        self._checkpoint = checkpoint
-        self._folder = f"{checkpoint.rstrip('/')}/{_STATE}"
-        self._reduction = reduction
-
-    def check_version(self, session: "SparkSession") -> None:
-        """Raises InputError where the folder has states, and none that this version can read."""
-        files, folder = _hadoop(session, self._checkpoint)
-        names = (
-            [each.getPath().getName() for each in files.listStatus(folder)] if files.exists(folder) else []
-        )
-        states = [name for name in names if name.startswith(_STATES)]
-        if states and _STATE not in states:
-            raise InputError(
-                f"--checkpoint {self._checkpoint}: made by another version of kgroup, which this one cannot"
-                " go on from; give a new folder, and the log is read from its beginning"
-            )
-
-    def advance(self, parts: "DataFrame", number: int) -> Any:
-        """Make state `number`, and return what it comes to."""
-        from kgroup.spark.reduced_source import unpack
-
-        session = parts.sparkSession
-        if number > 0:
-            parts = session.read.parquet(self._path(number - 1)).union(parts)
-        merged_by_partition(parts, self._reduction).write.mode("overwrite").parquet(self._path(number))
-        self._forget(session, number - 2)
-        rows = session.read.parquet(self._path(number)).toArrow().sort_by("offsets_partition")
-        return self._reduction.merge([unpack(packed.as_py()) for packed in rows["part"]])
-
-    def _path(self, number: int) -> str:
-        return f"{self._folder}/{number}"
-
-    def _forget(self, session: "SparkSession", number: int) -> None:
-        """Remove a state that no restart needs, through Hadoop, as the folder may be anywhere."""
-        if number < 0:
-            return
-        files, path = _hadoop(session, self._path(number))
-        files.delete(path, True)
-
-
-def _hadoop(session: "SparkSession", path: str) -> tuple[Any, Any]:
-    """The file system of a path, which may be any of Hadoop's, and the path as it takes it."""
-    jvm: Any = session._jvm
-    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-    return hadoop_path.getFileSystem(session._jsc.hadoopConfiguration()), hadoop_path
+def anew_lines(anew: Mapping[int, str]) -> list[str]:
+    """A line for each reason why partitions were begun anew."""
+    by_reason: dict[str, list[int]] = {}
+    for partition, why in sorted(anew.items()):
+        by_reason.setdefault(why, []).append(partition)
+    return [
+        f"{OFFSETS_TOPIC}, partition {', '.join(map(str, partitions))}: read anew from where it begins: {why}"
+        for why, partitions in by_reason.items()
+    ]

@@ -51,20 +51,23 @@ class Task(InputPartition):
 
     def runs(self) -> list[Run]:
         """The runs; there are none only if there is nothing to read at all."""
-        from kgroup.scan.reductions.scan import Slice
+        return runs_of(self.value)
 
-        return [
-            Run(
-                number,
-                tuple(
-                    Slice(
-                        path=Path(path), offsets_partition=offsets_partition, start=start, end=end, name=name
-                    )
-                    for path, name, start, end in slices
-                ),
-            )
-            for number, offsets_partition, slices in json.loads(self.value)
-        ]
+
+def runs_of(task: str) -> list[Run]:
+    """The runs that a task's JSON tells."""
+    from kgroup.scan.reductions.scan import Slice
+
+    return [
+        Run(
+            number,
+            tuple(
+                Slice(path=Path(path), offsets_partition=offsets_partition, start=start, end=end, name=name)
+                for path, name, start, end in slices
+            ),
+        )
+        for number, offsets_partition, slices in json.loads(task)
+    ]
 
 
 def _encoded(part: "Slice") -> tuple[str, str | None, int, int]:

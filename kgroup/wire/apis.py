@@ -20,6 +20,8 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from kgroup.protocol.requests.coordinator import CommitPartition, FetchedOffset, PartitionResult
+from kgroup.wire import consumer_group_messages as messages
 from kgroup.wire.frames import Api
 
 PRODUCE: Final = 0
@@ -53,7 +55,20 @@ DELETE_GROUPS: Final = 42
 LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLUSTER: Final = 60
+CONSUMER_GROUP_HEARTBEAT: Final = 68
+CONSUMER_GROUP_DESCRIBE: Final = 69
 DESCRIBE_TOPIC_PARTITIONS: Final = 75
+
+_ROWS: Final = {
+    "OffsetCommitRequestPartition": CommitPartition,
+    "TxnOffsetCommitRequestPartition": CommitPartition,
+    "OffsetCommitResponsePartition": PartitionResult,
+    "TxnOffsetCommitResponsePartition": PartitionResult,
+    "OffsetDeleteResponsePartition": PartitionResult,
+    "OffsetFetchResponsePartition": FetchedOffset,
+    "OffsetFetchResponsePartitions": FetchedOffset,
+}
+"""The structs that come by the hundred in one request, and the tuples that they are."""
 
 _SPOKEN: Final = (
     # librdkafka wants to see version 0 of Produce, though it never sends it (KAFKA-18659).
@@ -61,13 +76,13 @@ _SPOKEN: Final = (
     Api(fetch.FetchRequest, fetch.FetchResponse, 4, 18),
     Api(offsets.ListOffsetsRequest, offsets.ListOffsetsResponse, 1, 11),
     Api(MetadataRequest, MetadataResponse, 0, 13),
-    Api(group.OffsetCommitRequest, group.OffsetCommitResponse, 2, 10),
-    Api(group.OffsetFetchRequest, group.OffsetFetchResponse, 1, 10),
+    Api(group.OffsetCommitRequest, group.OffsetCommitResponse, 2, 10, rows=_ROWS),
+    Api(group.OffsetFetchRequest, group.OffsetFetchResponse, 1, 10, rows=_ROWS),
     Api(FindCoordinatorRequest, FindCoordinatorResponse, 0, 6),
-    Api(group.JoinGroupRequest, group.JoinGroupResponse, 0, 9),
-    Api(group.HeartbeatRequest, group.HeartbeatResponse, 0, 4),
-    Api(group.LeaveGroupRequest, group.LeaveGroupResponse, 0, 5),
-    Api(group.SyncGroupRequest, group.SyncGroupResponse, 0, 5),
+    Api(group.JoinGroupRequest, group.JoinGroupResponse, 0, 9, rows=_ROWS),
+    Api(group.HeartbeatRequest, group.HeartbeatResponse, 0, 4, rows=_ROWS),
+    Api(group.LeaveGroupRequest, group.LeaveGroupResponse, 0, 5, rows=_ROWS),
+    Api(group.SyncGroupRequest, group.SyncGroupResponse, 0, 5, rows=_ROWS),
     Api(groups.DescribeGroupsRequest, groups.DescribeGroupsResponse, 0, 6),
     Api(groups.ListGroupsRequest, groups.ListGroupsResponse, 0, 5),
     Api(SaslHandshakeRequest, SaslHandshakeResponse, 0, 1),
@@ -80,14 +95,16 @@ _SPOKEN: Final = (
     Api(transaction.AddPartitionsToTxnRequest, transaction.AddPartitionsToTxnResponse, 0, 3),
     Api(transaction.AddOffsetsToTxnRequest, transaction.AddOffsetsToTxnResponse, 0, 4),
     Api(transaction.EndTxnRequest, transaction.EndTxnResponse, 0, 5),
-    Api(transaction.TxnOffsetCommitRequest, transaction.TxnOffsetCommitResponse, 0, 5),
+    Api(transaction.TxnOffsetCommitRequest, transaction.TxnOffsetCommitResponse, 0, 5, rows=_ROWS),
     Api(configs.DescribeConfigsRequest, configs.DescribeConfigsResponse, 1, 4),
     Api(SaslAuthenticateRequest, SaslAuthenticateResponse, 0, 2),
     Api(topics.CreatePartitionsRequest, topics.CreatePartitionsResponse, 0, 3),
     Api(groups.DeleteGroupsRequest, groups.DeleteGroupsResponse, 0, 2),
     Api(topics.ListPartitionReassignmentsRequest, topics.ListPartitionReassignmentsResponse, 0, 0),
-    Api(group.OffsetDeleteRequest, group.OffsetDeleteResponse, 0, 0),
+    Api(group.OffsetDeleteRequest, group.OffsetDeleteResponse, 0, 0, rows=_ROWS),
     Api(cluster.DescribeClusterRequest, cluster.DescribeClusterResponse, 0, 2),
+    Api(messages.ConsumerGroupHeartbeatRequest, messages.ConsumerGroupHeartbeatResponse, 0, 1),
+    Api(messages.ConsumerGroupDescribeRequest, messages.ConsumerGroupDescribeResponse, 0, 1),
     Api(topics.DescribeTopicPartitionsRequest, topics.DescribeTopicPartitionsResponse, 0, 0),
 )
 APIS: Final = {api.key: api for api in _SPOKEN}

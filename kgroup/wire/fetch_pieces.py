@@ -12,6 +12,7 @@ from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 from kgroup.log.store.stretch import Stretch
 from kgroup.wire.frames import Api
+from kgroup.wire.response_encoder import unsigned_varint
 
 _INT: Final = struct.Struct(">i")
 _NO_TAGS: Final = b"\0"
@@ -64,17 +65,7 @@ def _filled(encoded: bytes, size: int, flexible: bool) -> bytes:
         return encoded[: -_INT.size] + _INT.pack(size)
     empty = b"\1" + _NO_TAGS
     assert encoded.endswith(empty)
-    return encoded[: -len(empty)] + _compact(size + 1)
-
-
-def _compact(number: int) -> bytes:
-    """An unsigned varint (KIP-482)."""
-    encoded = bytearray()
-    while number >= 0x80:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    return encoded[: -len(empty)] + unsigned_varint(size + 1)
 
 
 def _close(pieces: _Pieces, flexible: bool) -> None:

@@ -1,18 +1,22 @@
 """Frames to calls and answers to frames: the one place that knows request and response headers.
 
-Bodies are kafka-python's codec's. A response body may be any object that has the schema's field
-names as attributes, so kgroup's own dataclasses are written without a copy.
+Bodies are kafka-python's codec's, or for the apis that come by the thousand those of functions made from its
+schemas (`request_decoder.py`, `response_encoder.py`). A response body may be any object that has the
+schema's field names as attributes, so kgroup's own dataclasses are written without a copy.
 """
 
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 from kgroup.errors import KgroupError
 from kgroup.wire.field_checks import Check, compile_check
+from kgroup.wire.python_source import Rows
+from kgroup.wire.request_decoder import Decoder, as_rows, compile_decoder
+from kgroup.wire.response_encoder import Encoder, compile_encoder
 
 _REQUEST_HEADER: Final = struct.Struct(">hhih")
 _RESPONSE_HEADER: Final = struct.Struct(">ii")
@@ -38,11 +42,11 @@ class Sender:
 NOBODY_SPECIAL: Final = Sender()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(NamedTuple):
     """One decoded request. `token` is the connection's; the answer goes back with it.
 
-    `amend`, if there is one, makes of the answer that a handler gives the one to send.
+    `number` tells the connection which of its requests an answer is for. `amend`, if there is one, makes of
+    the answer that a handler gives the one to send.
     """
 
     token: int
@@ -53,14 +57,24 @@ class Call:
     client_host: str
     body: Any
     sender: Sender = NOBODY_SPECIAL
+    number: int = 0
     amend: Callable[[Any], Any] | None = None
 
 
 class Api:
-    """One api: its codec classes and the versions a node speaks."""
+    """One api: its codec classes and the versions a node speaks.
+
+    With `rows`, which may be empty, its codec is compiled: the structs they name are tuples of these types.
+    """
 
     def __init__(
-        self, request: Any, response: Any, lowest: int, highest: int, advertised_lowest: int | None = None
+        self,
+        request: Any,
+        response: Any,
+        lowest: int,
+        highest: int,
+        advertised_lowest: int | None = None,
+        rows: Rows | None = None,
     ):
         self.key: int = request.API_KEY
         self.name: str = request.name.removesuffix("Request")
@@ -73,13 +87,29 @@ class Api:
         self._decoders: dict[int, Decode] = {}
         self._checks: dict[int, Check | None] = {}
         self._encoders: dict[int, Encode] = {}
+        self.rows = rows
+        self._compiled_decoders: dict[int, Decoder] = {}
+        self._compiled_encoders: dict[int, Encoder] = {}
 
     def is_flexible(self, version: int) -> bool:
         """Whether a version has compact and tagged fields (KIP-482)."""
         return version >= self._flexible_from
 
-    def decode(self, frame: memoryview, position: int, version: int) -> Any:
+    def decode(self, frame: bytes, position: int, version: int) -> Any:
         """The request's body. Raises BadRequestError unless the bytes hold one."""
+        if self.rows is None:
+            return self._decode_any(memoryview(frame), position, version)
+        compiled = self._compiled_decoders.get(version)
+        if compiled is None:
+            compiled = compile_decoder(self.request, version, self.is_flexible(version), self.rows)
+            self._compiled_decoders[version] = compiled
+        try:
+            return compiled(frame, position)
+        except CODEC_ERRORS:
+            body = self._decode_any(memoryview(frame), position, version)
+            return as_rows(body, self.request._struct.fields, version, self.rows)
+
+    def _decode_any(self, frame: memoryview, position: int, version: int) -> Any:
         decoder = self._decoders.get(version)
         if decoder is None:
             flexible = self.is_flexible(version)
@@ -101,6 +131,12 @@ class Api:
 
     def encode(self, body: Any, version: int, correlation_id: int) -> bytes:
         """The response frame with its length in front."""
+        if self.rows is not None:
+            compiled = self._compiled_encoders.get(version)
+            if compiled is None:
+                compiled = compile_encoder(self.response, version, self.is_flexible(version), self.rows)
+                self._compiled_encoders[version] = compiled
+            return compiled(body, correlation_id)
         flexible = self.is_flexible(version)
         encoder = self._encoders.get(version)
         if encoder is None:
@@ -118,7 +154,12 @@ class Api:
 
 
 def read_call(
-    frame: bytes, token: int, client_host: str, apis: dict[int, Api], sender: Sender = NOBODY_SPECIAL
+    frame: bytes,
+    token: int,
+    client_host: str,
+    apis: dict[int, Api],
+    sender: Sender = NOBODY_SPECIAL,
+    number: int = 0,
 ) -> Call:
     """The request in a frame (without its length).
 
@@ -142,6 +183,7 @@ def read_call(
                 client_host=client_host,
                 body=None,
                 sender=sender,
+                number=number,
             )
         raise BadRequestError(f"{api.name} v{version}: versions {api.lowest} to {api.highest} are spoken")
     position = _REQUEST_HEADER.size
@@ -159,8 +201,9 @@ def read_call(
         correlation_id=correlation_id,
         client_id=client_id,
         client_host=client_host,
-        body=api.decode(memoryview(frame), position, version),
+        body=api.decode(frame, position, version),
         sender=sender,
+        number=number,
     )
 
 

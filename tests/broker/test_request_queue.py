@@ -50,3 +50,42 @@ def test_an_impossible_length_is_refused_before_its_bytes_arrive(length: int) ->
     queue.feed(length.to_bytes(4, "big", signed=True))
     with pytest.raises(BadRequestError, match="the limit is 1000"):
         queue.next_frame()
+
+
+COMMIT = b"\x00\x08"
+
+
+def test_commits_behind_commits_may_be_handed_out_together() -> None:
+    queue = RequestQueue(1000)
+    for request in (COMMIT + b"1", COMMIT + b"2", b"\x00\x0cheartbeat", COMMIT + b"3"):
+        queue.feed(framed(request))
+    assert queue.next_frame(commits_together=True) == COMMIT + b"1"
+    assert queue.next_frame() is None  # unless somebody wants one at a time
+    assert queue.next_frame(commits_together=True) == COMMIT + b"2"
+    assert queue.number == 1
+    assert queue.next_frame(commits_together=True) is None
+    queue.answered()
+    assert queue.next_frame(commits_together=True) is None  # it must not overtake the second
+    queue.answered()
+    assert queue.next_frame(commits_together=True) == b"\x00\x0cheartbeat"
+    assert queue.next_frame(commits_together=True) is None  # nor this commit the heartbeat
+
+
+def test_so_many_commits_together_and_no_more() -> None:
+    queue = RequestQueue(1000)
+    queue.feed(framed(COMMIT) * 40)
+    together = 0
+    while queue.next_frame(commits_together=True) is not None:
+        together += 1
+    assert together == 32
+    queue.answered()
+    assert queue.next_frame(commits_together=True) is not None
+
+
+def test_a_part_of_a_commit_is_waited_for() -> None:
+    queue = RequestQueue(1000)
+    queue.feed(framed(COMMIT) + framed(COMMIT + b"12")[:-1])
+    assert queue.next_frame(commits_together=True) == COMMIT
+    assert queue.next_frame(commits_together=True) is None
+    queue.feed(b"2")
+    assert queue.next_frame(commits_together=True) == COMMIT + b"12"

@@ -10,6 +10,7 @@ from kgroup.broker.settings import (
     unused,
 )
 from kgroup.errors import InputError
+from kgroup.group.coordinator.settings import GroupSettings
 
 
 def test_without_properties_everything_is_as_in_a_broker_as_it_comes() -> None:
@@ -28,6 +29,11 @@ DEFAULTS = {
     "offsets.retention.check.interval.ms": 600_000,
     "offsets.topic.num.partitions": 50,
     "offsets.topic.segment.bytes": 104_857_600,
+    "group.consumer.session.timeout.ms": 45_000,
+    "group.consumer.heartbeat.interval.ms": 5_000,
+    "group.consumer.max.size": 2_147_483_647,
+    "group.consumer.assignment.interval.ms": 1_000,
+    "group.consumer.regex.refresh.interval.ms": 600_000,
     "transaction.state.log.num.partitions": 50,
     "transaction.max.timeout.ms": 900_000,
     "num.partitions": 1,
@@ -66,8 +72,10 @@ def test_every_default_is_kafkas() -> None:
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_a_number_may_be_as_low_and_as_high_as_its_bounds_and_no_further(name: str) -> None:
     rule = PROPERTIES[name]
-    # Two settings bound each other.
+    # Settings that bound others.
     room = {"group.min.session.timeout.ms": "1", "group.max.session.timeout.ms": "2147483647"}
+    for each in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
+        room |= {f"group.consumer.min.{each}": "0", f"group.consumer.max.{each}": "2147483647"}
     for number in (rule.lowest, rule.highest):
         settings = from_properties(room | {name: str(number)})
         holder = settings.group if rule.in_group else settings
@@ -75,6 +83,32 @@ def test_a_number_may_be_as_low_and_as_high_as_its_bounds_and_no_further(name: s
     for number in (rule.lowest - 1, rule.highest + 1):
         with pytest.raises(InputError, match=f"{name}: {number} is not between"):
             from_properties(room | {name: str(number)})
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"group.consumer.session.timeout.ms": "44999"}, "44999 is not between 45000"),
+        ({"group.consumer.session.timeout.ms": "60001"}, "60001 is not between 45000"),
+        ({"group.consumer.min.heartbeat.interval.ms": "5001"}, "5000 is not between 5001"),
+        ({"group.consumer.max.assignment.interval.ms": "999"}, "1000 is not between 0"),
+        ({"group.consumer.assignors": "uniform,sticky"}, "'sticky' is none of uniform, range"),
+        ({"group.consumer.assignors": "range,range"}, "has one of them twice"),
+        ({"group.consumer.migration.policy": "sideways"}, "'sideways' is none of bidirectional"),
+    ],
+)
+def test_settings_of_consumer_groups_are_checked(properties: dict[str, str], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        from_properties(properties)
+
+
+def test_settings_of_consumer_groups_that_are_no_numbers() -> None:
+    group = from_properties(
+        {"group.consumer.assignors": "range, uniform", "group.consumer.migration.policy": "UPGRADE"}
+    ).group
+    assert group.consumer_assignors == ("range", "uniform")
+    assert group.consumer_migration_policy == "upgrade"
+    assert GroupSettings().consumer_migration_policy == "bidirectional"
 
 
 def test_settings_have_kafkas_names_and_units() -> None:

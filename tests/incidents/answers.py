@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import kgroup
+from kgroup.api.fsck import fsck
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.report import lag_report, report_of
 from kgroup.api.opened import open_logs
+from kgroup.history.loading.releases import NEWEST
 from kgroup.history.timeline.model import CauseKind, Grade, Timeline
 from kgroup.lag.findings.model import Finding, GroupFacts
 from kgroup.lag.status.model import PartitionStatus
@@ -61,7 +63,8 @@ class Answer:
 class Look:
     """A capture as of one time."""
 
-    def __init__(self, folder: Path, now_ms: int) -> None:
+    def __init__(self, folder: Path, now_ms: int, kafka: str | None = None) -> None:
+        """`kafka` is the version of its brokers, if that is known."""
         self.folder, self.now_ms = folder, now_ms
         self.logs = open_logs(folder)
         options = LagOptions(findings=True, rules=RuleSet.KGROUP, **_HYGIENE)
@@ -74,6 +77,7 @@ class Look:
             group = facts.group.group_id
             self.facts[group], self.found[group] = facts, tuple(findings)
             self.statuses[group] = [verdict.status for verdict in verdicts if verdict is not None]
+        self.checks = fsck(self.logs, kafka_version=kafka or NEWEST)
         self.timelines: dict[str, Timeline] = dict(kgroup.replay(self.logs, ["*"]))
 
     def groups(self) -> list[str]:
@@ -96,6 +100,14 @@ class Look:
         timeline = self.timelines.get(group)
         patterns = timeline.patterns if timeline else ()
         return [Answer(p.name, Grade.INFERRED, p.evidence, p.from_ms, p.to_ms) for p in patterns]
+
+    def loading(self, group: str) -> list[Answer]:
+        """What `fsck` says of the offsets partition that the group is in."""
+        return [
+            Answer(check.finding, Grade.RECORDED, check.obstacles[0].text if check.obstacles else "")
+            for check in self.checks.bad
+            if check.finding is not None and group in check.groups
+        ]
 
     def causes(self, group: str) -> Iterator[Answer]:
         """In the order of time."""

@@ -163,7 +163,7 @@ def judge_life(life: str, folder: Path, name: str) -> list[Verdict]:
     world = play(life)
     world.write(folder)
     story = json.loads((folder / "story.json").read_text(encoding="utf-8"))
-    look = Look(folder, story["stoppedMs"])
+    look = Look(folder, story["stoppedMs"], world.kafka)
     verdicts = list(judge_story(name, story, [look]))
     right, wrong = 0, []
     for group in world.groups.values():

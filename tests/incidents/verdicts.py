@@ -64,6 +64,7 @@ def _lanes(one: dict[str, Any], condition: Condition, look: Look) -> Iterator[li
     yield look.findings(group) if look.now_ms <= one["to_ms"] + SLOW_MS else []
     first, last = one["from_ms"] - EARLY_MS, one["to_ms"] + SLOW_MS
     yield [p for p in look.patterns(group) if (p.at_ms or 0) <= last and first <= (p.to_ms or last)]
+    yield look.loading(group)
     wanted = condition.names | condition.symptoms
     yield [
         cause
@@ -128,6 +129,7 @@ def accusations(group: str, events: Sequence[dict[str, Any]], look: Look) -> lis
         findings, statuses = [f for f in findings if f.name != "open-transaction"], []
     accused = [f"{finding.name} ({finding.grade}): {finding.evidence}" for finding in findings]
     accused += [f"status {status}" for status in statuses]
+    accused += [f"{answer.name}: {answer.evidence}" for answer in look.loading(group)]
     accused += [f"{pattern.name}: {pattern.evidence}" for pattern in look.patterns(group)]
     made_up = (cause for cause in look.causes(group) if _is_made_up(group, cause, events))
     return accused + [f"{cause.name}: {cause.evidence}" for cause in made_up]

@@ -55,6 +55,10 @@ class World:
         self.events: list[dict[str, Any]] = []
         self.before_kip_211 = False
         """Brokers before 2.1: commits say themselves when they expire, after a day."""
+        self.kafka: str | None = None
+        """The version of the brokers, where it matters."""
+        self.segment_bytes = 100 * 1024 * 1024
+        """Of the offsets topic (offsets.topic.segment.bytes)."""
 
     def topic(self, name: str, partitions: int, per_s: float | list[float]) -> Topic:
         each = per_s if isinstance(per_s, list) else [per_s] * partitions
@@ -181,8 +185,9 @@ class World:
         for number, batches in sorted(self.offsets.items()):
             place = folder / f"{OFFSETS_TOPIC}-{number}"
             place.mkdir()
-            raw, end, epochs = _segment(batches)
-            (place / f"{0:020}.log").write_bytes(raw)
+            segments, end, epochs = _segments(batches, self.segment_bytes)
+            for base, raw in segments.items():
+                (place / f"{base:020}.log").write_bytes(raw)
             lines = [f"{epoch} {offset}" for epoch, offset in epochs]
             (place / "leader-epoch-checkpoint").write_text(f"0\n{len(lines)}\n" + "\n".join(lines) + "\n")
             write_topic_id(place, offsets_id)
@@ -190,7 +195,7 @@ class World:
         _write_checkpoint(folder / "replication-offset-checkpoint", ends)
         _write_checkpoint(folder / "log-start-offset-checkpoint", starts)
         story = {
-            "kafka": "played",
+            "kafka": self.kafka or "played",
             "capture": self.name,
             "startedMs": START_MS,
             "stoppedMs": START_MS + self.now_ms,
@@ -206,11 +211,16 @@ def _write_checkpoint(path: Path, lines: list[str]) -> None:
     path.write_text("\n".join(["0", str(len(lines)), *lines]) + "\n", encoding="utf-8")
 
 
-def _segment(batches: list[Appended]) -> tuple[bytes, int, list[tuple[int, int]]]:
-    """Bytes, end offset, and the first offset of each leader epoch."""
+def _segments(
+    batches: list[Appended], segment_bytes: int
+) -> tuple[dict[int, bytearray], int, list[tuple[int, int]]]:
+    """Bytes by base offset, end offset, and the first offset of each leader epoch."""
     raw, offset = bytearray(), 0
+    segments = {0: raw}
     epochs: dict[int, int] = {}
     for batch in batches:
+        if len(raw) >= segment_bytes:
+            raw = segments[offset] = bytearray()
         epochs.setdefault(batch.leader_epoch, offset)
         at_ms = START_MS + batch.at_ms
         if batch.ends is not None:
@@ -230,4 +240,4 @@ def _segment(batches: list[Appended]) -> tuple[bytes, int, list[tuple[int, int]]
             leader_epoch=batch.leader_epoch,
         )
         offset += len(records)
-    return bytes(raw), offset, list(epochs.items())
+    return segments, offset, list(epochs.items())

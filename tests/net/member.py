@@ -1,7 +1,8 @@
 """A member of a group, in a process that can be killed: `member.py CLIENT BOOTSTRAP GROUP TOPIC`.
 
 Says what happens to it as lines of JSON: `owns` partitions, `read` values that are committed by then,
-`closed`. SIGTERM makes it leave. CLIENT is kafka-python, confluent or aiokafka.
+`closed`. SIGTERM makes it leave. CLIENT is kafka-python, confluent, confluent-848
+(of the consumer protocol) or aiokafka.
 """
 
 import asyncio
@@ -78,6 +79,20 @@ def kafka_python(bootstrap: str, group: str, topic: str) -> None:
 
 def confluent(bootstrap: str, group: str, topic: str) -> None:
     """A member on librdkafka."""
+    classic = {
+        "session.timeout.ms": SESSION_MS,
+        "heartbeat.interval.ms": HEARTBEAT_MS,
+        "partition.assignment.strategy": "range",
+    }
+    _confluent(bootstrap, group, topic, classic)
+
+
+def confluent_848(bootstrap: str, group: str, topic: str) -> None:
+    """A member on librdkafka that speaks the consumer protocol."""
+    _confluent(bootstrap, group, topic, {"group.protocol": "consumer"})
+
+
+def _confluent(bootstrap: str, group: str, topic: str, protocol: dict[str, Any]) -> None:
     from confluent_kafka import Consumer, KafkaException
 
     stop, owned = Stop(), Owned()
@@ -88,11 +103,9 @@ def confluent(bootstrap: str, group: str, topic: str) -> None:
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": SESSION_MS,
-            "heartbeat.interval.ms": HEARTBEAT_MS,
             "topic.metadata.refresh.interval.ms": 1000,
-            "partition.assignment.strategy": "range",
         }
+        | protocol
     )
     consumer.subscribe([topic])
     while not stop.requested:
@@ -148,5 +161,10 @@ async def _aiokafka(bootstrap: str, group: str, topic: str) -> None:
 
 if __name__ == "__main__":
     client, *where = sys.argv[1:]
-    {"kafka-python": kafka_python, "confluent": confluent, "aiokafka": aiokafka}[client](*where)
+    {
+        "kafka-python": kafka_python,
+        "confluent": confluent,
+        "confluent-848": confluent_848,
+        "aiokafka": aiokafka,
+    }[client](*where)
     say(closed=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
 import kgroup.testing
@@ -20,6 +21,15 @@ MEMBER = Path(__file__).with_name("member.py")
 GROUP = "story"
 TOPIC = "orders"
 PARTITIONS = 6
+QUICK_SESSIONS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.assignment.interval.ms": "0",
+}
 PATIENCE_S = 60  # how long until a story counts as stuck
 
 Event = dict[str, Any]
@@ -115,8 +125,8 @@ class Story:
 
 
 @contextmanager
-def story(nodes: int = 1) -> Iterator[Story]:
-    with kgroup.testing.cluster(nodes=nodes, topics={TOPIC: PARTITIONS}) as kafka:
+def story(nodes: int = 1, properties: dict[str, str] | None = None) -> Iterator[Story]:
+    with kgroup.testing.cluster(nodes=nodes, topics={TOPIC: PARTITIONS}, properties=properties) as kafka:
         life = Story(kafka)
         try:
             yield life
@@ -133,10 +143,12 @@ def story(nodes: int = 1) -> Iterator[Story]:
         pytest.param(["confluent"] * 4, id="confluent"),
         pytest.param(["aiokafka"] * 4, id="aiokafka"),
         pytest.param(["kafka-python", "confluent", "aiokafka", "confluent"], id="mixed"),
+        pytest.param(["confluent-848"] * 4, id="consumer-protocol"),
+        pytest.param(["confluent-848", "confluent", "confluent-848", "confluent-848"], id="both-protocols"),
     ],
 )
 def test_members_come_leave_and_die_and_one_resumes_with_nothing_lost(clients: list[str]) -> None:
-    with story() as life:
+    with story(properties=QUICK_SESSIONS) as life:
         life.produce(60)
         first = life.join(clients[0])
         life.until_each_owns(6, first)
@@ -200,3 +212,53 @@ def test_members_share_the_partitions_that_a_topic_grows_by() -> None:
         life.until(lambda: sorted(first.owns + second.owns) == list(range(PARTITIONS + 2)))
         life.leave(first)
         life.leave(second)
+
+
+def test_a_group_changes_over_to_the_consumer_protocol_and_back_without_a_pause_for_all() -> None:
+    """One member after the other is replaced: an online upgrade, then a downgrade (KIP-848)."""
+    with story(properties=QUICK_SESSIONS) as life:
+        life.produce(60)
+        first, second = life.join("confluent"), life.join("confluent")
+        life.until_each_owns(3, first, second)
+        assert kinds(life) == ["Stable classic"]
+        newer = life.join("confluent-848")
+        life.until_each_owns(2, first, second, newer)
+        assert kinds(life) == ["Stable consumer"]
+        life.leave(first)
+        newest = life.join("confluent-848")
+        life.leave(second)
+        life.until_each_owns(3, newer, newest)
+        life.produce(60)
+        life.until_all_is_read()
+
+        back = life.join("confluent")
+        life.until_each_owns(2, newer, newest, back)
+        life.leave(newer)
+        life.leave(newest)
+        life.until_each_owns(6, back)
+        assert kinds(life) == ["Stable classic"]
+        life.produce(60)
+        life.until_all_is_read()
+        life.leave(back)
+
+
+def test_members_of_the_consumer_protocol_go_on_when_their_coordinator_dies() -> None:
+    with story(nodes=3, properties=QUICK_SESSIONS) as life:
+        life.produce(60)
+        first, second = life.join("confluent-848"), life.join("confluent-848")
+        life.until_each_owns(3, first, second)
+        coordinator = life.kafka.coordinator_of(GROUP)
+        life.kafka.kill_node(coordinator)
+        life.produce(60)
+        life.until_all_is_read()
+        life.kafka.start_node(coordinator)
+        life.leave(first)
+        life.until_each_owns(6, second)
+        life.leave(second)
+
+
+def kinds(life: Story) -> list[str]:
+    """State and type of each group, as an administrator sees them."""
+    admin = AdminClient({"bootstrap.servers": life.kafka.bootstrap})  # has to live until the answer is there
+    answer = admin.list_consumer_groups().result(PATIENCE_S)
+    return [f"{group.state.name.title()} {group.type.name.lower()}" for group in answer.valid]

@@ -41,8 +41,13 @@ def _word_at(buffer: Bytes, position: int) -> int:
     return int.from_bytes(buffer[position : position + 8].tobytes(), sys.byteorder, signed=True)
 
 
+def _put_word(buffer: Bytes, position: int, word: int) -> None:
+    buffer[position : position + 8] = list((word & 2**64 - 1).to_bytes(8, sys.byteorder))
+
+
 scan_bytes.byte_at = _byte_at
 scan_bytes.int16_at = _int16_at
 scan_bytes.int32_at = _int32_at
 scan_bytes.int64_at = _int64_at
 scan_bytes.word_at = _word_at
+scan_bytes.put_word = _put_word

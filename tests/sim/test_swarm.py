@@ -28,6 +28,11 @@ def test_no_seed_breaks_a_promise(first_seed: int) -> None:
     assert not broken, f"seed={next(iter(broken))}"
 
 
+@pytest.mark.parametrize("seed", [7184, 9060, 10171, 50440, 54816, 255214])
+def test_a_seed_that_broke_a_promise_once_does_not_again(seed: int) -> None:
+    assert run_seed(seed).violations == ()
+
+
 def test_the_swarm_knows_every_kind_of_trouble() -> None:
     """Over 50 seeds; a fault that no seed draws would test nothing."""
     scenarios = [draw_scenario(seed) for seed in range(50)]

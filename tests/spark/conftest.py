@@ -25,7 +25,7 @@ def shared_session(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> No
     """Let commands use the session of these tests instead of starting one."""
 
     @contextmanager
-    def opened(master: str, conf: object, *, ship: bool = False) -> "Iterator[SparkSession]":
+    def opened(master: str, conf: object, **_: object) -> "Iterator[SparkSession]":
         yield spark
 
     monkeypatch.setattr(session_module, "open_session", opened)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgroup.net.admin.raw_logs import batch_boundary, copy_span, offsets_spans
+from kgroup.net.admin.raw_logs import batch_boundary, copy_what_is_there, offsets_spans
 from tests.net.broker_with_files import BrokerWithFiles
 
 
@@ -15,6 +15,13 @@ class FilesTopic:
     capture: str
     name: str = "test:9092"
 
+    @classmethod
+    def of_description(cls, described: Mapping[str, str]) -> "FilesTopic":
+        return cls(**described)
+
+    def described(self) -> dict[str, str]:
+        return {"capture": self.capture, "name": self.name}
+
     @property
     def segments(self) -> dict[int, Path]:
         folders = Path(self.capture).glob("__consumer_offsets-*")
@@ -24,13 +31,23 @@ class FilesTopic:
     def broker(self) -> BrokerWithFiles:
         return BrokerWithFiles(self.segments, at_most=10_000)
 
-    def spans(self) -> dict[int, tuple[int, int]]:
-        return offsets_spans(self.broker)
+    def ids(self) -> tuple[str | None, object]:
+        return "cluster", None
+
+    def spans(self, leaderless: set[int] | None = None) -> dict[int, tuple[int, int]]:
+        return offsets_spans(self.broker, leaderless=leaderless)
+
+    def epoch_ends(self, epochs: Mapping[int, int]) -> dict[int, tuple[int, int] | None]:
+        return dict.fromkeys(epochs)
+
+    def epochs_before(self, offsets: Mapping[int, int]) -> dict[int, int | None]:
+        return dict.fromkeys(offsets)
 
     def boundaries(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         return {partition: batch_boundary(self.broker, partition, *span) for partition, span in spans.items()}
 
-    def copy(self, spans: Mapping[int, tuple[int, int]], folder: Path) -> dict[int, Path]:
+    def copy(self, spans: Mapping[int, tuple[int, int]], folder: Path) -> dict[int, tuple[Path, int]]:
         return {
-            partition: copy_span(self.broker, partition, span, folder)[0] for partition, span in spans.items()
+            partition: copy_what_is_there(self.broker, partition, span, folder)
+            for partition, span in spans.items()
         }

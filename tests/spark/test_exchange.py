@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from kgroup.errors import KgroupError
-from kgroup.spark.exchange import Note, kept_batches, sent
+from kgroup.spark.exchange import kept_batches, sent
 from kgroup.spark.failure import raised_as_kgroup_error
+from kgroup.spark.parts.kinds import Note
 from kgroup.spark.reduced_source import SCHEMA, packed_row
 
 if TYPE_CHECKING:

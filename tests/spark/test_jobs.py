@@ -14,6 +14,7 @@ from kgroup.log.format.batch import Batch
 from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
 from kgroup.scan.reductions.scan import Slice, newest, split
 from kgroup.spark import jobs, reduced_source
+from kgroup.spark.parts.kinds import unpack
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 
 if TYPE_CHECKING:
@@ -135,4 +136,4 @@ def test_parts_of_a_partition_are_merged_in_log_order_and_partitions_stay_apart(
     assert [(row["offsets_partition"], row["run"]) for row in merged] == [(11, 0), (12, len(slices) // 2)]
     for row in merged:
         whole = [part for path in segments for part in split(path, row["offsets_partition"], WHOLE_FILES)]
-        assert reduced_source.unpack(row["part"]) == newest(whole)
+        assert unpack(row["part"]) == newest(whole)

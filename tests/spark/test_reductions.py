@@ -1,14 +1,14 @@
 """What executors send on is small whatever the log, so a group that fills a partition stalls nobody."""
 
-import pickle
 from pathlib import Path
 
 import pytest
 
 from kgroup.scan.reductions.last_commits import Keep
 from kgroup.scan.reductions.scan import split
+from kgroup.spark.parts.kinds import pack
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds, Reduction
-from kgroup.spark.tasks import pack
+from kgroup.spark.tasks import pack as pack_tasks
 from tests.log.offsets_log import batch, commit, write
 
 PARTITIONS = 5
@@ -39,7 +39,7 @@ def test_what_a_huge_group_leaves_is_no_more_than_a_small_one_leaves(tmp_path: P
 
     def left_of(commits: int) -> int:
         path = huge_group(tmp_path / str(commits), commits)
-        return len(pickle.dumps(reduction.reduce(split(path, 7, 1 << 40))))
+        return len(pack(reduction.reduce(split(path, 7, 1 << 40))))
 
     small, large = left_of(1000), left_of(10_000)
     assert large <= 1.1 * small
@@ -48,7 +48,7 @@ def test_what_a_huge_group_leaves_is_no_more_than_a_small_one_leaves(tmp_path: P
 def test_its_partition_is_read_by_several_tasks(tmp_path: Path) -> None:
     path = huge_group(tmp_path, 10_000)
     size = path.stat().st_size
-    tasks = pack(split(path, 7, size // 8), size // 8)
+    tasks = pack_tasks(split(path, 7, size // 8), size // 8)
     assert len(tasks) >= 7
     assert {run.offsets_partition for task in tasks for run in task.runs()} == {7}
 

@@ -102,7 +102,7 @@ def test_damage_is_named_by_its_uri(tmp_path: Path) -> None:
     ("uri", "why"),
     [
         ("file:///nowhere/at/all", "file:///nowhere/at/all: there is nothing of that name"),
-        ("nosuch://host/path", "nosuch://host/path: Unrecognized filesystem type"),
+        ("nosuch://host/path", "nosuch://host/path: no storage that kgroup reads"),
         (f"file://{FIXTURES}/vectors", "no segments of __consumer_offsets here or below"),
     ],
 )
@@ -114,12 +114,14 @@ def test_what_cannot_be_read_is_one_line_with_its_uri(uri: str, why: str) -> Non
     assert "\n" not in str(raised.value)
 
 
-def test_hdfs_without_hadoop_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("JAVA_HOME", "HADOOP_HOME", "CLASSPATH"):
+def test_hdfs_without_its_cluster_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("JAVA_HOME", "HADOOP_HOME", "HADOOP_CONF_DIR", "CLASSPATH"):
         monkeypatch.delenv(variable, raising=False)
     with (
-        pytest.raises(SourceError, match=r"^hdfs://nowhere:1/logs: .*HADOOP_HOME"),
-        open_remote(["hdfs://nowhere:1/logs"]),
+        pytest.raises(
+            SourceError, match=r"^hdfs://127\.0\.0\.1:1/logs: Connection refused.*; .*HADOOP_CONF_DIR"
+        ),
+        open_remote(["hdfs://127.0.0.1:1/logs"]),
     ):
         pass
 

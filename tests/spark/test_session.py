@@ -7,11 +7,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from pyspark.errors import PySparkException
 
 from kgroup.errors import InputError, KgroupError
+from kgroup.spark import session as session_module
+from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session, parse_conf
 
 COUNT_ON_A_WORKER = """
+from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session
 
 def executables(batches):
@@ -54,6 +58,7 @@ def test_starts_without_any_java_and_prints_and_leaves_nothing(
         cwd=working_folder,
         env={
             "PATH": str(path_without_java),
+            "KGROUP_JAVA_ARCHIVE": "off",  # what makes one is at it for a while yet
             "HOME": str(tmp_path),
             "TMPDIR": str(temporary),
             # Left over from another Spark, say in a profile: no business of a local session.
@@ -133,3 +138,72 @@ def test_a_spark_connect_server_that_is_not_there_is_one_line(
         pass
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "started"),
+    [
+        ("local", "local[1,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2]", "local[2,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("yarn", "yarn"),
+    ],
+)
+def test_a_task_whose_worker_is_killed_is_tried_again_locally_too(master: str, started: str) -> None:
+    assert session_module._tried_again(master) == started
+
+
+def test_yarn_without_its_configuration_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(KgroupError, match=r"^--master yarn: set HADOOP_CONF_DIR to "), open_session("yarn"):
+        pass
+
+
+def test_kubernetes_without_an_image_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    with (
+        pytest.raises(KgroupError, match=r"--spark-conf spark.kubernetes.container.image=IMAGE"),
+        open_session("k8s://https://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_in_a_submitted_job_no_other_spark_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with (
+        pytest.raises(InputError, match=r"^local\[2\]: spark-submit has said which Spark"),
+        open_session("local[2]"),
+    ):
+        pass
+
+
+def test_what_comes_to_the_driver_is_less_than_its_heap() -> None:
+    assert session_module._merged_conf("local[2]", {})["spark.driver.maxResultSize"] == str(
+        (1 << 30) * 2 // 5
+    )
+    given = session_module._merged_conf("local[2]", {"spark.driver.memory": "4g"})
+    assert given["spark.driver.maxResultSize"] == str((4 << 30) * 2 // 5)
+    own = session_module._merged_conf("local[2]", {"spark.driver.maxResultSize": "7g"})
+    assert own["spark.driver.maxResultSize"] == "7g"
+    assert "spark.driver.maxResultSize" not in session_module._merged_conf("yarn", {})
+
+
+def test_too_much_for_the_driver_is_one_line_with_the_setting_that_helps() -> None:
+    said = (
+        "Job aborted due to stage failure: Total size of serialized results of 7 tasks (412.5 MiB) is bigger"
+        " than spark.driver.maxResultSize (409.6 MiB)."
+    )
+    with pytest.raises(KgroupError) as raised, raised_as_kgroup_error("the Spark job failed"):
+        raise PySparkException(said)
+    assert str(raised.value) == (
+        "the Spark job failed: what executors have found, 412.5 MiB and more, is too much for the driver's"
+        " memory; try --spark-conf spark.driver.memory=4g"
+    )

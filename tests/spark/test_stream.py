@@ -1,13 +1,19 @@
 """A streaming query over a live log: the same as reading its files, whatever happens to the query."""
 
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kgroup.errors import InputError, KgroupError, SourceError
+from kgroup.log.files.segment import read_segment
+from kgroup.log.format.batch import Batch
 from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
 from kgroup.scan.reductions.scan import newest, split
+from kgroup.spark import stream
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 from kgroup.spark.stream import StreamOptions, run_stream
 from tests.spark.files_topic import FilesTopic
@@ -112,3 +118,83 @@ def test_a_checkpoint_of_another_version_is_refused_before_anything_is_read(
     with pytest.raises(InputError, match=f"^--checkpoint {tmp_path}: made by another version of kgroup"):
         run_stream(spark, stream_of(topic, tmp_path, WHOLE_FILES), each)
     assert [path.name for path in tmp_path.iterdir()] == ["kgroup-state-2"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWithId(FilesTopic):
+    """Its id is in a file of its folder, so that all of Spark's processes see another one."""
+
+    def ids(self) -> tuple[str | None, object]:
+        return "cluster", Path(self.capture, "id").read_text()
+
+
+def made_of(folder: Path, capture: str, topic_id: str) -> TopicWithId:
+    """What was in the folder is gone: this is another topic of the same name."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(FIXTURES / capture, folder)
+    (folder / "id").write_text(topic_id)
+    return TopicWithId(str(folder))
+
+
+def last_state(
+    spark: "SparkSession", options: StreamOptions[Any], notice: Callable[[str], None] = lambda line: None
+) -> Any:
+    states: list[Any] = []
+    run_stream(spark, options, lambda number, state: states.append(state), notice)
+    return states[-1]
+
+
+@pytest.mark.spark
+def test_a_topic_made_again_or_cut_off_is_read_anew_and_nothing_of_the_old_log_stays(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    said: list[str] = []
+    topic = made_of(tmp_path / "logs", "4.3.1/lives", "first")
+    assert_is_all_of(topic, last_state(spark, stream_of(topic, checkpoint, WHOLE_FILES), said.append))
+    assert said == []
+    topic = made_of(tmp_path / "logs", "3.9.1/lives", "second")
+    assert_is_all_of(topic, last_state(spark, stream_of(topic, checkpoint, WHOLE_FILES), said.append))
+    (line,) = said
+    assert line.startswith("__consumer_offsets, partition ")
+    assert line.endswith(
+        ": read anew from where it begins: the topic is another one: its id is second, and was first"
+    )
+    said.clear()
+    cut, path = max(topic.segments.items(), key=lambda item: item[1].stat().st_size)
+    batches = [item for item in read_segment(path) if isinstance(item, Batch)]
+    path.write_bytes(path.read_bytes()[: batches[len(batches) // 2].position])
+    assert_is_all_of(topic, last_state(spark, stream_of(topic, checkpoint, WHOLE_FILES), said.append))
+    (line,) = said
+    assert line.startswith(
+        f"__consumer_offsets, partition {cut}: read anew from where it begins: the log was"
+    )
+
+
+@pytest.mark.spark
+def test_a_query_whose_workers_came_too_late_is_tried_again(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = FilesTopic(str(FIXTURES / "1.1.1/lives"))
+    starts: list[int] = []
+    start = stream._start
+
+    def late(*arguments: Any) -> Any:
+        starts.append(len(starts))
+        if len(starts) == 1:
+            raise KgroupError("[STREAM_FAILED] Python worker failed to connect back. SQLSTATE: XXKST")
+        return start(*arguments)
+
+    monkeypatch.setattr(stream, "_start", late)
+    assert_is_all_of(topic, last_state(spark, stream_of(topic, tmp_path, WHOLE_FILES)))
+    tried = len(starts)
+    assert tried >= 2
+
+    def broken(*arguments: Any) -> Any:
+        starts.append(len(starts))
+        raise KgroupError("something else")
+
+    monkeypatch.setattr(stream, "_start", broken)
+    with pytest.raises(KgroupError, match="something else"):
+        last_state(spark, stream_of(topic, tmp_path, WHOLE_FILES))
+    assert len(starts) == tried + 1

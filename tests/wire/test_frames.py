@@ -107,12 +107,13 @@ def flipped_join(data: st.DataObject) -> bytes:
     return bytes(frame)
 
 
-def test_api_versions_says_what_is_spoken_and_nothing_of_the_newer_protocol() -> None:
+def test_api_versions_says_what_is_spoken_and_nothing_of_share_and_streams_groups() -> None:
     answer = WORLD.ask(ApiVersionsRequest(version=3, client_software_name="t", client_software_version="1"))
     ranges = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
     assert ranges[11] == (0, 9)
     assert ranges[8] == (2, 10)
-    assert not ranges.keys() & {68, 69}
+    assert ranges[68] == ranges[69] == (0, 1)
+    assert not ranges.keys() & {76, 77, 88, 89}
 
 
 def test_a_newer_api_versions_is_answered_in_version_0_with_its_own_range() -> None:

@@ -1,7 +1,7 @@
 """The records that were asked for, or only those that count of them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from kgroup.api.decode.filter import Filter
 from kgroup.api.decode.missing import NamesShown
@@ -12,39 +12,47 @@ from kgroup.history.groups.newest import NewestEntries
 from kgroup.log.files.entries import ReadRecord, to_logged_entry
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
+from kgroup.protocol.records.keys import Key
 from kgroup.protocol.records.oddities import oddities
 
 
-def chosen(
-    source: EntrySource,
-    wanted: Filter,
-    *,
-    latest: bool,
-    problems: Problems,
-    shown: NamesShown,
-    advance: Callable[[int], None],
-) -> Iterator[ReadRecord | Damage]:
-    """The records that are `wanted`, or only the newest of each key, and the damage between them.
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is `wanted`, and what has been found of it: `problems` and names are added to.
 
-    `advance` is told the size of each batch that is behind; with `latest` all are read twice.
+    `kept` are the partitions and offsets of the records that count, None if all do.
     """
-    kept = _offsets_that_count(source, wanted, advance) if latest else None
-    for item in source.read(Preselection(wanted, advance)):
-        if isinstance(item, Damage):
-            problems.add_damage(item)
-            yield item
-            continue
-        if isinstance(item.entry, Undecodable):
-            problems.add_undecodable(item, item.entry.why)
-        if wanted.wants(item) and (kept is None or _place(item) in kept):
-            if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
-                problems.add_odd(item, odd)
-            problems.shown += 1
-            shown.add(item)
-            yield item
+
+    wanted: Filter
+    kept: set[tuple[int, int]] | None
+    problems: Problems
+    shown: NamesShown
+
+    def of(self, items: Iterable[ReadRecord | Damage]) -> Iterator[ReadRecord | Damage]:
+        """The records that are chosen, and all damage."""
+        problems, wanted, kept = self.problems, self.wanted, self.kept
+        for item in items:
+            if isinstance(item, Damage):
+                problems.add_damage(item)
+                yield item
+                continue
+            if isinstance(item.entry, Undecodable):
+                problems.add_undecodable(item, item.entry.why)
+            if wanted.wants(item) and (kept is None or _place(item) in kept):
+                if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
+                    problems.add_odd(item, odd)
+                problems.shown += 1
+                self.shown.add(item)
+                yield item
+
+    def add_plain(self, count: int, keys: Iterable[Key]) -> None:
+        """Count records that were chosen elsewhere; nothing is wrong with them. `keys` are what they say."""
+        self.problems.shown += count
+        for key in keys:
+            self.shown.add_key(key)
 
 
-def _offsets_that_count(
+def offsets_that_count(
     source: EntrySource, wanted: Filter, advance: Callable[[int], None]
 ) -> set[tuple[int, int]]:
     """Partition and offset of the newest record of each key, where `wanted` ends the log."""

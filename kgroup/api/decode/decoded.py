@@ -1,14 +1,16 @@
 """Every record of the offsets topic: as entries, as rows, as columns."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from kgroup.api.decode.chosen import chosen
+from kgroup.api.decode.chosen import Choice, offsets_that_count
 from kgroup.api.decode.filter import Filter, parse_topics, parse_types
 from kgroup.api.decode.missing import NamesShown
 from kgroup.api.decode.problems import Problems
 from kgroup.api.decode.rows import flat_rows, json_texts, table_rows
+from kgroup.api.decode.selection import Preselection
 from kgroup.api.decode.source import EntrySource, FileSource, LiveSource, only_offsets, topic_names
 from kgroup.api.names import names_given
 from kgroup.api.opened import OpenedLogs, not_read
@@ -17,14 +19,20 @@ from kgroup.log.files.entries import ReadRecord, to_logged_entry
 from kgroup.log.files.sources import one_replica_each
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import LoggedEntry
-from kgroup.report.emit import Column, Row
+from kgroup.report.emit import Column, OutputFormat, Row
 from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
 from kgroup.report.records.entry_json import TopicNames
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kgroup.api.live import LiveLogs
+    from kgroup.scan.kernels.bytes_at import Bytes
+
+_BULK_BYTES: Final = 4 << 20
+"""Below it the plain path is done before the columnar one has begun."""
 
 Hear = Callable[[str], None]
 
@@ -85,19 +93,50 @@ class Decoded(Tabular):
 
     def records(self) -> Iterator[ReadRecord | Damage]:
         """The records with their files, batches and bytes; also batches that the cleaner has emptied."""
+        with self._choosing() as (choice, preselection):
+            yield from choice.of(self._source.read(preselection))
+
+    def text_pieces(self, output: OutputFormat) -> "Iterator[bytes | Bytes]":
+        """The lines of JSON, as an array or not, or of CSV without a heading, in UTF-8.
+
+        By the columnar path, to the byte what `json_texts` and `arrow_rows` come to. Each piece is good until
+        the next is asked for.
+        """
+        from kgroup.api.decode.block_text import block_texts
+        from kgroup.api.decode.blocks import chosen_blocks, read_blocks
+        from kgroup.report.records.item_text import CsvItems, JsonItems
+
+        files = self._files
+        assert files is not None
+        end = ",\n" if output is OutputFormat.JSON else "\n"
+        text = CsvItems(self._names) if output is OutputFormat.CSV else JsonItems(self._names, end)
+        with self._choosing() as (choice, preselection):
+            blocks = read_blocks(files.sources, files.stdin(), preselection)
+            yield from block_texts(chosen_blocks(blocks, preselection, choice), files, text)
+
+    def tables(self) -> "Iterator[pa.Table]":
+        """The rows of `arrow_rows` by the columnar path, with dictionaries in place of texts."""
+        from kgroup.api.decode.block_text import block_tables
+        from kgroup.api.decode.blocks import chosen_blocks, read_blocks
+        from kgroup.report.records.item_columns import ItemColumns, row_groups
+
+        files = self._files
+        assert files is not None
+        with self._choosing() as (choice, preselection):
+            blocks = read_blocks(files.sources, files.stdin(), preselection)
+            chosen = chosen_blocks(blocks, preselection, choice)
+            yield from row_groups(block_tables(chosen, files, ItemColumns(self._names)))
+
+    @contextmanager
+    def _choosing(self) -> Iterator[tuple[Choice, Preselection]]:
+        """A new pass, which ends with what is missing."""
         self._lines = []
         problems = self.counts = Problems(self._hear)
         shown = NamesShown(self._wanted)
         passes = 2 if self._latest else 1
         with self._progress.counted_bytes("reading", passes * self._total_bytes) as advance:
-            yield from chosen(
-                self._source,
-                self._wanted,
-                latest=self._latest,
-                problems=problems,
-                shown=shown,
-                advance=advance,
-            )
+            kept = offsets_that_count(self._source, self._wanted, advance) if self._latest else None
+            yield Choice(self._wanted, kept, problems, shown), Preselection(self._wanted, advance)
             problems.missing += shown.missing(self._source)
 
     def table_rows(self) -> Iterator[Row]:
@@ -115,6 +154,17 @@ class Decoded(Tabular):
     def arrow_rows(self) -> Iterator[Row]:
         """A row for each record and damaged place."""
         return flat_rows(self.records(), self._source, self._names)
+
+    @property
+    def is_in_bulk(self) -> bool:
+        """Whether `text_pieces` pays: the log is in files, and not small."""
+        return self._files is not None and self._total_bytes >= _BULK_BYTES
+
+    @property
+    def _files(self) -> FileSource | None:
+        if isinstance(self._source, LiveSource):
+            return None if self._source.is_followed else self._source.copied
+        return self._source if isinstance(self._source, FileSource) else None
 
     def _hear(self, line: str) -> None:
         self._lines.append(line)

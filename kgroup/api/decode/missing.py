@@ -9,7 +9,7 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.format.batch import Batch, LogRecord
 from kgroup.protocol.records.codec import decode_key
 from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.keys import OffsetCommitKey, group_of
+from kgroup.protocol.records.keys import Key, OffsetCommitKey, group_of
 
 
 class NamesShown:
@@ -21,12 +21,21 @@ class NamesShown:
         self._seen_groups: set[str] = set()
         self._seen_topics: set[str] = set()
 
+    @property
+    def asks(self) -> bool:
+        """Whether names were asked for."""
+        return bool(self._groups or self._topics)
+
     def add(self, read: ReadRecord) -> None:
         """Remember what a record that is shown is about."""
-        if (self._groups or self._topics) and isinstance(read.entry, OffsetsEntry):
-            self._seen_groups.add(group_of(read.entry.key))
-            if isinstance(read.entry.key, OffsetCommitKey):
-                self._seen_topics.add(read.entry.key.topic)
+        if self.asks and isinstance(read.entry, OffsetsEntry):
+            self.add_key(read.entry.key)
+
+    def add_key(self, key: Key) -> None:
+        """The same of its key."""
+        self._seen_groups.add(group_of(key))
+        if isinstance(key, OffsetCommitKey):
+            self._seen_topics.add(key.topic)
 
     def missing(self, source: EntrySource) -> Iterator[str]:
         """What was asked for and is nowhere in the log, with the nearest names that are.

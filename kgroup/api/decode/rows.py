@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator
 from kgroup.api.decode.source import EntrySource
 from kgroup.log.files.entries import ReadRecord
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.keys import group_of
 from kgroup.report.emit import Row, to_json
 from kgroup.report.records.entry_json import TopicNames
 from kgroup.report.records.entry_text import entry_text
-from kgroup.report.records.record_json import damage_json
+from kgroup.report.records.record_json import damage_json, group_of_record
 from kgroup.report.records.record_text import RecordText
 
 
@@ -31,7 +29,7 @@ def flat_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: 
         if isinstance(item, Damage):
             yield damage_json(item)
         else:
-            yield {**text.flat(item, source.outcome(item)), "group": _group(item)}
+            yield {**text.flat(item, source.outcome(item)), "group": group_of_record(item)}
 
 
 def table_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
@@ -51,10 +49,6 @@ def _table_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
         **row,
         "offset": read.record.offset,
         "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
-        "group": _group(read),
+        "group": group_of_record(read),
         "what": f"{text} [{outcome.value}]" if outcome is not None else text,
     }
-
-
-def _group(read: ReadRecord) -> str | None:
-    return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None

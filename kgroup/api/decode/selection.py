@@ -19,15 +19,15 @@ class Preselection:
     """
 
     def __init__(self, wanted: Filter, advance: Callable[[int], None]) -> None:
-        self._wanted = wanted
-        self._advance = advance
+        self.wanted = wanted
+        self.advance = advance
         self._takes_all = wanted == Filter()
         self._keys: dict[bytes, bool] = {}
 
     def wants_batch(self, batch: Batch) -> bool:
         """See kgroup.log.files.entries.Selection."""
-        self._advance(batch.size)
-        wanted = self._wanted
+        self.advance(batch.size)
+        wanted = self.wanted
         if wanted.first_offset is not None and batch.last_offset < wanted.first_offset:
             return False
         if wanted.last_offset is not None and batch.base_offset > wanted.last_offset:
@@ -43,7 +43,7 @@ class Preselection:
         return (record for record in records if self._may_want(record))
 
     def _may_want(self, record: LogRecord) -> bool:
-        wanted = self._wanted
+        wanted = self.wanted
         if wanted.first_offset is not None and record.offset < wanted.first_offset:
             return False
         if wanted.last_offset is not None and record.offset > wanted.last_offset:
@@ -64,15 +64,16 @@ class Preselection:
     def _add_key(self, key: bytes) -> bool:
         if len(self._keys) == _CACHED_KEYS:
             self._keys.clear()
-        known = self._keys[key] = self._may_want_key(key)
+        known = self._keys[key] = self.may_want_key(key)
         return known
 
-    def _may_want_key(self, key: bytes) -> bool:
+    def may_want_key(self, key: bytes) -> bool:
+        """Whether records with this key may be wanted."""
         decoded = decode_key(key)
         if decoded is None:
             return True
         record_type, about = decoded
-        types = self._wanted.types
+        types = self.wanted.types
         if types is not None and types.isdisjoint({type_name_of(record_type), UNDECODED}):
             return False
-        return self._wanted.wants_key(about)
+        return self.wanted.wants_key(about)

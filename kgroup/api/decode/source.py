@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 from uuid import UUID
 
 from kgroup.errors import KgroupError, SourceError
@@ -37,19 +37,22 @@ class FileSource:
     """Segment files, and `stdin` where they name it. Raises SourceError where one cannot be read."""
 
     def __init__(self, sources: Sources, stdin: SpooledStream | None) -> None:
-        self._sources = sources
+        self.sources = sources
         self._stdin = stdin
         self._outcomes = TransactionOutcomes(sources, stdin)
 
     @property
     def total_bytes(self) -> int:
         """The size of all files; standard input counts as nothing."""
-        return sum(_size(Path(segment.path)) for segment in self._sources if segment.path != STDIN)
+        return sum(_size(Path(segment.path)) for segment in self.sources if segment.path != STDIN)
 
     def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
         """See EntrySource."""
-        stdin = self._stdin.open() if self._stdin else None
-        return read_decoded(self._sources, stdin=stdin, selection=selection)
+        return read_decoded(self.sources, stdin=self.stdin(), selection=selection)
+
+    def stdin(self) -> BinaryIO | None:
+        """Standard input from its start, if that is a source."""
+        return self._stdin.open() if self._stdin else None
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
         """See EntrySource."""
@@ -57,27 +60,32 @@ class FileSource:
             return None
         return self._outcomes.of(read.segment, read.batch, read.record.offset)
 
+    @property
+    def outcomes(self) -> TransactionOutcomes:
+        """The outcomes of all transactions."""
+        return self._outcomes
+
 
 class LiveSource:
     """The copy of a live topic, and with `follow` what comes after it; SourceError if the cluster fails."""
 
-    def __init__(self, copied: EntrySource, live: "LiveLogs", *, follow: bool) -> None:
-        self._copied = copied
+    def __init__(self, copied: FileSource, live: "LiveLogs", *, follow: bool) -> None:
+        self.copied = copied
         self._live = live
-        self._follow = follow
+        self.is_followed = follow
 
     def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
         """See EntrySource; followed records all come, with no order but that of their coming."""
         from kgroup.net.admin.raw_logs import follow
 
-        yield from self._copied.read(selection)
-        if self._follow:
+        yield from self.copied.read(selection)
+        if self.is_followed:
             yield from follow(self._live.cluster, self._live.ends)
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
         """See EntrySource; of a followed record it is still to come."""
         if read.segment.base_offset is not None:
-            return self._copied.outcome(read)
+            return self.copied.outcome(read)
         return TransactionOutcome.PENDING if read.batch.transactional and not read.batch.control else None
 
 

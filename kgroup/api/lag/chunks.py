@@ -3,17 +3,19 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from kgroup.api.lag.proof import JudgedGroup
-from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.rows import LagRow
-from kgroup.lag.status.model import Judged
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.report.emit_columns import Columns
 from kgroup.report.lag.columns import ROW_COLUMNS
 
-ReportedGroup = tuple[JudgedGroup, Sequence[Finding]]
+if TYPE_CHECKING:
+    from kgroup.api.lag.proof import JudgedGroup
+    from kgroup.lag.findings.model import Finding
+    from kgroup.lag.status.model import Judged
+
+ReportedGroup: TypeAlias = "tuple[JudgedGroup, Sequence[Finding]]"
 """A group's facts and statuses, and what is wrong with it."""
 
 _AS_THEY_ARE: Final = tuple(column.name for column in ROW_COLUMNS)
@@ -50,7 +52,7 @@ def row_columns(rows: Sequence[LagRow]) -> dict[str, Sequence[object]]:
     return columns
 
 
-def status_columns(judged: Iterable[Judged | None]) -> Columns:
+def status_columns(judged: "Iterable[Judged | None]") -> Columns:
     """Status, rule and evidence; None where there is no log end to judge by."""
     judged = list(judged)
     return {

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kgroup.report.progress import Progress
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +22,16 @@ def read_on_spark(
     """What reading the logs here says, all in one job."""
     from kgroup.spark import jobs
 
-    with job_progress(session, "Spark is reading", progress):
+    with job_progress(session, f"Spark is reading {amount_of(logs)}", progress):
         return scanned_of(plan, jobs.reduced(session, *job_of(logs, reduction_of(plan))))
+
+
+def amount_of(logs: "OpenedLogs") -> str:
+    """How much there is to read: segments, and their bytes as far as these are known."""
+    from kgroup.spark.tasks import bytes_of
+
+    segments = (logs.sources if logs.remote is None else logs.remote.sources).segments
+    return f"{counted(len(segments), 'segment')}, {bytes_of(segments) / 1e6:.1f} MB"
 
 
 def reduction_of(plan: "ScanPlan") -> "Reduction[Any]":

@@ -1,6 +1,6 @@
 """What the partitions' own logs, where they lie beside the offsets topic, prove of what is unread."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,10 +32,12 @@ class OwnLogs:
     now_ms: int
     problems: list[str]
 
-    def proof(self, row: LagRow, window: CommitWindow) -> LogProof:
-        """What is proven of a row with a lag, and with commits in its window."""
+    def proof(self, row: LagRow, window_of: Callable[[LagRow], CommitWindow]) -> LogProof:
+        """What is proven of a row with a lag and commits in its window. That is made if the log is here."""
         try:
-            return self._proof(row, window) if self.logs.end(row.topic, row.partition) is not None else NO_LOG
+            if self.logs.end(row.topic, row.partition) is None:
+                return NO_LOG
+            return self._proof(row, window_of(row))
         except SourceError as error:
             note(self.problems, error)
             return NO_LOG

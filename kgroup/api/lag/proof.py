@@ -179,7 +179,7 @@ class ProofReader:
         seen = columns.seen(self.reaches.of_rows(columns.rows))
         rows = [(row, columns.rows[row]) for row in columns.worth_reading(steps).tolist()]
         return seen.with_logs(
-            {row: self._own_logs.proof(of_row, self._windows.of_row(of_row)) for row, of_row in rows}
+            {row: self._own_logs.proof(of_row, self._windows.of_row) for row, of_row in rows}
         )
 
     def _one_by_one(self, of_group: GroupRows) -> GroupFacts:
@@ -203,7 +203,7 @@ class ProofReader:
         if self.reaches is not None and window.commits and is_judged(row) and lag > 0:
             seen = self.reaches.of_row(row)
             if is_worth_reading(window, lag, step, self._now_ms):
-                in_log = self._own_logs.proof(row, window)
+                in_log = self._own_logs.proof(row, lambda _: window)
         return partition_facts(row, window, seen, self._now_ms, in_log)
 
 

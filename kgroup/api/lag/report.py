@@ -6,31 +6,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kgroup.api.lag.assigned import AssignedReader
-from kgroup.api.lag.breakdown import BreakdownColumns, PartsInLogs, PartsSource
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
 from kgroup.api.lag.down import OffsetsPartitionsDown
-from kgroup.api.lag.facts import GroupFactReader, about_topic
 from kgroup.api.lag.inputs import LagInputs, gather
-from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
-from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader, some_groups
 from kgroup.api.lag.reading import AsOf, read_log
-from kgroup.api.lag.steps import Steps
-from kgroup.api.lag.time import TimesInLogs
-from kgroup.api.lag.time_columns import SuccessiveRateColumns, TimeLagColumns, TimeSource
-from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource
-from kgroup.api.lag.windows import Windows
 from kgroup.api.names import member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
-from kgroup.lag.findings.census import families
-from kgroup.lag.findings.find import find
-from kgroup.lag.findings.model import Finding
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
-from kgroup.lag.measures.successive import LagLooks
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.files.sources import Sources
@@ -45,6 +31,15 @@ from kgroup.scan.reductions.scanned import Scanned
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from kgroup.api.lag.breakdown import BreakdownColumns, PartsSource
+    from kgroup.api.lag.facts import GroupFactReader
+    from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader
+    from kgroup.api.lag.time_columns import TimeLagColumns, TimeSource
+    from kgroup.api.lag.transactions import TransactionSource
+    from kgroup.api.lag.windows import Windows
+    from kgroup.lag.findings.model import Finding
+    from kgroup.lag.measures.successive import LagLooks
 
 _ROWS_AT_ONCE: Final = 4096
 
@@ -115,7 +110,7 @@ def report_of(
     scanned: Scanned,
     as_of: AsOf,
     *,
-    looks: LagLooks | None = None,
+    looks: "LagLooks | None" = None,
     progress: Progress = NO_PROGRESS,
 ) -> "LagReport":
     """Put together what a scan of the logs found. The report takes its rows to `looks`, and rates from them.
@@ -123,16 +118,24 @@ def report_of(
     Raises SourceError if no group or topic is or matches what was asked for.
     """
     inputs = _inputs(logs, options, scanned)
-    windows = Windows(scanned.last, WINDOW_COMMITS) if scanned.last is not None else None
+    windows = _windows(scanned)
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and windows is not None:
+        from kgroup.api.lag.proof import ProofReader
+
         leaps = None
         if options.findings and scanned.last is not None:
+            from kgroup.api.lag.leaps import Leaps
+
             leaps = Leaps(scanned.last, inputs.ends, data_logs)
         transactions = _transactions(logs, data_logs)
         proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps)
     if options.findings and scanned.history is not None:
+        from kgroup.api.lag.assigned import AssignedReader
+        from kgroup.api.lag.facts import GroupFactReader
+        from kgroup.api.lag.steps import Steps
+
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
         steps = Steps(scanned.last, data_logs) if scanned.last is not None else None
@@ -143,10 +146,14 @@ def report_of(
         looks.begin(as_of.now_ms)
     breakdown = None
     if options.breakdown:
+        from kgroup.api.lag.breakdown import BreakdownColumns
+
         parts = _parts(logs, data_logs, progress)
         breakdown = BreakdownColumns(inputs=inputs, retention_ms=options.retention_ms, source=parts)
     times = None
     if options.time_lag is not None and windows is not None:
+        from kgroup.api.lag.time_columns import TimeLagColumns
+
         source = _times(logs, options.time_lag, data_logs, windows, as_of.now_ms, looks)
         times = TimeLagColumns(method=options.time_lag, source=source)
     return LagReport(
@@ -176,11 +183,11 @@ class LagReport(Tabular):
     inputs: LagInputs
     sources: Sources
     down: OffsetsPartitionsDown
-    looks: LagLooks | None
-    _proofs: ProofReader | None
-    _facts: GroupFactReader | None
-    _times: TimeLagColumns | None
-    _breakdown: BreakdownColumns | None
+    looks: "LagLooks | None"
+    _proofs: "ProofReader | None"
+    _facts: "GroupFactReader | None"
+    _times: "TimeLagColumns | None"
+    _breakdown: "BreakdownColumns | None"
     _held: tuple[LagChunk, ...] | None = field(default=None)
 
     def rows(self) -> Iterator[LagRow]:
@@ -197,6 +204,8 @@ class LagReport(Tabular):
             while some := list(islice(rows, _ROWS_AT_ONCE)):
                 yield self._chunk(some, None)
         else:
+            from kgroup.api.lag.proof import some_groups
+
             for groups in some_groups(self.inputs):
                 yield self._chunk([row for _, of_group in groups for row in of_group], groups)
 
@@ -207,10 +216,12 @@ class LagReport(Tabular):
         """
         if not self.options.findings:
             raise InputError("the report was made without findings: ask for them")
+        from kgroup.api.lag.proof import some_groups
+
         for groups in some_groups(self.inputs):
             yield from self._found(self._judged(groups))
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> "tuple[Finding, ...]":
         """What is wrong with groups, by group id; first what is wrong with partitions of the offsets topic.
 
         Raises InputError if findings were not asked for.
@@ -218,7 +229,7 @@ class LagReport(Tabular):
         of_groups = (finding for _, findings in self.groups() for finding in findings)
         return (*self.cluster_findings(), *of_groups)
 
-    def cluster_findings(self) -> tuple[Finding, ...]:
+    def cluster_findings(self) -> "tuple[Finding, ...]":
         """Findings on groups of which a cluster cannot say anything. Empty if findings were not asked for."""
         return tuple(self.down.findings(self.options.groups)) if self.options.findings else ()
 
@@ -265,6 +276,8 @@ class LagReport(Tabular):
         return (*skipped, *self.inputs.remarks(), *unread, *census)
 
     def _census(self) -> Iterator[str]:
+        from kgroup.lag.findings.census import families
+
         groups = {group_id: self.inputs.groups.get(group_id) for group_id in self.inputs.group_ids()}
         for family in families(groups):
             yield (
@@ -295,13 +308,14 @@ class LagReport(Tabular):
         rows = (row for chunk in self.chunks() for row in rows_of(chunk.columns, names))
         return html_table(rows, columns, repr(self))
 
-    def _chunk(self, rows: Sequence[LagRow], groups: Sequence[GroupRows] | None) -> LagChunk:
+    def _chunk(self, rows: Sequence[LagRow], groups: "Sequence[GroupRows] | None") -> LagChunk:
         wanted = matcher(self.options.topics)
         is_chosen = [wanted(row.topic) for row in rows]
         chosen = [row for row, is_wanted in zip(rows, is_chosen, strict=True) if is_wanted]
         if self.looks is not None:
             self.looks.add(chosen)
-        columns, judged = row_columns(chosen), list[JudgedGroup]()
+        columns = row_columns(chosen)
+        judged: list[JudgedGroup] = []
         if groups is not None:
             judged = self._judged(groups)
         if self.options.rules is not None:
@@ -321,9 +335,11 @@ class LagReport(Tabular):
         if self._times is not None:
             yield self._times
         elif self.looks is not None:
+            from kgroup.api.lag.time_columns import SuccessiveRateColumns
+
             yield SuccessiveRateColumns(self.looks)
 
-    def _judged(self, groups: Sequence[GroupRows]) -> list[JudgedGroup]:
+    def _judged(self, groups: "Sequence[GroupRows]") -> "list[JudgedGroup]":
         """The groups with all that is known of them; without rules nothing of them has a status."""
         assert self._proofs is not None, "the log was read for it"
         judged: list[JudgedGroup]
@@ -335,7 +351,10 @@ class LagReport(Tabular):
             return judged
         return [(self._facts.complete(facts), verdicts) for facts, verdicts in judged]
 
-    def _found(self, judged: Sequence[JudgedGroup]) -> Iterator[ReportedGroup]:
+    def _found(self, judged: "Sequence[JudgedGroup]") -> Iterator[ReportedGroup]:
+        from kgroup.api.lag.facts import about_topic
+        from kgroup.lag.findings.find import find
+
         wanted = matcher(self.options.topics) if self.options.topics else None
         for facts, verdicts in judged:
             findings = find(facts, hygiene=self.options.hygiene)
@@ -363,16 +382,28 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
     return inputs
 
 
-def _parts(logs: OpenedLogs, data_logs: DataLogs, progress: Progress) -> PartsSource:
+def _windows(scanned: Scanned) -> "Windows | None":
+    if scanned.last is None:
+        return None
+    from kgroup.api.lag.windows import Windows
+
+    return Windows(scanned.last, WINDOW_COMMITS)
+
+
+def _parts(logs: OpenedLogs, data_logs: DataLogs, progress: Progress) -> "PartsSource":
     if logs.cluster is None:
+        from kgroup.api.lag.breakdown import PartsInLogs
+
         return PartsInLogs(data_logs)
     from kgroup.api.lag.breakdown_live import PartsInCluster
 
     return PartsInCluster(cluster=logs.cluster, progress=progress)
 
 
-def _transactions(logs: OpenedLogs, data_logs: DataLogs) -> TransactionSource:
+def _transactions(logs: OpenedLogs, data_logs: DataLogs) -> "TransactionSource":
     if logs.cluster is None:
+        from kgroup.api.lag.transactions import TransactionsInLogs
+
         return TransactionsInLogs(data_logs)
     from kgroup.api.lag.transactions_live import TransactionsInCluster
 
@@ -383,11 +414,13 @@ def _times(
     logs: OpenedLogs,
     method: TimeLagMethod,
     data_logs: DataLogs,
-    windows: Windows,
+    windows: "Windows",
     now_ms: int,
-    looks: LagLooks | None,
-) -> TimeSource:
+    looks: "LagLooks | None",
+) -> "TimeSource":
     if logs.cluster is None:
+        from kgroup.api.lag.time import TimesInLogs
+
         return TimesInLogs(method=method, logs=data_logs, windows=windows, now_ms=now_ms)
     from kgroup.api.lag.time_live import TimesInCluster
 

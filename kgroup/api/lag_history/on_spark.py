@@ -7,13 +7,13 @@ ends are looked up once. The rows go to where all rows of a range of keys are pu
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from kgroup.api.lag.on_spark import job_of, job_progress
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from kgroup.log.files.sources import Sources
     from kgroup.scan.reductions.last_commits import LastPart
-    from kgroup.spark.exchange import KeptBatches, Note
+    from kgroup.spark.exchange import KeptBatches
+    from kgroup.spark.parts.kinds import Note
 
 _ROWS_OF_TASK: Final = 1 << 18
 _MAKERS_MAX: Final = 512
@@ -80,7 +81,8 @@ def history_on_spark(
     reduction = LastCommitsOfEach(options.keep)
     with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
         with job_progress(session, "Spark is reading", progress):
-            summaries = jobs.of_each_part(parts, partial(_summary, options=options))
+            answers = jobs.of_each_part(parts, partial(_summary, options=options))
+        summaries = [PartSummary.of_json(answer) for answer in answers]
         history = plan_history((part.extent for part in summaries), options)
         ranges = KeyRanges.of(summaries, len(history.windows))
         # Few rows may still be of many topic partitions, whose logs have to be looked into.
@@ -106,6 +108,17 @@ class PartSummary:
     sample: tuple[CommitKey, ...]
     each: int
     problems: tuple[str, ...] = ()
+
+    def as_json(self) -> list[Any]:
+        """For its way to the driver."""
+        return [self.extent, self.sample, self.each, self.problems]
+
+    @classmethod
+    def of_json(cls, encoded: Sequence[Any]) -> "PartSummary":
+        """The summary again."""
+        extent, sample, each, problems = encoded
+        keys = tuple(CommitKey(*key) for key in sample)
+        return cls(None if extent is None else Extent(*extent), keys, each, tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +176,10 @@ class Makers:
         return (first + (crc32(key.group.encode()) % several if several else 0)) % self.count
 
 
-def _summary(part: "LastPart", options: HistoryOptions) -> PartSummary:
+def _summary(part: "LastPart", options: HistoryOptions) -> list[Any]:
     keys = KeyedCommits.of(part, options.is_wanted).commits.keys
     each = -(-len(keys) // _SAMPLE_MAX) or 1
-    return PartSummary(extent_of(part), tuple(keys[::each]), each, part.problems)
+    return PartSummary(extent_of(part), tuple(keys[::each]), each, part.problems).as_json()
 
 
 def _by_maker(
@@ -183,7 +196,7 @@ def _rows(
     makers: Makers,
     ranges: KeyRanges,
 ) -> "Iterator[tuple[int, KeyedRows | Note]]":
-    from kgroup.spark.exchange import Note
+    from kgroup.spark.parts.kinds import Note
 
     commits = list(parts)
     if not commits:
@@ -193,7 +206,8 @@ def _rows(
         yield from rows.parted(ranges.number)
     # What several makers ask about is told by place, as it counts once.
     shared = ends.unknown & makers.several.keys()
-    yield 0, Note((UnknownEnds.of(ends.unknown - shared), shared))
+    of_one = UnknownEnds.of(ends.unknown - shared)
+    yield 0, Note([None if of_one is None else [of_one.count, of_one.first], sorted(shared)])
 
 
 def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch | Note]":
@@ -208,12 +222,16 @@ def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch 
         yield from batches_of([KeyedRows.joined(rows)])
 
 
-def _all_unknown(notes: Iterable[tuple[UnknownEnds | None, Set[TopicPartition]]]) -> UnknownEnds | None:
+def _all_unknown(notes: Iterable[Sequence[Any]]) -> UnknownEnds | None:
+    """Of those of each maker of rows: how many and the first, or None; and what several have asked about."""
     notes = list(notes)
-    shared = set().union(*(places for _, places in notes))
+    shared: set[TopicPartition] = {(topic, partition) for _, places in notes for topic, partition in places}
     unknown = [
-        each for each in (UnknownEnds.of(shared), *(of_one for of_one, _ in notes)) if each is not None
+        UnknownEnds(count, (topic, partition))
+        for (count, (topic, partition)), _ in (note for note in notes if note[0] is not None)
     ]
+    of_shared = UnknownEnds.of(shared)
+    unknown += [] if of_shared is None else [of_shared]
     if not unknown:
         return None
     return UnknownEnds(sum(each.count for each in unknown), min(each.first for each in unknown))

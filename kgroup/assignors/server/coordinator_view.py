@@ -30,12 +30,15 @@ class CoordinatorView:
     topics: dict[str, Topic]
     topic_hashes: dict[str, int]
     topic_spreads: dict[str, int]
+    said_homogeneous: bool | None = None
     # Members mostly share a few lists of topics.
     _in_set_order: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     @cached_property
     def homogeneous(self) -> bool:
-        """Whether every subscribed name is subscribed by all members."""
+        """What the coordinator says of the group, or whether all members subscribe to the same topics."""
+        if self.said_homogeneous is not None:
+            return self.said_homogeneous
         return len({frozenset(topics) for topics in {member.topics for member in self.members}}) <= 1
 
     def subscribed(self, member: TargetMember) -> list[str]:
@@ -60,7 +63,9 @@ class CoordinatorView:
         }
 
 
-def coordinator_view(members: Sequence[TargetMember], topics: Sequence[Topic]) -> CoordinatorView:
+def coordinator_view(
+    members: Sequence[TargetMember], topics: Sequence[Topic], homogeneous: bool | None = None
+) -> CoordinatorView:
     """Put members into the coordinator's order.
 
     Raises InputError if a member id is there twice, a topic has no id, or a member is assigned a
@@ -84,6 +89,7 @@ def coordinator_view(members: Sequence[TargetMember], topics: Sequence[Topic]) -
         topics={topic.name: topic for topic in topics if not topic.deleted},
         topic_hashes=hashes,
         topic_spreads={name: spread(code) for name, code in hashes.items()},
+        said_homogeneous=homogeneous,
     )
 
 

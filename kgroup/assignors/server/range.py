@@ -20,9 +20,11 @@ class ServerRangeAssignor:
         members: Sequence[TargetMember],
         topics: Sequence[Topic],
         assignable: Mapping[str, Sequence[int]] | None = None,
+        *,
+        homogeneous: bool | None = None,
     ) -> TargetAssignment:
         """See `ServerAssignor.assign`; `assignable` does not apply to consumer groups."""
-        view = coordinator_view(members, topics)
+        view = coordinator_view(members, topics, homogeneous)
         ordered = sorted(view.members, key=static_then_id)
         assignment: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in ordered}
         everyone = [member.member_id for member in ordered]

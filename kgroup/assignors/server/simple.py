@@ -24,13 +24,15 @@ class SimpleAssignor:
         members: Sequence[TargetMember],
         topics: Sequence[Topic],
         assignable: Mapping[str, Sequence[int]] | None = None,
+        *,
+        homogeneous: bool | None = None,
     ) -> TargetAssignment:
         """See `ServerAssignor.assign`.
 
         A partition may be with several members. Answers an empty assignment where no member names a
         topic, and with different subscriptions also where none of the topics exists.
         """
-        view = coordinator_view(members, topics)
+        view = coordinator_view(members, topics, homogeneous)
         if not any(member.topics for member in view.members):
             return {}
         share = _share_equal if view.homogeneous else _share_mixed

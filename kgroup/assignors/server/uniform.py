@@ -22,12 +22,14 @@ class UniformAssignor:
         members: Sequence[TargetMember],
         topics: Sequence[Topic],
         assignable: Mapping[str, Sequence[int]] | None = None,
+        *,
+        homogeneous: bool | None = None,
     ) -> TargetAssignment:
         """See `ServerAssignor.assign`; `assignable` does not apply to consumer groups.
 
         Answers an empty assignment where no member subscribes to a topic that exists.
         """
-        view = coordinator_view(members, topics)
+        view = coordinator_view(members, topics, homogeneous)
         if not view.members:
             return {}
         return view.by_name(_assign_equal(view) if view.homogeneous else assign_mixed(view))

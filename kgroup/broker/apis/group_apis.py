@@ -26,7 +26,7 @@ from kgroup.wire.frames import Call, blob, required, text
 
 E = ErrorCode
 # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: all that can be done to a group.
-_ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
+ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 
 
 # ---- members ----------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class GroupsResponse:
 
 def describe_groups(node: BrokerNode, call: Call, now_ms: int) -> None:
     """DescribeGroups v0 to v6; before v6 a group that is not there is Dead and no error."""
-    operations = _ALL_OPERATIONS if call.version >= 3 and call.body.include_authorized_operations else None
+    operations = ALL_OPERATIONS if call.version >= 3 and call.body.include_authorized_operations else None
     described = []
     for group_id in required(call.body.groups):
         hosted = node.cluster.coordinator(text(group_id), node.node_id, now_ms)

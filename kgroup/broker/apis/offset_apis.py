@@ -38,6 +38,8 @@ _NO_LIMIT_MS: Final = -1
 def offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
     """OffsetCommit v2 to v10."""
     request = call.body
+    commits = _CommitTopics(node.cluster, by_id=call.version >= 10)
+    commits.read(request.topics)
     body = OffsetCommit(
         group_id=text(request.group_id),
         generation_id=request.generation_id_or_member_epoch,
@@ -45,28 +47,35 @@ def offset_commit(node: BrokerNode, call: Call, now_ms: int) -> None:
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms if call.version <= 4 else _NO_LIMIT_MS,
         knows_group_not_found=call.version >= 9,
-        topics=(),
+        topics=tuple(commits.known),
     )
-    by_id = call.version >= 10
-    commit_known(node, call, body, request.topics, by_id, now_ms, lambda reply: node.answer(call, reply))
+    _commit(node, call, body, commits, now_ms, lambda reply: node.answer(call, reply))
 
 
 def commit_known(
     node: BrokerNode,
     call: Call,
     body: OffsetCommit,
-    topics: Sequence[Any] | None,
-    by_id: bool,
     now_ms: int,
     answer: Callable[[OffsetCommitResponse], None],
 ) -> None:
-    """Commit `topics` instead of the body's, as far as they exist; the others are refused here."""
-    commits = _CommitTopics(node.cluster, by_id)
-    commits.read(topics)
+    """Commit the body's topics as far as they exist; the others are refused here."""
+    commits = _CommitTopics(node.cluster, by_id=False)
+    commits.read(body.topics)
+    _commit(node, call, replace(body, topics=tuple(commits.known)), commits, now_ms, answer)
+
+
+def _commit(
+    node: BrokerNode,
+    call: Call,
+    body: OffsetCommit,
+    commits: "_CommitTopics",
+    now_ms: int,
+    answer: Callable[[OffsetCommitResponse], None],
+) -> None:
     if not commits.known:
         answer(OffsetCommitResponse(topics=commits.unknown))
         return
-    body = replace(body, topics=tuple(commits.known))
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: answer(commits.merged(reply)))
 
 
@@ -117,7 +126,7 @@ def _for_old_producers(response: OffsetCommitResponse, version: int) -> OffsetCo
         return response
     for topic in response.topics:
         topic.partitions[:] = [
-            replace(result, error_code=E.COORDINATOR_NOT_AVAILABLE)
+            result._replace(error_code=E.COORDINATOR_NOT_AVAILABLE)
             if result.error_code is E.COORDINATOR_LOAD_IN_PROGRESS
             else result
             for result in topic.partitions
@@ -139,15 +148,7 @@ class _CommitTopics:
         for each in required(topics):
             name = self.cluster.topic_names.get(each.topic_id) if self.by_id else text(each.name)
             topic = self.cluster.topics.get(name) if name is not None else None
-            partitions = tuple(
-                CommitPartition(
-                    partition_index=partition.partition_index,
-                    committed_offset=partition.committed_offset,
-                    committed_leader_epoch=partition.committed_leader_epoch,
-                    committed_metadata=partition.committed_metadata,
-                )
-                for partition in required(each.partitions)
-            )
+            partitions: Sequence[CommitPartition] = required(each.partitions)
             if topic is None or name is None:
                 error = E.UNKNOWN_TOPIC_ID if self.by_id else E.UNKNOWN_TOPIC_OR_PARTITION
                 topic_id = each.topic_id if self.by_id else None
@@ -156,6 +157,10 @@ class _CommitTopics:
                 continue
             count = len(topic.partitions)
             topic_id = topic.spec.topic_id
+            indexes = [partition.partition_index for partition in partitions]
+            if indexes and min(indexes) >= 0 and max(indexes) < count:
+                self.known.append(CommitTopic(name=name, topic_id=topic_id, partitions=partitions))
+                continue
             present = tuple(each for each in partitions if 0 <= each.partition_index < count)
             if present:
                 self.known.append(CommitTopic(name=name, topic_id=topic_id, partitions=present))
@@ -210,7 +215,7 @@ def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     request = call.body
     if call.version >= 8:
         groups = [
-            _fetch_group(node, call, text(each.group_id), each.topics, now_ms)
+            _fetch_group(node, call, text(each.group_id), each.topics, now_ms, _member_of(call, each))
             for each in required(request.groups)
         ]
         node.answer(call, OffsetFetchResponse(groups=groups))
@@ -224,12 +229,25 @@ def offset_fetch(node: BrokerNode, call: Call, now_ms: int) -> None:
     node.answer(call, OffsetFetchResponse(topics=group.topics, error_code=group.error_code))
 
 
+def _member_of(call: Call, group: Any) -> tuple[str | None, int]:
+    """The member that reads and its epoch, if it says so: from v9 on."""
+    return (group.member_id, group.member_epoch) if call.version >= 9 else (None, -1)
+
+
 def _fetch_group(
-    node: BrokerNode, call: Call, group_id: str, topics: Sequence[Any] | None, now_ms: int
+    node: BrokerNode,
+    call: Call,
+    group_id: str,
+    topics: Sequence[Any] | None,
+    now_ms: int,
+    member: tuple[str | None, int] = (None, -1),
 ) -> FetchedGroup:
     hosted = node.cluster.coordinator(group_id, node.node_id, now_ms)
     if isinstance(hosted, ErrorCode):
         return FetchedGroup(group_id=group_id, error_code=hosted)
+    error = hosted.coordinator.check_fetch(group_id, *member)
+    if error:
+        return FetchedGroup(group_id=group_id, error_code=error)
     by_id = call.version >= 10
     stable = call.version >= 7 and call.body.require_stable
     if topics is None:
@@ -251,7 +269,7 @@ def _requested_topics(cluster: Cluster, topics: Sequence[Any], by_id: bool) -> l
         FetchTopic(
             name=cluster.topic_names.get(each.topic_id, "") if by_id else text(each.name),
             topic_id=each.topic_id if by_id else None,
-            partition_indexes=tuple(required(each.partition_indexes)),
+            partition_indexes=required(each.partition_indexes),
         )
         for each in topics
     ]

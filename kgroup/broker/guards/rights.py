@@ -1,7 +1,7 @@
 """A request and what its client may do; what all guards share."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kgroup.broker.node import BrokerNode
@@ -52,7 +52,7 @@ class Rights:
 
     def amended(self, amend: Callable[[Any], Any]) -> Call:
         """The request, with its answer to be changed by `amend`."""
-        return replace(self.call, amend=amend)
+        return self.call._replace(amend=amend)
 
 
 Guard = Callable[[Rights], Call | None]

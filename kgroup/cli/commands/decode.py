@@ -15,7 +15,7 @@ from kgroup.cli.shell.options import Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.source import opened
 from kgroup.errors import FindingsError, SourceError
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json, emit_parquet
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
 
@@ -93,11 +93,18 @@ def decode(
 
 
 def _show(decoded: "Decoded", output: OutputOptions) -> None:
-    from kgroup.report.records.columns import TABLE_COLUMNS
+    from kgroup.report.emit_text import emit_text
+    from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
 
     match output.format:
         case OutputFormat.TABLE:
             emit(decoded.table_rows(), TABLE_COLUMNS, output)
+        case OutputFormat.JSON | OutputFormat.JSONL | OutputFormat.CSV if decoded.is_in_bulk:
+            emit_text(decoded.text_pieces(output.format), COLUMNS, output)
+        case OutputFormat.PARQUET if decoded.is_in_bulk:
+            from kgroup.report.records.item_columns import write_tables
+
+            emit_parquet(decoded.tables(), COLUMNS, output, write_tables)
         case OutputFormat.JSON | OutputFormat.JSONL:
             emit_json(decoded.json_texts(), output)
         case OutputFormat.CSV | OutputFormat.PARQUET:

@@ -105,6 +105,7 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
     try:
         await control.start()
         gc.collect()
+        gc.set_threshold(50_000, 10, 10)  # tuples come and go by the hundred with each request
         gc.freeze()  # what has come by now stays: going through it would hold up everybody, time and again
         print("ready", *server.bootstrap.split(","), flush=True)
         await _until(stop, server, plan.show_status)

@@ -2,14 +2,18 @@
 
 import signal
 import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
-from kgroup.api.lag.repeated import RepeatedReports
-from kgroup.cli.lag.history import report_history
 from kgroup.cli.lag.present import Present
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.view_options import parse_address, parse_seconds
 from kgroup.cli.shell.source import opened
+from kgroup.spark.storage import is_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def answer(request: LagRequest) -> tuple[str, ...]:
@@ -22,17 +26,26 @@ def answer(request: LagRequest) -> tuple[str, ...]:
 
         report_stream(request)
         return ()
-    with (
-        opened(request.source, remote=True) as logs,
-        spark_session(request.spark, request.progress) as session,
-    ):
+    with ExitStack() as stack:
+        session: SparkSession | None = None
+        if any(map(is_uri, request.source.paths)):  # Spark has the settings, and its executors look there
+            session = stack.enter_context(spark_session(request.spark, request.progress, request.work))
+            with request.progress.activity("Spark is looking what there is"):
+                logs = stack.enter_context(opened(request.source, remote=True, spark=session))
+        else:  # a path that is wrong is said before Spark starts
+            logs = stack.enter_context(opened(request.source, remote=True))
+            session = stack.enter_context(spark_session(request.spark, request.progress, request.work))
         if request.asked.windows is not None:
+            from kgroup.cli.lag.history import report_history
+
             return report_history(session, logs, request)
         return Present(request, session, logs).report()
 
 
 def _repeat(request: LagRequest) -> None:
     """Watch, or serve metrics, until SIGINT or SIGTERM."""
+    from kgroup.api.lag.repeated import RepeatedReports
+
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets its background jobs ignore the former
         signal.signal(number, signal.default_int_handler)
     source, views = request.source, request.views

@@ -7,16 +7,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from kgroup.api.lag.chunks import LagChunk, ReportedGroup
-from kgroup.api.lag.explain import explain_groups
 from kgroup.api.lag.options import matcher
 from kgroup.api.lag.report import LagReport, report_on
-from kgroup.api.lag_history.page import Page, PageRows, write_html
 from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
-from kgroup.lag.findings.model import Finding, Severity
 from kgroup.lag.findings.text import lasting
 from kgroup.report.emit import (
     OutputFormat,
@@ -28,16 +25,12 @@ from kgroup.report.emit import (
     iso_time,
 )
 from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
-from kgroup.report.lag.finding_rows import (
-    FINDING_COLUMNS,
-    FINDING_TABLE,
-    finding_rows,
-    finding_table,
-    remedies,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from kgroup.api.lag_history.page import PageRows
+    from kgroup.lag.findings.model import Finding
 
 
 class Present:
@@ -47,7 +40,7 @@ class Present:
         self._request = request
         self._session = session
         self._logs = logs
-        self._page = PageRows(request.options) if request.views.html is not None else None
+        self._page = _rows_of_page(request)
         self._findings: list[Finding] = []
 
     def report(self) -> tuple[str, ...]:
@@ -66,6 +59,8 @@ class Present:
         )
         remarks = list(_remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
+            from kgroup.api.lag.explain import explain_groups
+
             emit_page(partial(explain_groups, self._explained(report)), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
@@ -79,6 +74,8 @@ class Present:
         if request.options.findings:
             remarks += report.proof_problems
         if self._page is not None and request.views.html is not None:
+            from kgroup.api.lag_history.page import Page, write_html
+
             page = Page(
                 path=request.views.html,
                 since_ms=request.since_ms,
@@ -112,6 +109,8 @@ class Present:
         columns = view.columns(report)
         rows = save_batches(session, name, column_batches(view.chunks(chunks), columns), columns)
         if self._request.asked.stuck:
+            from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows
+
             batches = arrow_batches(finding_rows(self._findings, report.inputs.groups), FINDING_COLUMNS)
             findings = save_batches(session, f"{name}_findings", batches, FINDING_COLUMNS)
             said_saved(f"{name}_findings", findings, quiet=quiet)
@@ -132,7 +131,7 @@ class Present:
                 self._page.note(chunk.all_rows)
             yield chunk
 
-    def _of_cluster(self, report: LagReport) -> Sequence[Finding]:
+    def _of_cluster(self, report: LagReport) -> "Sequence[Finding]":
         findings = report.cluster_findings()
         self._request.failing.note_findings(findings)
         return findings
@@ -140,8 +139,10 @@ class Present:
     def _explained(self, report: LagReport) -> Iterator[ReportedGroup]:
         return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
 
-    def _shown(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    def _shown(self, findings: "Sequence[Finding]") -> "tuple[Finding, ...]":
         """Those to show: hygiene may be here for --fail-on alone."""
+        from kgroup.lag.findings.model import Severity
+
         wanted = frozenset(Severity) if self._request.asked.hygiene else {Severity.TROUBLE}
         return tuple(finding for finding in findings if finding.severity in wanted)
 
@@ -164,6 +165,14 @@ class Present:
             yield (facts, verdicts), findings
 
 
+def _rows_of_page(request: LagRequest) -> "PageRows | None":
+    if request.views.html is None:
+        return None
+    from kgroup.api.lag_history.page import PageRows
+
+    return PageRows(request.options)
+
+
 def _remarks_on_time(report: LagReport) -> Iterator[str]:
     """As of when the report is, where nobody said it, and what else that means."""
     as_of = report.as_of
@@ -176,8 +185,16 @@ def _remarks_on_time(report: LagReport) -> Iterator[str]:
         yield "the log goes on after --now: statuses and findings go by all of it"
 
 
-def _show_findings(findings: Sequence[Finding], report: LagReport, output: OutputOptions) -> list[str]:
+def _show_findings(findings: "Sequence[Finding]", report: LagReport, output: OutputOptions) -> list[str]:
     """Show them as rows. Returns what to try, where the rows do not say it."""
+    from kgroup.report.lag.finding_rows import (
+        FINDING_COLUMNS,
+        FINDING_TABLE,
+        finding_rows,
+        finding_table,
+        remedies,
+    )
+
     groups = report.inputs.groups
     if output.format is OutputFormat.TABLE:
         emit(finding_table(findings, groups, report.as_of.now_ms), FINDING_TABLE, output)

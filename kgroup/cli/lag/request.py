@@ -41,6 +41,20 @@ class LagRequest:
         return self.spark.save_as if self.spark is not None else None
 
     @property
+    def work(self) -> str:
+        """What is asked, as the name that lists of a Spark cluster's applications show."""
+        ways = {
+            "--stream": self.streaming.stream,
+            "--windows": self.asked.windows is not None,
+            "--stuck": self.asked.stuck,
+            "--status": self.asked.status,
+        }
+        way = next((f" {option}" for option, given in ways.items() if given), "")
+        first, *others = (path.partition("?")[0] for path in self.source.paths or ("of a live cluster",))
+        more = f" and {len(others)} more" if others else ""
+        return f"kgroup lag-report{way} {first.rpartition('@')[2]}{more}"
+
+    @property
     def progress(self) -> Progress:
         """Whom to tell how far the work is."""
         return TerminalProgress(quiet=self.quiet)

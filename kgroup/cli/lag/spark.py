@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def spark_session(options: SparkOptions | None, progress: Progress) -> "Iterator[SparkSession | None]":
-    """Start Spark, if there are options, and see that the table can be written before work is done for it."""
+def spark_session(
+    options: SparkOptions | None, progress: Progress, name: str
+) -> "Iterator[SparkSession | None]":
+    """Start Spark, if there are options, and see that the table can be written before work is done for it.
+
+    `name` is the application's.
+    """
     if options is None:
         yield None
         return
@@ -28,7 +33,7 @@ def spark_session(options: SparkOptions | None, progress: Progress) -> "Iterator
     with ExitStack() as stack:
         with progress.activity(f"Spark ({options.master}) starts"):
             session = stack.enter_context(
-                open_session(options.master, parse_conf(options.conf), ship=options.ship)
+                open_session(options.master, parse_conf(options.conf), ship=options.ship, name=name)
             )
             if options.save_as is not None:
                 from kgroup.spark.tables import check_table

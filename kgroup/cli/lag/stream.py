@@ -81,7 +81,7 @@ def report_stream(request: LagRequest) -> None:
     settings = stream_settings(request.streaming, request.now_ms)
     check_destination(output)
     check_cluster(connection)
-    with spark_session(request.spark, request.progress) as session:
+    with spark_session(request.spark, request.progress, request.work) as session:
         assert session is not None, "the options were checked"
         columns = request.options.columns(is_table=output.format is OutputFormat.TABLE)
         _run(session, request, connection, settings, columns)
@@ -107,7 +107,7 @@ def _run(
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
     )
-    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each)
+    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each, say)
 
 
 @dataclass(slots=True)

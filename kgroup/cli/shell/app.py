@@ -17,6 +17,7 @@ from typer.exceptions import TyperException
 
 from kgroup.cli.shell.bundle import unbundled
 from kgroup.cli.shell.completion import answering_a_shell, script_for
+from kgroup.cli.shell.deferred import defer
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section
@@ -27,8 +28,11 @@ from kgroup.version import __version__
 COMMANDS: Final = {
     "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
+    "deadlines": "Say when lags break bounds and data is deleted unread.",
     "decode": "Show every record of the offsets topic.",
+    "feeds": "Say which groups write what other groups read.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
+    "fsck": "Say whether a broker will load this offsets topic.",
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
     "ledger": "Say what a group skipped, and what it was handed twice.",
@@ -57,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run kgroup with `arguments` (by default the process's) and exit."""
     # typer brings pydantic, which would search every installed package for plugins: 15 ms of each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    defer()
     with answering_a_shell():
         build_app()(args=arguments, prog_name="kgroup")
     sys.exit(0)
@@ -93,6 +98,17 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
 
 class CommandHelp(TyperCommand):
     """A command whose help names arguments as its usage line does, without Python types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage line, with dots behind an argument that may be given again and again."""
+        repeated = [
+            piece
+            for param in self.get_params(ctx)
+            if isinstance(param, TyperArgument) and param.nargs == -1
+            for piece in param.get_usage_pieces(ctx)
+        ]
+        pieces: list[str] = super().collect_usage_pieces(ctx)
+        return [f"{piece.removesuffix('...')}..." if piece in repeated else piece for piece in pieces]
 
     def argument_records(self, ctx: Any) -> list[tuple[str, str]]:
         """How each argument is written, and what its help says."""

@@ -85,10 +85,15 @@ def _asking(given: GivenOptions, names: Set[str]) -> list[str]:
 def given_options(context: Any) -> dict[str, object]:
     """The options that are not at their defaults, from typer's context of a command."""
     named = (
-        (max(parameter.opts, key=len), context.params.get(parameter.name), parameter.default)
+        (max(parameter.opts, key=len), context.params.get(parameter.name), _plain(parameter.default))
         for parameter in context.command.params
     )
-    return {name: value for name, value, default in named if value != default and _is_there(value)}
+    return {name: value for name, value, default in named if _plain(value) != default and _is_there(value)}
+
+
+def _plain(value: object) -> object:
+    """Typer keeps a choice's default as its value, or as it is."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def check_options(rules: Iterable[Rule], given: GivenOptions) -> None:

@@ -38,6 +38,14 @@ Paths = Annotated[
         show_default=False,
     ),
 ]
+FilePaths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH",
+        help="Segment files, partition folders, log dirs, or directories of many.",
+        show_default=False,
+    ),
+]
 BootstrapServer = Annotated[
     str | None,
     option(
@@ -87,10 +95,10 @@ def connection_options(
     client_properties: ClientProperties = None,
 ) -> "ConnectionOptions | None":
     """The cluster that is asked, None for none."""
-    from kgroup.net.connect.properties import ConnectionOptions
-
     if bootstrap_server is None:
         return None
+    from kgroup.net.connect.properties import ConnectionOptions
+
     return ConnectionOptions(
         bootstrap_servers=bootstrap_server,
         command_config=command_config,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kgroup.api.opened import OpenedLogs
     from kgroup.net.connect.properties import ConnectionOptions
 
@@ -23,22 +25,24 @@ class Given:
         return self.connection is not None
 
 
-def opened(source: Given, *, remote: bool = False) -> "OpenedLogs":
+def opened(source: Given, *, remote: bool = False, spark: "SparkSession | None" = None) -> "OpenedLogs":
     """The logs of the paths, or of the cluster. Raises SourceError if there is nothing to read.
 
-    With `remote` a path may be a URI, which only Spark can read.
+    With `remote` a path may be a URI, which only Spark can read; `spark` then looks what is there.
     """
     if source.connection is None:
-        return opened_paths(source.paths, remote=remote)
+        return opened_paths(source.paths, remote=remote, spark=spark)
     from kgroup.api.live import LiveLogs
 
     return LiveLogs(source.connection)
 
 
-def opened_paths(paths: Iterable[str], *, remote: bool = False) -> "OpenedLogs":
+def opened_paths(
+    paths: Iterable[str], *, remote: bool = False, spark: "SparkSession | None" = None
+) -> "OpenedLogs":
     """The same of paths, of which `-` is this process's standard input."""
     from kgroup.api.opened import open_logs
     from kgroup.log.files.sources import STDIN
 
     given = tuple(paths)
-    return open_logs(*given, stdin=sys.stdin.buffer if STDIN in given else None, remote=remote)
+    return open_logs(*given, stdin=sys.stdin.buffer if STDIN in given else None, remote=remote, spark=spark)

@@ -9,6 +9,10 @@ from typer.exceptions import TyperException
 
 from kgroup.errors import did_you_mean
 
+_NO_NUMBER: Final = re.compile(r"'.*' is not a valid (?P<kind>int(eger)?|float)( range)?\.?$", re.DOTALL)
+_OUT_OF_RANGE: Final = re.compile(
+    r"(?P<given>\S+) is not in the range ((?P<least>[^<>=]+)<=)?x((?P<sign>[<>])=(?P<bound>[^<>=]+?))?\.?$"
+)
 _CHOICE: Final = re.compile(r"'(?P<given>.*)' is not one of (?P<known>.*?)\.?$", re.DOTALL)
 
 
@@ -41,8 +45,22 @@ def _is_alike(option: str, known: str) -> bool:
 def _reason(message: str) -> str:
     """The words of typer's validation, less those that speak of its own workings."""
     plain = message.removeprefix("Value error, ").partition(", unable to parse")[0]
+    if no_number := _NO_NUMBER.match(plain):
+        kind = "integer" if no_number["kind"].startswith("int") else "number"
+        return f"input should be a valid {kind}"
+    if outside := _OUT_OF_RANGE.match(plain):
+        return _out_of_range(outside["given"], outside["least"], outside["sign"], outside["bound"])
     choice = _CHOICE.match(plain)
     if choice is None:
         return plain[:1].lower() + plain[1:]
     known = re.findall(r"'([^']*)'", choice["known"])
     return f"{choice['given']!r} is not one of {', '.join(known)}{did_you_mean(choice['given'], known)}"
+
+
+def _out_of_range(given: str, least: str | None, sign: str | None, bound: str | None) -> str:
+    """Which of the bounds it is: one alone may be the lower (`x>=1`)."""
+    if least is None and sign == ">":
+        least, bound = bound, None
+    if bound is None or (least is not None and float(given) < float(least)):
+        return f"input should be greater than or equal to {least}"
+    return f"input should be less than or equal to {bound}"

@@ -3,15 +3,15 @@
 Behaves as Kafka 4.3's OffsetMetadataManager. Every method that takes a request answers it through the turn.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kgroup.group.coordinator.kinds import GroupsOfKind
-from kgroup.group.coordinator.offsets import Offsets, tombstone
+from kgroup.group.coordinator.offsets import NO_EXPIRY, CommittedOffset, Offsets, tombstone
 from kgroup.group.coordinator.settings import GroupSettings
-from kgroup.group.coordinator.step import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Request, Turn
+from kgroup.group.coordinator.step import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, CommitRun, Request, Turn
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.protocol.requests.coordinator import (
     Done,
     OffsetCommit,
@@ -41,12 +41,20 @@ class LogEntry(Protocol):
 
 
 class CommitRules:
-    """Decides what is committed, deleted and expired; `offsets` are those that `log` has applied."""
+    """Decides what is committed, deleted and expired; `offsets` are those that the logs have applied."""
 
-    def __init__(self, settings: GroupSettings, turn: Turn, log: LogEntry, offsets: Offsets) -> None:
+    def __init__(
+        self,
+        settings: GroupSettings,
+        turn: Turn,
+        log: LogEntry,
+        log_run: Callable[[CommitRun], None],
+        offsets: Offsets,
+    ) -> None:
         self._settings = settings
         self._turn = turn
         self._log = log
+        self._log_run = log_run
         self._offsets = offsets
 
     def commit(self, groups: GroupsOfKind, request: Request, body: OffsetCommit) -> bool:
@@ -55,15 +63,8 @@ class CommitRules:
         if error:
             self._turn.reply(request.id, refusal(body, error))
             return False
-        results = []
-        for topic in body.topics:
-            result, entries = self._offsets.plan_commit(
-                body.group_id, topic, self._turn.now_ms, body.retention_time_ms
-            )
-            results.append(result)
-            for entry in entries:
-                self._log(entry)
-        self._turn.reply(request.id, OffsetCommitResponse(topics=results))
+        now_ms, retention_ms = self._turn.now_ms, body.retention_time_ms
+        self._commit_topics(request, body, NO_EXPIRY if retention_ms == -1 else now_ms + retention_ms)
         return True
 
     def commit_in_transaction(self, groups: GroupsOfKind, request: Request, body: TxnOffsetCommit) -> bool:
@@ -72,14 +73,36 @@ class CommitRules:
         if error:
             self._turn.reply(request.id, refusal(body, error))
             return False
+        self._commit_topics(request, body, NO_EXPIRY, body.producer_id, body.producer_epoch)
+        return True
+
+    def _commit_topics(
+        self,
+        request: Request,
+        body: OffsetCommit | TxnOffsetCommit,
+        expire_timestamp: int,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+    ) -> None:
+        """Log the commits that may be, and answer all of them."""
         results = []
         for topic in body.topics:
-            result, entries = self._offsets.plan_commit(body.group_id, topic, self._turn.now_ms)
+            accepted, result = self._offsets.check_commit(topic)
             results.append(result)
-            for entry in entries:
-                self._log(entry, body.producer_id, body.producer_epoch)
+            if accepted:
+                self._log_run(
+                    CommitRun(
+                        body.group_id,
+                        topic.name,
+                        topic.topic_id,
+                        accepted,
+                        self._turn.now_ms,
+                        expire_timestamp,
+                        producer_id,
+                        producer_epoch,
+                    )
+                )
         self._turn.reply(request.id, OffsetCommitResponse(topics=results))
-        return True
 
     def delete(self, groups: GroupsOfKind, request: Request, body: OffsetDelete) -> None:
         """Delete offsets, except of topics that members read (KIP-496)."""
@@ -113,10 +136,10 @@ class CommitRules:
             return [], False
         now_ms = self._turn.now_ms
 
-        def is_expired(value: OffsetCommitValue) -> bool:
-            if value.expire_timestamp >= 0:
-                return now_ms >= value.expire_timestamp
-            start_ms = value.commit_timestamp if retention.since_ms is None else retention.since_ms
+        def is_expired(commit: CommittedOffset) -> bool:
+            if commit.expire_timestamp >= 0:
+                return now_ms >= commit.expire_timestamp
+            start_ms = commit.commit_timestamp if retention.since_ms is None else retention.since_ms
             return now_ms - start_ms >= self._settings.offsets_retention_ms
 
         return self._offsets.expired(group_id, is_expired, lambda topic: groups.subscribes(group_id, topic))

@@ -10,13 +10,16 @@ from typing import Final, assert_never
 from kgroup.group.coordinator.classic.answers import absent_group
 from kgroup.group.coordinator.classic.groups import ClassicGroups
 from kgroup.group.coordinator.commits import CommitRules
+from kgroup.group.coordinator.consumer.groups import ConsumerGroups
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.kinds import GroupsOfKind
+from kgroup.group.coordinator.metadata_image import FixedImage, MetadataImage
 from kgroup.group.coordinator.offsets import FetchTopic, Offsets
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    CommitRun,
     OffsetsRecord,
     Reply,
     Request,
@@ -26,9 +29,11 @@ from kgroup.group.coordinator.step import (
 from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
-from kgroup.protocol.records.keys import Key, OffsetCommitKey
+from kgroup.protocol.records.keys import GroupMetadataKey, Key, OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, DescribedConsumerGroup
 from kgroup.protocol.requests.coordinator import (
+    UNKNOWN_MEMBER_ID,
     DeletableGroupResult,
     DeleteGroups,
     DeleteGroupsResponse,
@@ -68,6 +73,8 @@ def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
                 return E.INCONSISTENT_GROUP_PROTOCOL
         case SyncGroup() | Heartbeat() | LeaveGroup() | TxnOffsetCommit() | OffsetDelete():
             return E.NONE if body.group_id else E.INVALID_GROUP_ID
+        case ConsumerGroupHeartbeat():
+            pass  # has words of its own: `consumer/request_checks.py`
         case OffsetCommit() | DeleteGroups() | EndTransaction() | PartitionsDeleted():
             pass  # offsets may live under the empty group id
         case _:
@@ -103,10 +110,16 @@ class GroupCoordinator:
     Append `Step.append` to the log before you send `Step.replies`. If the append fails, drop this
     object and build a new one by applying the log. `now_ms` is epoch ms and never goes back.
     `end_offset` is the log's end: live records are taken to land there, one after the other.
-    `new_uuid` gives the random part of member ids.
+    `new_uuid` gives the random part of member ids. `image` has the cluster's topics.
     """
 
-    def __init__(self, partition: int, settings: GroupSettings, new_uuid: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        partition: int,
+        settings: GroupSettings,
+        new_uuid: Callable[[], str],
+        image: MetadataImage | None = None,
+    ) -> None:
         self.partition = partition
         self.end_offset = 0
         self._settings = settings
@@ -116,8 +129,11 @@ class GroupCoordinator:
         self._turn = Turn()
         # Another kind is one more argument; the first answers for groups that do not exist.
         self.classic = ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid)
-        self._kinds = GroupKinds(self.classic)
-        self._commits = CommitRules(settings, self._turn, self._log, self._offsets)
+        self.consumer = ConsumerGroups(
+            settings, self._timers, self._turn, self._log, new_uuid, image or FixedImage(), self.classic
+        )
+        self._kinds = GroupKinds(self.classic, self.consumer)
+        self._commits = CommitRules(settings, self._turn, self._log, self._log_run, self._offsets)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -142,7 +158,10 @@ class GroupCoordinator:
             case OffsetCommit():
                 if self._commits.commit(self._kinds.of(body.group_id), request, body):
                     self._ensure_unlogged(body.group_id)
+            case ConsumerGroupHeartbeat():
+                self.consumer.consumer_heartbeat(request, body)
             case JoinGroup():
+                self._make_way_for_classic(body)
                 self._kinds.of(body.group_id).join(request, body)
             case SyncGroup():
                 self._kinds.of(body.group_id).sync(request, body)
@@ -162,6 +181,12 @@ class GroupCoordinator:
             case _:
                 assert_never(body)
         return self._turn.finish()
+
+    def _make_way_for_classic(self, body: JoinGroup) -> None:
+        """The first classic member of an Empty consumer group gets a classic group of its own."""
+        if body.member_id == UNKNOWN_MEMBER_ID and self.consumer.is_empty(body.group_id):
+            for entry in self.consumer.tombstones(body.group_id):
+                self._log(entry)
 
     def _delete_groups(self, request: Request, body: DeleteGroups) -> None:
         results = []
@@ -193,6 +218,21 @@ class GroupCoordinator:
         if topics is None:
             return self._offsets.fetch_all(group_id, require_stable)
         return self._offsets.fetch(group_id, topics, require_stable)
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Why a member may not read the group's offsets, or NONE (KIP-848)."""
+        return self._kinds.of(group_id).check_fetch(group_id, member_id, member_epoch)
+
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        """A group of the consumer protocol; GROUP_ID_NOT_FOUND if there is none of that kind."""
+        return self.consumer.describe_consumer_group(group_id)
+
+    def size(self, group_id: str) -> int:
+        """How many members a group has, of whichever kind it is."""
+        of_consumers = self.consumer.watched(group_id)
+        if of_consumers is not None:
+            return len(of_consumers.members)
+        return len(self.describe(group_id).members)
 
     def describe(self, group_id: str) -> DescribedGroup:
         """The group; GROUP_ID_NOT_FOUND and Dead if there is none."""
@@ -247,6 +287,10 @@ class GroupCoordinator:
         next_check_ms = self._turn.now_ms + self._settings.offsets_retention_check_interval_ms
         self._timers.schedule(EXPIRY, next_check_ms)
 
+    def topics_changed(self, names: frozenset[str], made: bool) -> None:
+        """Topics of the image came (`made`), went, or have other partitions now."""
+        self.consumer.topics_changed(names, made)
+
     # ---- records ------------------------------------------------------------------------------
 
     def _log(
@@ -255,7 +299,7 @@ class GroupCoordinator:
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
-        """Append an entry to the step and apply it: the only way logged state changes."""
+        """Append an entry to the step and apply it: with `_log_run` the only way logged state changes."""
         now_ms = self._turn.now_ms
         record = OffsetsRecord(
             entry=entry, timestamp_ms=now_ms, producer_id=producer_id, producer_epoch=producer_epoch
@@ -264,6 +308,14 @@ class GroupCoordinator:
         transactional = None if producer_id == NO_PRODUCER_ID else producer_id
         self._turn.events.extend(self._apply(entry, transactional, self.end_offset, now_ms))
         self.end_offset += 1
+        self._unlogged.clear()
+
+    def _log_run(self, run: CommitRun) -> None:
+        """The same of many commits, as if each were logged by itself."""
+        self._turn.records.append(run)
+        self._offsets.apply_run(run, self.end_offset)
+        self._turn.events.extend(self._kinds.of(run.group).ensure(run.group, run.timestamp_ms))
+        self.end_offset += len(run.partitions)
         self._unlogged.clear()
 
     def apply(self, record: LoggedEntry) -> tuple[GroupEvent, ...]:
@@ -285,6 +337,8 @@ class GroupCoordinator:
             self._offsets.apply(key, value, producer_id, offset)
             return () if value is None else self._kinds.of(key.group).ensure(key.group, timestamp_ms)
         groups = self._kinds.of_record(key)
+        if isinstance(key, GroupMetadataKey) and value is not None:
+            self.consumer.drop(key.group)  # if there is one, it has become a classic group
         # Records of kinds that it does not have are not this coordinator's to understand.
         return () if groups is None else groups.apply(key, value, timestamp_ms)
 

@@ -72,6 +72,9 @@ class GroupsOfKind(Protocol):
     def check_commit(self, body: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
         """Why the sender may not commit, or NONE, which counts as a sign of life where the kind says so."""
 
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Why the sender may not read offsets, or NONE; members name themselves from OffsetFetch v9 on."""
+
     def check_offset_delete(self, group_id: str) -> ErrorCode:
         """Why no offsets of the group can be deleted, or NONE."""
 

@@ -4,11 +4,15 @@ Behaves as Kafka 4.3's OffsetMetadataManager. Of plain commits, tombstones and c
 transactions, the one with the highest record offset counts, whenever its marker came.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache, partial
+from itertools import count, repeat
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from kgroup.group.coordinator.step import NO_PRODUCER_ID, CommitRun
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType
 from kgroup.protocol.records.keys import OffsetCommitKey
@@ -26,11 +30,15 @@ from kgroup.protocol.topic_partition import TopicPartition
 NO_EXPIRY: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedOffset:
+class CommittedOffset(NamedTuple):
     """A commit and the offset of the record that holds it."""
 
-    value: OffsetCommitValue
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int
+    topic_id: UUID | None
     record_offset: int
 
 
@@ -40,7 +48,7 @@ class FetchTopic:
 
     name: str
     topic_id: UUID | None
-    partition_indexes: tuple[int, ...]
+    partition_indexes: Sequence[int]
 
 
 class Offsets:
@@ -55,22 +63,21 @@ class Offsets:
 
     # ---- deciding -----------------------------------------------------------------------------
 
-    def plan_commit(
-        self, group_id: str, topic: CommitTopic, now_ms: int, retention_ms: int = -1
-    ) -> tuple[TopicResult, list[OffsetsEntry]]:
-        """The answer for one topic and the entries to log for it."""
-        results, entries = [], []
-        expire_ms = NO_EXPIRY if retention_ms == -1 else now_ms + retention_ms
+    def check_commit(self, topic: CommitTopic) -> tuple[Sequence[CommitPartition], TopicResult]:
+        """The partitions of a topic that may be committed to, and the answer for all of them."""
+        if not any(map(_METADATA, topic.partitions)):
+            results = list(map(_accepted, map(_PARTITION, topic.partitions)))
+            return topic.partitions, TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results)
+        accepted, results = [], []
         for partition in topic.partitions:
-            metadata = partition.committed_metadata or ""
             # Kafka compares the length of the Java string with the limit in bytes.
-            if len(metadata) > self._metadata_max:
+            if len(partition.committed_metadata or "") > self._metadata_max:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 results.append(PartitionResult(partition_index=partition.partition_index, error_code=error))
                 continue
-            results.append(PartitionResult(partition_index=partition.partition_index))
-            entries.append(_commit_entry(group_id, topic, partition, metadata, now_ms, expire_ms))
-        return TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results), entries
+            results.append(_accepted(partition.partition_index))
+            accepted.append(partition)
+        return accepted, TopicResult(name=topic.name, topic_id=topic.topic_id, partitions=results)
 
     def tombstones(
         self, group_id: str, keep: Callable[[str], bool] = lambda topic: False
@@ -86,13 +93,13 @@ class Offsets:
         return list(dict.fromkeys([*self._committed, *self._open_transactions]))
 
     def expired(
-        self, group_id: str, is_expired: Callable[[OffsetCommitValue], bool], keeps: Callable[[str], bool]
+        self, group_id: str, is_expired: Callable[[CommittedOffset], bool], keeps: Callable[[str], bool]
     ) -> tuple[list[OffsetsEntry], bool]:
         """Entries that delete a group's expired offsets, and whether none is left after that."""
         entries = []
         committed = self._committed.get(group_id, {})
         for (topic, partition), commit in committed.items():
-            if keeps(topic) or not is_expired(commit.value) or self._is_pending(group_id, (topic, partition)):
+            if keeps(topic) or not is_expired(commit) or self._is_pending(group_id, (topic, partition)):
                 continue
             entries.append(tombstone(group_id, topic, partition))
         return entries, len(entries) == len(committed) and group_id not in self._open_transactions
@@ -111,11 +118,14 @@ class Offsets:
     ) -> list[FetchedTopic]:
         """The offsets asked for; -1 where there is none or the topic has been made anew since."""
         committed = self._committed.get(group_id, {})
+        may_be_pending = require_stable and group_id in self._open_transactions
         return [
             FetchedTopic(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partitions=[
+                partitions=_fetched_rows(committed, topic)
+                if topic.topic_id is None and not may_be_pending
+                else [
                     self._fetched(
                         group_id,
                         (topic.name, index),
@@ -149,13 +159,13 @@ class Offsets:
             return FetchedOffset(
                 partition_index=topic_partition[1], error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
             )
-        if commit is None or _is_of_other_topic(commit.value, topic):
+        if commit is None or _is_of_other_topic(commit, topic):
             return FetchedOffset(partition_index=topic_partition[1])
         return FetchedOffset(
             partition_index=topic_partition[1],
-            committed_offset=commit.value.offset,
-            committed_leader_epoch=commit.value.leader_epoch,
-            metadata=commit.value.metadata,
+            committed_offset=commit.offset,
+            committed_leader_epoch=commit.leader_epoch,
+            metadata=commit.metadata,
         )
 
     def _is_pending(self, group_id: str, topic_partition: TopicPartition) -> bool:
@@ -178,12 +188,42 @@ class Offsets:
         if value is None:
             self._remove(key.group, topic_partition)
             return
-        commit = CommittedOffset(value, record_offset)
+        commit = CommittedOffset(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.topic_id,
+            record_offset,
+        )
+        self._places(key.group, producer_id)[topic_partition] = commit
+
+    def apply_run(self, run: CommitRun, record_offset: int) -> None:
+        """Take over many logged commits, of which the first record has this offset."""
+        places = self._places(run.group, None if run.producer_id == NO_PRODUCER_ID else run.producer_id)
+        expires = run.expire_timestamp != NO_EXPIRY  # in a version without epoch and topic id
+        partitions, offsets, epochs, metadata = zip(*run.partitions, strict=True)
+        values = zip(
+            offsets,
+            repeat(-1) if expires else epochs,
+            metadata if None not in metadata else [each or "" for each in metadata],
+            repeat(run.timestamp_ms),
+            repeat(run.expire_timestamp),
+            repeat(None if expires else run.topic_id),
+            count(record_offset),
+            strict=False,
+        )
+        places.update(
+            zip(zip(repeat(run.topic), partitions, strict=False), map(_COMMITTED, values), strict=True)
+        )
+
+    def _places(self, group_id: str, producer_id: int | None) -> dict[TopicPartition, CommittedOffset]:
+        """A group's offsets, or those of them that a producer's transaction may yet bring."""
         if producer_id is None:
-            self._committed.setdefault(key.group, {})[topic_partition] = commit
-            return
-        self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[topic_partition] = commit
-        self._open_transactions.setdefault(key.group, set()).add(producer_id)
+            return self._committed.setdefault(group_id, {})
+        self._open_transactions.setdefault(group_id, set()).add(producer_id)
+        return self._pending.setdefault(producer_id, {}).setdefault(group_id, {})
 
     def _remove(self, group_id: str, topic_partition: TopicPartition) -> None:
         committed = self._committed.get(group_id)
@@ -214,24 +254,29 @@ class Offsets:
                 current[topic_partition] = commit
 
 
-def _commit_entry(
-    group_id: str, topic: CommitTopic, partition: CommitPartition, metadata: str, now_ms: int, expire_ms: int
-) -> OffsetsEntry:
-    # Kafka 4.3: version 4 knows the topic id, and only version 1 can say when the offset expires.
-    version = 4 if expire_ms == NO_EXPIRY else 1
-    return OffsetsEntry(
-        type=RecordType.OFFSET_COMMIT,
-        key=OffsetCommitKey(group=group_id, topic=topic.name, partition=partition.partition_index),
-        value=OffsetCommitValue(
-            offset=partition.committed_offset,
-            leader_epoch=partition.committed_leader_epoch if version >= 3 else -1,
-            metadata=metadata,
-            commit_timestamp=now_ms,
-            expire_timestamp=expire_ms,
-            topic_id=topic.topic_id if version >= 4 else None,
-        ),
-        value_version=version,
-    )
+# One call of C for each partition, where a named tuple's own constructor is one of Python.
+_COMMITTED: Final[Callable[[Iterable[Any]], CommittedOffset]] = partial(tuple.__new__, CommittedOffset)
+_PARTITION: Final = itemgetter(CommitPartition._fields.index("partition_index"))
+_METADATA: Final = itemgetter(CommitPartition._fields.index("committed_metadata"))
+
+
+@lru_cache(maxsize=4096)
+def _accepted(partition: int) -> PartitionResult:
+    return PartitionResult(partition_index=partition)
+
+
+def _fetched_rows(
+    committed: Mapping[TopicPartition, CommittedOffset], topic: FetchTopic
+) -> list[FetchedOffset]:
+    """What is committed, of the partitions of a topic that is known by its name only."""
+    indexes = topic.partition_indexes
+    new, kind, none = tuple.__new__, FetchedOffset, ErrorCode.NONE
+    return [
+        FetchedOffset(partition_index=index)
+        if commit is None
+        else new(kind, (index, commit[0], commit[1], commit[2], none))
+        for index, commit in zip(indexes, map(committed.get, zip(repeat(topic.name), indexes)), strict=False)
+    ]
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> OffsetsEntry:
@@ -244,11 +289,11 @@ def tombstone(group_id: str, topic: str, partition: int) -> OffsetsEntry:
     )
 
 
-def _is_of_other_topic(value: OffsetCommitValue, topic: FetchTopic | None) -> bool:
+def _is_of_other_topic(commit: CommittedOffset, topic: FetchTopic | None) -> bool:
     """The topic was deleted and made anew since the commit (both ids must be known to tell)."""
     return (
         topic is not None
         and topic.topic_id is not None
-        and value.topic_id is not None
-        and value.topic_id != topic.topic_id
+        and commit.topic_id is not None
+        and commit.topic_id != topic.topic_id
     )

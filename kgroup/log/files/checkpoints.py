@@ -38,24 +38,27 @@ class EpochStart(NamedTuple):
     start_offset: int
 
 
-def read_offset_checkpoint(path: Path) -> dict[TopicPartition, int]:
-    """Offset by partition: high watermarks, recovery points, log starts or cleaned offsets."""
+def read_offset_checkpoint(path: Path, *, may_be_empty: bool = True) -> dict[TopicPartition, int]:
+    """Offset by partition: high watermarks, recovery points, log starts or cleaned offsets.
+
+    An empty file is one that a broker of Kafka's has just made, unless `may_be_empty` is False.
+    """
 
     def read_line(line: str) -> tuple[TopicPartition, int]:
         topic, partition, offset = line.split(" ")
         return (topic, int(partition)), int(offset)
 
-    return dict(_read_checkpoint(path, read_line))
+    return dict(_read_checkpoint(path, read_line, may_be_empty))
 
 
-def read_leader_epochs(path: Path) -> list[EpochStart]:
-    """The leader epochs of one partition, oldest first."""
+def read_leader_epochs(path: Path, *, may_be_empty: bool = True) -> list[EpochStart]:
+    """The leader epochs of one partition, oldest first; an empty file as in `read_offset_checkpoint`."""
 
     def read_line(line: str) -> EpochStart:
         epoch, start_offset = line.split(" ")
         return EpochStart(int(epoch), int(start_offset))
 
-    return _read_checkpoint(path, read_line)
+    return _read_checkpoint(path, read_line, may_be_empty)
 
 
 def read_topic_id(path: Path) -> TopicId:
@@ -88,8 +91,10 @@ def encode_leader_epochs(epochs: list[EpochStart]) -> str:
     return f"0\n{len(epochs)}\n" + "".join(f"{epoch} {start_offset}\n" for epoch, start_offset in epochs)
 
 
-def _read_checkpoint(path: Path, read_line: Callable[[str], _Line]) -> list[_Line]:
+def _read_checkpoint(path: Path, read_line: Callable[[str], _Line], may_be_empty: bool) -> list[_Line]:
     lines = _read_lines(path)
+    if not lines and may_be_empty:
+        return []  # as a broker makes the file when it starts; it fills it by putting another in its place
     if len(lines) < 2:
         raise SourceError(f"{path}: {len(lines)} lines, while a checkpoint has a version and a count")
     if lines[0] not in ("0", "1"):

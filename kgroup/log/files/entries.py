@@ -66,17 +66,24 @@ def read_decoded(
             items = read_stream(stdin or sys.stdin.buffer, STDIN)
         else:
             items = read_among_others(segment.path)
-        if selection is not None:
-            items = _wanted_batches(items, selection)
-        for item in read_records(items, segment.path):
-            if isinstance(item, Damage):
-                yield item
-                continue
-            batch, records = item
-            if not records:
-                yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
-            for record in records if selection is None else selection.choose(batch, records):
-                yield ReadRecord(segment, batch, record, decode_record(batch, record))
+        yield from decoded_batches(items, segment, selection)
+
+
+def decoded_batches(
+    items: Iterator[Batch | Damage], segment: SegmentFile, selection: Selection | None
+) -> Iterator[ReadRecord | Damage]:
+    """The records of batches that were read of a segment."""
+    if selection is not None:
+        items = _wanted_batches(items, selection)
+    for item in read_records(items, segment.path):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        batch, records = item
+        if not records:
+            yield ReadRecord(segment=segment, batch=batch, record=None, entry=None)
+        for record in records if selection is None else selection.choose(batch, records):
+            yield ReadRecord(segment, batch, record, decode_record(batch, record))
 
 
 def _wanted_batches(items: Iterator[Batch | Damage], selection: Selection) -> Iterator[Batch | Damage]:

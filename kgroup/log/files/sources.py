@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -75,10 +75,13 @@ def open_sources(paths: Iterable[str | Path], *, topic: str = OFFSETS_TOPIC) -> 
     return search.sources()
 
 
-def one_replica_each(sources: Sources) -> Sources:
+def one_replica_each(
+    sources: Sources, known_end: Callable[[Path], int | None] = lambda folder: None
+) -> Sources:
     """Of several folders with the same partition keep one whose log ends last, and skip what ends before.
 
-    For callers that want the state of a cluster rather than every record. Raises SourceError if two folders
+    For callers that want the state of a cluster rather than every record. `known_end` is where the log in a
+    folder ends, if somebody has found out; else its segments are read. Raises SourceError if two folders
     of a partition are of different topics or clusters by their ids: those are no replicas.
     """
     replicas: dict[int, dict[Path, list[SegmentFile]]] = {}
@@ -91,7 +94,10 @@ def one_replica_each(sources: Sources) -> Sources:
             kept += [segment for segments in by_folder.values() for segment in segments]
             continue
         _check_replicas(sources, partition, by_folder)
-        ends = {folder: _readable_end(segments) for folder, segments in by_folder.items()}
+        ends = {}
+        for folder, segments in by_folder.items():
+            known = known_end(folder)
+            ends[folder] = _readable_end(segments) if known is None else known
         longest = max(sorted(ends), key=lambda folder: ends[folder])
         kept += by_folder[longest]
         for folder in sorted(ends):

@@ -33,11 +33,27 @@ class TransactionOutcomes:
         """The outcome for the record at `offset` in `batch` of `segment`; None if it is in no transaction."""
         if not batch.transactional or batch.control:
             return None
+        return self.of_producer(segment, batch.producer_id, offset)
+
+    def of_producer(self, segment: SegmentFile, producer_id: int, offset: int) -> TransactionOutcome:
+        """The outcome for a record of a producer's transaction at `offset` of `segment`."""
+        producer = self._of_folder(segment).get(producer_id)
+        return TransactionOutcome.PENDING if producer is None else producer.first_behind(offset)
+
+    def of_all(
+        self, segment: SegmentFile, producer_id: int, lowest: int, highest: int
+    ) -> TransactionOutcome | None:
+        """The same for all offsets from `lowest` to `highest`; None if a marker lies among them."""
+        producer = self._of_folder(segment).get(producer_id)
+        if producer is None:
+            return TransactionOutcome.PENDING
+        return producer.first_behind(lowest) if producer.has_none_between(lowest, highest) else None
+
+    def _of_folder(self, segment: SegmentFile) -> "dict[int, _ProducerMarkers]":
         markers = self._markers.get(segment.folder)
         if markers is None:
             markers = self._markers[segment.folder] = self._read_markers(segment.folder)
-        producer = markers.get(batch.producer_id)
-        return TransactionOutcome.PENDING if producer is None else producer.first_behind(offset)
+        return markers
 
     def _read_markers(self, folder: Path) -> "dict[int, _ProducerMarkers]":
         markers: defaultdict[int, _ProducerMarkers] = defaultdict(_ProducerMarkers)
@@ -76,3 +92,6 @@ class _ProducerMarkers:
         if index == len(self._offsets):
             return TransactionOutcome.PENDING
         return TransactionOutcome.COMMITTED if self._committed[index] else TransactionOutcome.ABORTED
+
+    def has_none_between(self, lowest: int, highest: int) -> bool:
+        return bisect_right(self._offsets, lowest) == bisect_right(self._offsets, highest)

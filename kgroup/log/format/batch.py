@@ -39,6 +39,7 @@ __all__ = [
     "TimestampType",
     "decode_batch",
     "encode_batch",
+    "encode_payload",
 ]
 
 # Offset, length, leader epoch, magic, CRC, attributes, last offset delta, base and max timestamp,
@@ -226,16 +227,67 @@ def encode_batch(
         base_timestamp = records[0].timestamp_ms if records else NO_TIMESTAMP
     if max_timestamp_ms is None:
         max_timestamp_ms = max((record.timestamp_ms for record in records), default=NO_TIMESTAMP)
-    attributes = (
+    payload = encode_records(records, first, base_timestamp)
+    if payload:
+        payload = compress(codec, payload)
+    return _framed(
+        payload,
+        len(records),
         codec
         | (_LOG_APPEND_TIME_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
         | (_TRANSACTIONAL_BIT if transactional else 0)
         | (_CONTROL_BIT if control else 0)
-        | (_DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0)
+        | (_DELETE_HORIZON_BIT if delete_horizon_ms is not None else 0),
+        first,
+        last,
+        base_timestamp,
+        max_timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        leader_epoch,
     )
-    payload = encode_records(records, first, base_timestamp)
-    if payload:
-        payload = compress(codec, payload)
+
+
+def encode_payload(
+    payload: bytes | bytearray,
+    count: int,
+    *,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    transactional: bool = False,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytes:
+    """A v2 batch of `count` records, at offsets from 0 on, that are bytes already and stay uncompressed."""
+    return _framed(
+        payload,
+        count,
+        _TRANSACTIONAL_BIT if transactional else 0,
+        0,
+        count - 1,
+        base_timestamp_ms,
+        max_timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+    )
+
+
+def _framed(
+    payload: bytes | bytearray,
+    count: int,
+    attributes: int,
+    first: int,
+    last: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    leader_epoch: int = -1,
+) -> bytes:
     raw = bytearray(
         HEADER.pack(
             first,
@@ -245,12 +297,12 @@ def encode_batch(
             0,
             attributes,
             last - first,
-            base_timestamp,
+            base_timestamp_ms,
             max_timestamp_ms,
             producer_id,
             producer_epoch,
             base_sequence,
-            len(records),
+            count,
         )
     )
     raw += payload

@@ -80,7 +80,7 @@ def check_epochs(folder: Path, logged: Iterable[EpochStart], warn: Warn | None) 
     if not path.exists():
         return list(logged)
     try:
-        return read_leader_epochs(path)
+        return read_leader_epochs(path, may_be_empty=False)
     except SourceError as error:
         epochs = list(logged)
         replace_text(path, encode_leader_epochs(epochs))

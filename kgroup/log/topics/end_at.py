@@ -1,5 +1,6 @@
 """The log end of a data topic at a past time, found through `.timeindex` and `.index`."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,10 @@ from kgroup.log.files.index import OffsetIndex, TimeIndex, read_offset_index, re
 from kgroup.log.files.log_dir import PartitionFolder, SegmentFile
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch
+from kgroup.log.topics.short_log import ShortLog
 
 
-def log_end_at(folder: PartitionFolder, time_ms: int) -> int | None:
+def log_end_at(folder: PartitionFolder | ShortLog, time_ms: int) -> int | None:
     """The offset of the first record that is newer than `time_ms`, else the log's end; None if unknown.
 
     It is unknown without segments, and before the first record of a log whose start is deleted. Timestamps
@@ -22,9 +24,11 @@ def log_end_at(folder: PartitionFolder, time_ms: int) -> int | None:
 
 
 def log_ends_at(
-    folder: PartitionFolder, times_ms: Sequence[int], end_now: int | None = None
+    folder: PartitionFolder | ShortLog, times_ms: Sequence[int], end_now: int | None = None
 ) -> list[int | None]:
     """The same for many times, which must rise; `end_now` is the log's end, if it is known already."""
+    if isinstance(folder, ShortLog):
+        return [_end_of_short(folder, time_ms) for time_ms in times_ms]
     segments = [
         _Segment(segment, is_last=number == len(folder.segments))
         for number, segment in enumerate(folder.segments, 1)
@@ -45,6 +49,25 @@ def log_ends_at(
         newer, is_first = first_newer
         ends.append(newer if older or newer == 0 or not is_first else None)
     return ends
+
+
+def _end_of_short(log: ShortLog, time_ms: int) -> int | None:
+    times_ms = log.max_timestamps_ms
+    for number in range(bisect_right(times_ms, time_ms) if log.is_rising else 0, len(times_ms)):
+        if times_ms[number] > time_ms:
+            newer = _newer_in(log.batch(number)[1], time_ms)
+            if newer is not None:
+                return newer if number or newer == 0 or newer != log.base_offsets[0] else None
+    return log.log_end_offset()
+
+
+def _newer_in(batch: Batch, time_ms: int) -> int | None:
+    """The first record in it that is newer; the batch's first offset if nobody can read what is in it."""
+    try:
+        records = batch.records()
+    except DecodeError:
+        return batch.base_offset
+    return next((record.offset for record in records if record.timestamp_ms > time_ms), None)
 
 
 class _Segment:

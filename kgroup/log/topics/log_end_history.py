@@ -17,6 +17,7 @@ from kgroup.log.format.any_format import MAX_BATCH_BYTES
 from kgroup.log.format.batch import Batch, decode_batch
 from kgroup.log.format.header_guess import HEADER_BYTES, SMALLEST_BATCH, batch_size
 from kgroup.log.format.legacy import decode_message
+from kgroup.log.topics.short_log import ShortLog
 from kgroup.protocol.log_listing import LogEndAt
 
 _MAGIC_AT: Final = 16
@@ -32,29 +33,43 @@ class _Anchor(NamedTuple):
     position: int
 
 
-def log_end_history(folder: PartitionFolder, points_max: int) -> tuple[LogEndAt, ...]:
+def log_end_history(folder: PartitionFolder | ShortLog, points_max: int) -> tuple[LogEndAt, ...]:
     """Up to `points_max` log ends, at least 3, evenly over the log, the last of them that of now.
 
     Offsets and times rise from one to the next: batches that are no newer than one before them came at its
     time or later, and are added to it. A long log is looked at only at places that its indexes name. Damaged
     batches are left out. Raises SourceError if a file cannot be read.
     """
+    if isinstance(folder, ShortLog):
+        return _of_short(folder, points_max)
     segments = [segment for segment in folder.segments if segment.base_offset is not None]
     if not segments:
         return ()
     if sum(_size(segment) for segment in segments) <= points_max * _WHOLE_BYTES:
         batches = (batch for segment in segments for batch in _batches(segment, 0))
-        return _thinned(list(_rising(batches)), points_max)
+        return _thinned(list(_rising(map(_end_of, batches))), points_max)
     anchors = _thinned([anchor for segment in segments for anchor in _anchors(segment)], points_max - 1)
     looked_at = [batch for anchor in anchors if (batch := _batch_at(anchor)) is not None]
     last = _last(_batches(*anchors[-1]))
-    return tuple(_rising([*looked_at, *last]))
+    return tuple(_rising(map(_end_of, [*looked_at, *last])))
 
 
-def _rising(batches: Iterable[Batch]) -> Iterator[LogEndAt]:
+def _of_short(log: ShortLog, points_max: int) -> tuple[LogEndAt, ...]:
+    offsets, times_ms = log.last_offsets, log.max_timestamps_ms
+    if log.is_rising:
+        chosen = _thinned(range(len(offsets)), points_max)
+        return tuple(LogEndAt(offsets[number] + 1, times_ms[number]) for number in chosen)
+    ends = (LogEndAt(offset + 1, time_ms) for offset, time_ms in zip(offsets, times_ms, strict=True))
+    return _thinned(list(_rising(ends)), points_max)
+
+
+def _end_of(batch: Batch) -> LogEndAt:
+    return LogEndAt(batch.last_offset + 1, batch.max_timestamp_ms)
+
+
+def _rising(ends: Iterable[LogEndAt]) -> Iterator[LogEndAt]:
     newest: LogEndAt | None = None
-    for batch in batches:
-        end = LogEndAt(batch.last_offset + 1, batch.max_timestamp_ms)
+    for end in ends:
         if newest is not None and end.offset > newest.offset:
             if end.timestamp_ms > newest.timestamp_ms:
                 yield newest

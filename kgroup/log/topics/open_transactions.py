@@ -10,6 +10,7 @@ from typing import Final
 from kgroup.errors import SourceError
 from kgroup.log.files.log_dir import PartitionFolder
 from kgroup.log.format.batch import NO_TIMESTAMP, Damage
+from kgroup.log.topics.short_log import ShortLog
 from kgroup.log.topics.unread import PlacedBatch, batches_from, ends_in_commit, records_of
 from kgroup.protocol.log_listing import OpenTransaction
 
@@ -25,7 +26,7 @@ class _Begun:
     placed: PlacedBatch
 
 
-def blocking_transaction(folder: PartitionFolder, offset: int) -> OpenTransaction | None:
+def blocking_transaction(folder: PartitionFolder | ShortLog, offset: int) -> OpenTransaction | None:
     """The open transaction that keeps a group at this committed offset from every record it has not read.
 
     None if the group could read something, if it is past the transaction's first offset, as only a reader of
@@ -39,7 +40,7 @@ def blocking_transaction(folder: PartitionFolder, offset: int) -> OpenTransactio
     offset = max(offset, start)
     open_: dict[int, _Begun] = {}
     readable: int | None = None
-    for placed in batches_from(folder.segments, max(offset - _LOOK_BACK, start)):
+    for placed in batches_from(folder, max(offset - _LOOK_BACK, start)):
         if isinstance(placed, Damage):
             raise SourceError(f"{placed.segment}: byte {placed.position}: {placed.why}")
         batch = placed.batch

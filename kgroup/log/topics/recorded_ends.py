@@ -7,10 +7,7 @@ known if those are equal, and else that of the sample that is nearer, if one is 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from kgroup.log.files.log_dir import LogDir
 from kgroup.log.files.recording import Sample, TopicSample, read_newest_samples, read_samples
@@ -18,6 +15,12 @@ from kgroup.log.files.sample_changes import states
 from kgroup.protocol.log_listing import LogEndAt, LogEndSource, PartitionLog
 from kgroup.protocol.topic_id import TopicId
 from kgroup.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
 
 UNKNOWN: Final = -1
 
@@ -58,14 +61,16 @@ class EndsAround:
     `before_ms` and `after_ms` are how long before and after (at least 0), `near_ms` how near is near.
     """
 
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-    before_ms: NDArray[np.int64]
-    after_ms: NDArray[np.int64]
-    near_ms: NDArray[np.int64]
+    before: "Int64s"
+    after: "Int64s"
+    before_ms: "Int64s"
+    after_ms: "Int64s"
+    near_ms: "Int64s"
 
-    def with_logged(self, logged: NDArray[np.int64]) -> NDArray[np.int64]:
+    def with_logged(self, logged: "Int64s") -> "Int64s":
         """The log end at each time, given what the log itself says, which counts if the samples allow it."""
+        import numpy as np
+
         knows_both = (self.before >= 0) & (self.after >= 0)
         is_exact = knows_both & (self.before == self.after)
         fits = (logged >= 0) & (self.before <= logged) & ((self.after < 0) | (logged <= self.after))
@@ -74,7 +79,7 @@ class EndsAround:
         prefers_after = is_near_after & (~is_near_before | (self.after_ms < self.before_ms))
         near = np.where(prefers_after, self.after, np.where(is_near_before, self.before, UNKNOWN))
         says_nothing = (self.before < 0) & (self.after < 0)
-        ends: NDArray[np.int64] = np.where(
+        ends: Int64s = np.where(
             is_exact, self.before, np.where((fits & ~is_exact) | says_nothing, logged, near)
         )
         return ends
@@ -141,6 +146,8 @@ class RecordedAt:
                         around.before[index], around.before_ms[index] = end, time_ms - sample.at_ms
 
     def _around(self, partition: TopicPartition) -> EndsAround:
+        import numpy as np
+
         assert self._ends is not None
         if partition not in self._ends:
             count = len(self._times_ms)

@@ -12,9 +12,11 @@ from kgroup.log.topics.end_at import log_end_at, log_ends_at
 from kgroup.log.topics.log_end_history import log_end_history
 from kgroup.log.topics.open_transactions import blocking_transaction
 from kgroup.log.topics.recorded_ends import RecordedHistory
+from kgroup.log.topics.short_log import ShortLog, ShortLogs
 from kgroup.log.topics.unread import PlacedBatch, batches_from, first_unread
 from kgroup.log.topics.unread_parts import UnreadParts, unread_parts
 from kgroup.protocol.log_listing import FirstUnread, LogEndAt, OpenTransaction
+from kgroup.protocol.topic_partition import TopicPartition
 
 _UNREAD_KEPT: Final = 100_000
 _HISTORIES_KEPT: Final = 4096
@@ -36,11 +38,23 @@ class DataLogs:
                 if folder.topic is not None and folder.retired is None and folder.segments:
                     self._replicas.setdefault((folder.topic, folder.partition), []).append(folder)
         self._furthest: dict[tuple[str, int], tuple[int, PartitionFolder]] = {}
+        self._short = ShortLogs()
         self._recorded: dict[int, RecordedHistory] = {}
         self._parts = lru_cache(_UNREAD_KEPT)(self._find_parts)
         self._unread = lru_cache(_UNREAD_KEPT)(self._find_unread)
         self._histories = lru_cache(_HISTORIES_KEPT)(self._find_history)
         self._blocking = lru_cache(_UNREAD_KEPT)(self._find_blocking)
+
+    def places(self) -> list[TopicPartition]:
+        """The partitions that are here, sorted."""
+        return sorted(self._replicas)
+
+    def folder(self, topic: str, partition: int) -> PartitionFolder | None:
+        """The partition's folder, of replicas the longest; None if it is not here."""
+        log = self._find(topic, partition)
+        if log is None:
+            return None
+        return log[1].folder if isinstance(log[1], ShortLog) else log[1]
 
     def end(self, topic: str, partition: int) -> int | None:
         """The offset at which the partition's log ends here; None if it is not here."""
@@ -102,7 +116,7 @@ class DataLogs:
         if log is None:
             return
         first = max(offset, log[1].log_start_offset() or 0)
-        for item in batches_from(log[1].segments, first):
+        for item in batches_from(log[1], first):
             if isinstance(item, Damage) or item.batch.last_offset >= first:
                 yield item
 
@@ -126,15 +140,19 @@ class DataLogs:
             self._recorded[points_max] = RecordedHistory(self._log_dirs, points_max)
         return self._recorded[points_max].of(topic, partition)
 
-    def _find(self, topic: str, partition: int) -> tuple[int, PartitionFolder] | None:
+    def _find(self, topic: str, partition: int) -> tuple[int, PartitionFolder | ShortLog] | None:
         topic_partition = topic, partition
         if topic_partition not in self._furthest and topic_partition in self._replicas:
-            ended = [(folder.log_end_offset() or 0, folder) for folder in self._replicas[topic_partition]]
+            ended = [
+                (self._short.held(folder).log_end_offset() or 0, folder)
+                for folder in self._replicas[topic_partition]
+            ]
             self._furthest[topic_partition] = max(ended, key=lambda log: log[0])
-        return self._furthest.get(topic_partition)
+        found = self._furthest.get(topic_partition)
+        return None if found is None else (found[0], self._short.held(found[1]))
 
 
-def _bytes_from(folder: PartitionFolder, offset: int) -> int:
+def _bytes_from(folder: PartitionFolder | ShortLog, offset: int) -> int:
     """The size of the segments that hold what follows."""
     ends = [segment.base_offset or 0 for segment in folder.segments[1:]]
     sizes = (Path(segment.path).stat().st_size for segment in folder.segments)

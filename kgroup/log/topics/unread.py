@@ -16,13 +16,14 @@ from kgroup.log.files.log_dir import PartitionFolder, SegmentFile
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch, Damage, LogRecord
 from kgroup.log.format.batch_header import read_header
+from kgroup.log.topics.short_log import ShortLog
 from kgroup.protocol.log_listing import FirstUnread
 from kgroup.protocol.records.entries import TransactionMarker, TransactionOutcome
 
 _READ_BYTES: Final = 64 * 1024  # some batches, as a rule
 
 
-def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
+def first_unread(folder: PartitionFolder | ShortLog, offset: int) -> FirstUnread | None:
     """The first data record at or after the committed `offset`; None if there is none up to the log's end.
 
     Control batches and the gaps of compaction are no data and passed over; so is what lies before the log's
@@ -33,7 +34,7 @@ def first_unread(folder: PartitionFolder, offset: int) -> FirstUnread | None:
     start = folder.log_start_offset()
     if start is None:
         return None
-    batches = batches_from(folder.segments, max(offset, start))
+    batches = batches_from(folder, max(offset, start))
     first = first_data(batches, max(offset, start))
     if first is None:
         return None
@@ -88,8 +89,12 @@ def _outcome(batch: Batch, behind: Iterator[PlacedBatch | Damage]) -> Transactio
     return TransactionOutcome.PENDING
 
 
-def batches_from(segments: Sequence[SegmentFile], offset: int) -> Iterator[PlacedBatch | Damage]:
+def batches_from(folder: PartitionFolder | ShortLog, offset: int) -> Iterator[PlacedBatch | Damage]:
     """The batches from one at or before `offset` on, file after file as they are asked for."""
+    if isinstance(folder, ShortLog):
+        yield from map(PlacedBatch._make, folder.batches_from(offset))
+        return
+    segments = folder.segments
     before = [number for number, segment in enumerate(segments) if (segment.base_offset or 0) <= offset]
     for segment in segments[before[-1] if before else 0 :]:
         for item in _read_from(segment, offset):

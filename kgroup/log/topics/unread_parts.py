@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kgroup.errors import SourceError
 from kgroup.log.files.log_dir import PartitionFolder
 from kgroup.log.format.batch import Damage
+from kgroup.log.topics.short_log import ShortLog
 from kgroup.log.topics.unread import PlacedBatch, batches_from, ends_in_commit, records_of
 
 
@@ -30,7 +31,9 @@ class UnreadParts:
     last_stable_offset: int
 
 
-def unread_parts(folder: PartitionFolder, offset: int, end: int | None = None) -> UnreadParts | None:
+def unread_parts(
+    folder: PartitionFolder | ShortLog, offset: int, end: int | None = None
+) -> UnreadParts | None:
     """Sort by kind what a group with this committed offset has not read; None if there is no log here.
 
     `end` is where the log ends if that is not where the folder's segments do, as of a copy. Transactions that
@@ -68,9 +71,9 @@ def unread_parts(folder: PartitionFolder, offset: int, end: int | None = None) -
     )
 
 
-def _counted(folder: PartitionFolder, offset: int) -> Iterator[tuple[PlacedBatch, int, int]]:
+def _counted(folder: PartitionFolder | ShortLog, offset: int) -> Iterator[tuple[PlacedBatch, int, int]]:
     """Batches from the offset on, the first offset that counts of each, and how many records do."""
-    for placed in batches_from(folder.segments, offset):
+    for placed in batches_from(folder, offset):
         if isinstance(placed, Damage):
             raise SourceError(f"{placed.segment}: byte {placed.position}: {placed.why}")
         batch = placed.batch

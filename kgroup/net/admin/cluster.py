@@ -6,7 +6,7 @@ kafka-python's answers become kgroup's values here, and every failure a SourceEr
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
 from typing import Any, Final, Self
@@ -26,11 +26,13 @@ from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 from kgroup.protocol.topic_id import TopicId
 
 _KAFKA_LOGGER: Final = logging.getLogger("kafka")
+_KAFKA_LOGGER.addHandler(logging.NullHandler())  # as kafka's own __init__ has it, if that runs
 _TIMEOUTS: Final = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 _CLASS_NAME: Final = re.compile(r"^(?:(?:\[Error \d+\] )?[A-Z]\w+(?:Error|Version): )+")
 _EARLIEST: Final = -2
 _LATEST: Final = -1
 _NO_LEADER: Final = -1
+_NO_EPOCH: Final = -1
 _ZERO_UUID: Final = UUID(int=0)
 
 
@@ -54,11 +56,15 @@ class Broker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """`leaders`: partition -> node id, None while a partition has no leader."""
+    """`leaders`: partition -> node id, None while a partition has no leader.
+
+    `leader_epochs` are those of the leaders, as far as the broker tells them (Kafka 2.1 on).
+    """
 
     name: str
     topic_id: TopicId
     leaders: Mapping[int, int | None]
+    leader_epochs: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +159,7 @@ class Cluster:
             answer = self._ask(
                 FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
             )
-        except _UnsupportedError:
+        except UnsupportedError:
             return [
                 _coordinator(group, self._ask(FindCoordinatorRequest(key=group, key_type=0, max_version=3)))
                 for group in groups
@@ -260,7 +266,7 @@ class Cluster:
         """
         try:
             return self._list_offsets(self.topics(names).values(), _LATEST, read_committed=True)
-        except _UnsupportedError:
+        except UnsupportedError:
             return {}
 
     def _list_offsets(
@@ -291,7 +297,7 @@ class Cluster:
         try:
             return manager.run(send)
         except kafka_errors.UnsupportedVersionError as error:
-            raise _UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}") from error
+            raise UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}") from error
         except kafka_errors.KafkaError as error:
             raise self._failure(error) from error
 
@@ -306,7 +312,7 @@ class Cluster:
         return SourceError(f"{self.name}: {_reason(error)}{hint}")
 
 
-class _UnsupportedError(SourceError):
+class UnsupportedError(SourceError):
     """The broker does not know a version of this request that can say what is asked."""
 
 
@@ -406,6 +412,11 @@ def _topic(answer: Any) -> Topic:
         leaders={
             partition.partition_index: None if partition.leader_id == _NO_LEADER else partition.leader_id
             for partition in answer.partitions
+        },
+        leader_epochs={
+            partition.partition_index: partition.leader_epoch
+            for partition in answer.partitions
+            if getattr(partition, "leader_epoch", None) not in (None, _NO_EPOCH)
         },
     )
 

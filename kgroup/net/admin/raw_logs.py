@@ -35,6 +35,10 @@ _LAST_OFFSET_DELTA: Final = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT: Final = 23
 
 
+class OffsetOutOfRangeError(SourceError):
+    """A log has no such offset: it begins later, or ends before."""
+
+
 def copy_offsets_topic(
     cluster: Cluster, folder: Path, partitions: Collection[int] | None = None
 ) -> dict[int, int]:
@@ -99,6 +103,23 @@ def copy_span(
         position = _copy(cluster, (topic, partition), span, file, bytes_max)
     segment.with_suffix(".index").touch()  # tells an empty log from an emptied one
     return segment, position
+
+
+def copy_what_is_there(
+    cluster: Cluster, partition: int, span: tuple[int, int], folder: Path
+) -> tuple[Path, int]:
+    """As `copy_span` of the offsets topic, of a log that may not have all of `span` any more.
+
+    Returns the segment and the offset from which on nothing of the span is missing: its end, if the log
+    begins behind it. Of a log that ends before the span nothing is copied.
+    """
+    try:
+        return copy_span(cluster, partition, span, folder)[0], span[0]
+    except OffsetOutOfRangeError:
+        start, _ = offsets_spans(cluster, [partition])[partition]
+        begin = max(span[0], min(start, span[1]))
+        rest = begin if begin > span[0] else span[1]
+        return copy_span(cluster, partition, (rest, span[1]), folder / "rest")[0], begin
 
 
 def batch_boundary(cluster: Cluster, partition: int, offset: int, end: int) -> int:
@@ -211,9 +232,11 @@ def _fetch(
         for answers in cluster.ask(request, leader).responses:
             for answer in answers.partitions:
                 error = error_name(answer.error_code) if answer.error_code else None
-                if error in ("OFFSET_OUT_OF_RANGE", "TOPIC_AUTHORIZATION_FAILED"):
-                    where = f"{topic} partition {answer.partition_index}"
-                    raise SourceError(f"{cluster.name}: {where}: {error}")
+                where = f"{cluster.name}: {topic} partition {answer.partition_index}: {error}"
+                if error == "OFFSET_OUT_OF_RANGE":
+                    raise OffsetOutOfRangeError(where)
+                if error == "TOPIC_AUTHORIZATION_FAILED":
+                    raise SourceError(where)
                 if error is None:
                     fetched[answer.partition_index] = bytes(answer.records or b"")
     return fetched

@@ -30,6 +30,10 @@ class SharedServer(Protocol):
     intake: Intake
     unsent_bytes: int
 
+    @property
+    def intercepts(self) -> bool:
+        """Somebody wants to see each request before it is handled."""
+
     def note(self, text: str) -> None:
         """Say what a client has done."""
 
@@ -66,7 +70,7 @@ class ClientsServer(Protocol):
 
 
 class ClientConnection(asyncio.Protocol):
-    """One client's connection to one node; requests are handled one at a time (see RequestQueue)."""
+    """One client's connection to one node; requests are handled one after the other (see RequestQueue)."""
 
     def __init__(self, server: ClientsServer, token: int, door: Door = PLAIN_DOOR) -> None:
         self.server = server
@@ -77,6 +81,8 @@ class ClientConnection(asyncio.Protocol):
         self.last_active_s = self.connected_s = time.monotonic()
         self._queue = RequestQueue(server.shared.cluster.settings.request_max_bytes)
         self._out: list[bytes] = []
+        self._due = 0  # the number of the request whose answer is sent next
+        self._early: dict[int, Answer] = {}
         self._transport: asyncio.Transport | None = None
         self._host = ""
         self._may_write = True
@@ -190,14 +196,15 @@ class ClientConnection(asyncio.Protocol):
 
     def pump(self) -> None:
         """Handle the next request, if there is one and the last has been answered."""
-        if self._transport is None or not self._may_write:
-            return
-        if self._unsent_bytes > _HOLD_BACK_BYTES:
-            self._held_back = True  # until they are sent
-            return
+        together = self.login is None and not self.server.shared.intercepts
         try:
-            frame = self._queue.next_frame()
-            if frame is not None:
+            while self._transport is not None and self._may_write:
+                if self._unsent_bytes > _HOLD_BACK_BYTES:
+                    self._held_back = True  # until they are sent
+                    return
+                frame = self._queue.next_frame(commits_together=together)
+                if frame is None:
+                    return
                 self.server.received(self, frame)
         except BadRequestError as error:
             self.server.shared.note(f"{self._host}: {error}")
@@ -208,7 +215,7 @@ class ClientConnection(asyncio.Protocol):
 
     def read(self, frame: bytes) -> Call:
         """The request in a frame."""
-        return self.server.node.read(frame, self.token, self._host, self._sender)
+        return self.server.node.read(frame, self.token, self._host, self._sender, self._queue.number)
 
     def log_in(self, login: ServerLogin, frame: bytes) -> bool:
         """Let the login have a frame; whether it is for the node, as none that belongs to a login is."""
@@ -226,7 +233,7 @@ class ClientConnection(asyncio.Protocol):
             self._queue.max_frame_bytes = shared.cluster.settings.request_max_bytes
             self.server.logged_in(self)
             self.login = None if login.is_over else login
-        self.server.node.answers.append(Answer(self.token, step.answer))
+        self.server.node.answers.append(Answer(self.token, step.answer, number=self._queue.number))
         shared.schedule_flush()
         return False
 
@@ -238,11 +245,21 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     def answered(self, answer: Answer) -> None:
-        """Take the answer to the request in hand; it is sent by the next `send`.
+        """Take the answer to a request in hand; the next `send` sends it, behind those to earlier ones."""
+        if answer.number != self._due:
+            self._early[answer.number] = answer
+            return
+        self._take(answer)
+        while self._early and (later := self._early.pop(self._due, None)) is not None:
+            self._take(later)
+
+    def _take(self, answer: Answer) -> None:
+        """Take the next answer.
 
         Of a long one, whose size is known, nothing more is read than the client takes: until all of it is
         handed over, no other request is looked at.
         """
+        self._due += 1
         if answer.frame is not None:
             self._out.append(answer.frame)
             self._unsent_bytes += answer.held_bytes

@@ -112,13 +112,13 @@ def state(server: ClusterServer) -> dict[str, Any]:
     groups = []
     for index, hosted in sorted(cluster.coordinators.hosted.items()):
         for group in [] if hosted.is_loading else hosted.coordinator.listing():
-            described = hosted.coordinator.describe(group.group_id)
             groups.append(
                 {
                     "group": group.group_id,
                     "state": str(group.group_state),
+                    "type": group.group_type,
                     "protocolType": group.protocol_type,
-                    "members": len(described.members),
+                    "members": hosted.coordinator.size(group.group_id),
                     "partition": index,
                     "coordinator": hosted.node_id,
                 }

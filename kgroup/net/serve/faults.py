@@ -82,7 +82,6 @@ class Faults:
     def __init__(self, server: ClusterServer) -> None:
         self._server = server
         self._faults: list[Fault] = []
-        server.intercept = self._intercept
 
     def drop(self, api: str, **which: Unpack[Which]) -> Fault:
         """Break the connection instead of handling the request."""
@@ -127,6 +126,7 @@ class Faults:
     def clear(self) -> None:
         """No faults from here on."""
         self._faults.clear()
+        self._server.intercept = None
 
     def _add(
         self,
@@ -138,6 +138,7 @@ class Faults:
             raise InputError(f"no api is called {api!r}; there are {', '.join(sorted(_KEYS))}")
         fault = Fault(api=api, action=action, **which)
         self._faults.append(fault)
+        self._server.intercept = self._intercept
         return fault
 
     def _intercept(self, connection: ClientConnection, call: Call) -> bool:

@@ -271,6 +271,11 @@ class ClusterServer:
         queued_bytes = sum(server.node.queued_bytes for server in self.nodes.values())
         return self.unsent_bytes + queued_bytes < self.cluster.settings.unsent_max_bytes
 
+    @property
+    def intercepts(self) -> bool:
+        """Somebody wants to see each request before it is handled."""
+        return self.intercept is not None
+
     # ---- flushing -----------------------------------------------------------------------------
 
     def new_token(self) -> int:

@@ -2,13 +2,17 @@
 
 Fields are Kafka's, in snake case. A response's attributes are those of the wire schema, so that the
 codec can write it as it is; what a version lacks is simply not written. Requests carry what every
-version can say, with the defaults of the versions that cannot.
+version can say, with the defaults of the versions that cannot. What one request has by the hundred, one for
+each partition, are tuples: a frozen dataclass takes several times as long to make.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
 UNKNOWN_MEMBER_ID = ""
 NO_GENERATION = -1
@@ -75,8 +79,7 @@ class LeaveGroup:
     batched: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitPartition:
+class CommitPartition(NamedTuple):
     """One partition's offset to commit; `committed_leader_epoch` is -1 where there is none."""
 
     partition_index: int
@@ -91,7 +94,7 @@ class CommitTopic:
 
     name: str
     topic_id: UUID | None
-    partitions: tuple[CommitPartition, ...]
+    partitions: Sequence[CommitPartition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +162,7 @@ RequestBody = (
     JoinGroup
     | SyncGroup
     | Heartbeat
+    | ConsumerGroupHeartbeat
     | LeaveGroup
     | OffsetCommit
     | TxnOffsetCommit
@@ -230,8 +234,7 @@ class LeaveGroupResponse:
     throttle_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionResult:
+class PartitionResult(NamedTuple):
     """A partition and its error."""
 
     partition_index: int
@@ -289,6 +292,7 @@ ReplyBody = (
     JoinGroupResponse
     | SyncGroupResponse
     | HeartbeatResponse
+    | ConsumerGroupHeartbeatResponse
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetDeleteResponse
@@ -336,8 +340,7 @@ class ListedGroup:
     group_type: str = "classic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedOffset:
+class FetchedOffset(NamedTuple):
     """A committed offset; -1 with no error where there is none."""
 
     partition_index: int
@@ -365,6 +368,8 @@ def refusal(body: RequestBody, error: ErrorCode) -> ReplyBody:
             return SyncGroupResponse(error_code=error)
         case Heartbeat():
             return HeartbeatResponse(error_code=error)
+        case ConsumerGroupHeartbeat():
+            return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.name)
         case LeaveGroup():
             return LeaveGroupResponse(error_code=error)
         case OffsetCommit() | TxnOffsetCommit():

@@ -12,6 +12,7 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.files.log_dir import SegmentFile, parse_folder_name
 from kgroup.log.format.batch import Batch, Damage, LogRecord, TimestampType
 from kgroup.protocol.records.entries import OffsetsEntry, TransactionMarker, TransactionOutcome, Undecodable
+from kgroup.protocol.records.keys import group_of
 from kgroup.report.records.entry_json import Json, TopicNames, key_json, value_json
 
 _TIMESTAMP_TYPES = {
@@ -34,6 +35,11 @@ def record_json(
         shown["transaction"] = transaction.value
     shown["batch"] = batch_json(read.batch)
     return shown
+
+
+def group_of_record(read: ReadRecord) -> str | None:
+    """The group that a record is about, whatever its key calls it."""
+    return group_of(read.entry.key) if isinstance(read.entry, OffsetsEntry) else None
 
 
 def damage_json(damage: Damage) -> Json:

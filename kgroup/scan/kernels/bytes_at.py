@@ -1,4 +1,4 @@
-"""Reads inside a byte buffer for the kernels: big-endian integers, varints, UTF-8.
+"""Reads inside a byte buffer for the kernels: big-endian integers, varints, UTF-8; whole words also back.
 
 Every caller has made sure that the bytes are there; only the varints check their end.
 """
@@ -37,6 +37,21 @@ def _load(bits: int, *, big_endian: bool = True, signed: bool = True) -> Any:
     return intrinsic(typed)
 
 
+def _store_word() -> Any:
+    """An intrinsic (buffer, position, int64) that stores as `word_at` loads."""
+
+    def typed(_context: Any, buffer: Any, _position: Any, _word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.gep(array.data, [arguments[1]])
+            builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(buffer, types.int64, types.int64), codegen
+
+    return intrinsic(typed)
+
+
 if TYPE_CHECKING:
 
     def byte_at(buffer: Bytes, position: int) -> int:
@@ -53,12 +68,16 @@ if TYPE_CHECKING:
 
     def word_at(buffer: Bytes, position: int) -> int:
         """Eight bytes in the machine's own order: cheaper, and enough to compare or hash."""
+
+    def put_word(buffer: Bytes, position: int, word: int) -> None:
+        """Write what `word_at` has read."""
 else:
     byte_at = _load(8, signed=False)
     int16_at = _load(16)
     int32_at = _load(32)
     int64_at = _load(64)
     word_at = _load(64, big_endian=sys.byteorder == "big")
+    put_word = _store_word()
 
 
 # Most varints of a log are one byte long. Longer ones are read out of line, which keeps the kernels small.

@@ -42,7 +42,9 @@ _SOURCES = (
     "batches.py",
     "keys.py",
     "newest_rows.py",
+    "records.py",
     "rows.py",
+    "text.py",
 )
 
 

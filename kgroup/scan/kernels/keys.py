@@ -174,7 +174,7 @@ def find(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: 
 
 
 @helper
-def _add(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
+def add(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hashed: int) -> int:
     """Add a string that is not there yet and return its id, or NO_ROOM."""
     count: int = keys.counts[_STRINGS]
     used = keys.counts[_USED]
@@ -250,7 +250,7 @@ def _new_key(keys: Keys, buffer: Bytes, position: int, size: int, tag: int, hash
         if group < 0 or topic < 0:
             return NO_ROOM
         partition = int32_at(buffer, position + size - 4)
-    added = _add(keys, buffer, position, size, tag, hashed)
+    added = add(keys, buffer, position, size, tag, hashed)
     if added >= 0:
         keys.strings[added, GROUP] = group
         keys.strings[added, TOPIC] = topic
@@ -265,7 +265,7 @@ def _group_or_topic_number(keys: Keys, buffer: Bytes, position: int, size: int, 
     hashed = string_hash(buffer, position, size, tag)
     string_id = find(keys, buffer, position, size, tag, hashed)
     if string_id < 0:
-        string_id = _add(keys, buffer, position, size, tag, hashed)
+        string_id = add(keys, buffer, position, size, tag, hashed)
         if string_id < 0:
             return NO_ROOM
         counter = _GROUPS if tag == GROUP_TAG else _TOPICS

@@ -32,6 +32,11 @@ class Window:
         """The position of buffer[at] in the file."""
         return self._start + self.at
 
+    @property
+    def origin(self) -> int:
+        """The position of buffer[0] in the file."""
+        return self._start
+
     def file_size(self) -> int:
         """The size of the whole file, now."""
         return os.fstat(self._file.fileno()).st_size

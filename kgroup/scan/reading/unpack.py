@@ -83,6 +83,11 @@ class Unpacked:
         index = bisect_left(self._starts, at)
         return self._sources[index] if index < len(self._sources) else self._end_of_sources
 
+    def sources(self, start: int, batches: int) -> NDArray[np.int64]:
+        """The window's positions of so many batches, of which the first is at `start` here."""
+        index = bisect_left(self._starts, start)
+        return np.array(self._sources[index : index + batches], np.int64)
+
     def _make_room(self, size: int) -> None:
         """Have room for so much more, in a buffer that is not much larger than that."""
         needed = self.filled + size + BUFFER_SLACK

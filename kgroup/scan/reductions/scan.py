@@ -5,7 +5,7 @@ end, in memory bounded by the number of keys; `split` cuts large segments for se
 `merge` puts together. All agree record by record with the plain path (`read_entries`), which also takes
 over for every batch that is out of the ordinary.
 
-Layout: `reading/reader.py` drives the kernel over chunks of a file (`reading/chunk.py`) and fills blocks of
+Layout: `reading/drive.py` drives the kernel over chunks of a file (`reading/chunk.py`) and fills blocks of
 rows (`kernels/rows.py`); `kernels/batches.py` walks batches, `keys.py` turns keys into integers, `crc.py`
 checks. A consumer takes the blocks: `reading/arrow.py` makes columns of them, `newest.py` the newest row per
 key (by the rules of `kernels/newest_rows.py`, in the memory of `kernels/cells.py`).

@@ -1,9 +1,10 @@
 """What is read of a log of the offsets topic for one report: here, by Spark, or as the log grows."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Final
 
 from kgroup.log.format.batch import Damage
 from kgroup.scan.reading.arrow import Dictionaries
@@ -19,6 +20,8 @@ from kgroup.scan.reductions.last_commits import (
 )
 from kgroup.scan.reductions.newest import NewestReader
 from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge, newest
+
+_AT_ONCE_BYTES: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,27 @@ def read_slices(
 
 
 def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:
-    """Slice by slice, so that somebody who watches sees how far it is."""
+    """Some megabytes at a time, so that somebody who watches sees how far it is."""
     of_partitions: list[Newest] = []
     for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
         so_far: Newest | None = None
-        for part in of_partition:
-            scanned = newest([part])
+        for parts in _together(of_partition):
+            scanned = newest(parts)
             so_far = merge([so_far, scanned]) if so_far else scanned
-            advance(part.end - part.start)
+            advance(sum(part.end - part.start for part in parts))
         of_partitions += [so_far] if so_far else []
     return merge(of_partitions)
+
+
+def _together(slices: Iterable[Slice]) -> Iterator[list[Slice]]:
+    """Small slices in one go: what they leave costs as much to put together as that of large ones."""
+    together: list[Slice] = []
+    size = 0
+    for part in slices:
+        together.append(part)
+        size += part.end - part.start
+        if size >= _AT_ONCE_BYTES:
+            yield together
+            together, size = [], 0
+    if together:
+        yield together

@@ -232,7 +232,8 @@ def to_json(event: object) -> dict[str, object]:
 
 
 def _fields(value: object) -> dict[str, object]:
-    return {_camel(each.name): _plain(getattr(value, each.name)) for each in fields(value)}  # type: ignore[arg-type]  # a dataclass
+    names = getattr(value, "_fields", None) or [each.name for each in fields(value)]  # type: ignore[arg-type]
+    return {_camel(name): _plain(getattr(value, name)) for name in names}
 
 
 def _plain(value: object) -> object:
@@ -248,7 +249,7 @@ def _plain(value: object) -> object:
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not hasattr(value, "_fields"):
         return [_plain(each) for each in value]
     return {"type": type(value).__name__} | _fields(value)
 

@@ -8,7 +8,7 @@ from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Cluster
 from kgroup.broker.coordinators import ReplyTo
 from kgroup.broker.hosted_coordinator import HostedCoordinator
 from kgroup.broker.partition import Partition
-from kgroup.group.coordinator.events import GroupEvent
+from kgroup.group.coordinator.events import GroupDeleted, GroupEvent
 from kgroup.group.coordinator.offsets import FetchTopic
 from kgroup.group.coordinator.step import Request
 from kgroup.protocol.error_codes import ErrorCode
@@ -123,6 +123,8 @@ class CoordinatorWatch:
             old = before.get(index, LogModel())
             for place in sorted(old.committed.keys() - model.committed.keys()):
                 self.registers.set_by_log(place, -1)
+            for group in sorted(old.groups.keys() - model.groups.keys()):
+                self._checkers.group_event(GroupDeleted(group_id=group))
             pending = old.pending.values()
             for place in sorted({place for offsets in pending for place in offsets}):
                 if place in model.committed and not model.is_pending(place):
@@ -320,7 +322,7 @@ class CoordinatorWatch:
         groups = {group for group, _ in self._checkers.acknowledged_partitions()}
         for index in sorted({self._cluster.offsets_partition(group) for group in groups}):
             partition = self._cluster.topics[OFFSETS_TOPIC].partitions[index]
-            hosted = HostedCoordinator(partition, self._cluster.settings.group, str)
+            hosted = HostedCoordinator(partition, self._cluster.settings.group, str, self._cluster.image)
             hosted.load(_ALL_BATCHES, now_ms)
             self._verify(hosted, "the log")
 

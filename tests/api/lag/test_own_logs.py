@@ -34,7 +34,7 @@ def unread_s(times, commits):
     """For how many seconds something was certainly unread."""
     one = partition(0, commits, len(times))
     logs: DataLogs = Records(times)  # type: ignore[assignment]
-    proof = OwnLogs(logs=logs, now_ms=NOW, problems=[]).proof(one.row, one.window)
+    proof = OwnLogs(logs=logs, now_ms=NOW, problems=[]).proof(one.row, lambda _: one.window)
     return None if proof.unread_by_ms is None else (NOW - proof.unread_by_ms) / 1000
 
 

@@ -37,6 +37,7 @@ from kafka.protocol.producer.transaction import (
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kgroup.protocol.error_codes import ErrorCode as E
+from kgroup.wire.consumer_group_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from tests.broker.apis.record_requests import batch
 from tests.broker.world import join
 
@@ -278,6 +279,20 @@ WRITE_TOPIC = {"WRITE topic orders": TOPIC_REFUSED}
 READ_TOPIC = {"READ topic orders": TOPIC_REFUSED}
 DESCRIBE_TOPIC = {"DESCRIBE topic orders": TOPIC_REFUSED}
 
+
+def consumer_heartbeat() -> ConsumerGroupHeartbeatRequest:
+    """The first of a member, in a group of its own."""
+    return ConsumerGroupHeartbeatRequest(
+        version=1,
+        group_id="new",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+
+
 ROWS = {
     "Produce": Row(produce, WRITE_TOPIC),
     "Produce in a transaction": Row(lambda: produce(transactional_id="tx"), WRITE_TX | WRITE_TOPIC),
@@ -300,6 +315,13 @@ ROWS = {
     "SaslHandshake": Row(lambda: SaslHandshakeRequest(version=1, mechanism="PLAIN"), {}),
     "SaslAuthenticate": Row(lambda: SaslAuthenticateRequest(version=2, auth_bytes=b""), {}),
     "ApiVersions": Row(lambda: ApiVersionsRequest(version=0), {}),
+    "ConsumerGroupHeartbeat": Row(
+        consumer_heartbeat, {"READ group new": GROUP_REFUSED, "DESCRIBE topic orders": TOPIC_REFUSED}
+    ),
+    "ConsumerGroupDescribe": Row(
+        lambda: ConsumerGroupDescribeRequest(version=1, group_ids=["g"], include_authorized_operations=False),
+        {"DESCRIBE group g": GROUP_REFUSED},
+    ),
     "OffsetCommit": Row(offset_commit, READ_GROUP | READ_TOPIC),
     "OffsetFetch v1": Row(lambda: offset_fetch(1), {"DESCRIBE group g": GROUP_REFUSED} | DESCRIBE_TOPIC),
     "OffsetFetch v7": Row(offset_fetch, {"DESCRIBE group g": GROUP_REFUSED} | DESCRIBE_TOPIC),

@@ -190,7 +190,7 @@ class ScriptWorld:
 
     def _take(self, step: Step) -> list[str]:
         lines = []
-        for record in step.append:
+        for record in step.records():
             self.log.append(logged(record, len(self.log)))
             lines.append(f"log {self._record(record)}")
         lines += [self._reply(reply) for reply in step.replies]

@@ -111,7 +111,7 @@ def test_a_commit_is_read_back_as_it_was_made() -> None:
 
 def test_the_record_of_a_commit_has_version_4_with_all_that_was_said() -> None:
     world = ScriptWorld(now_ms=1234)
-    [record] = sent(world, plain(committed(5, epoch=7, metadata=None, topic_id=FIRST_ID))).append
+    [record] = sent(world, plain(committed(5, epoch=7, metadata=None, topic_id=FIRST_ID))).records()
     entry = record.entry
     assert isinstance(entry, OffsetsEntry) and isinstance(entry.value, OffsetCommitValue)
     assert entry.value_version == 4
@@ -123,7 +123,7 @@ def test_the_record_of_a_commit_has_version_4_with_all_that_was_said() -> None:
 
 def test_the_record_of_a_commit_with_a_retention_has_version_1_that_can_say_so() -> None:
     world = ScriptWorld(now_ms=1000)
-    [record] = sent(world, plain(committed(5, epoch=7, topic_id=FIRST_ID), retention_ms=500)).append
+    [record] = sent(world, plain(committed(5, epoch=7, topic_id=FIRST_ID), retention_ms=500)).records()
     entry = record.entry
     assert isinstance(entry, OffsetsEntry) and isinstance(entry.value, OffsetCommitValue)
     assert entry.value_version == 1
@@ -204,7 +204,7 @@ def in_transaction(producer_id: int, *topics: CommitTopic, epoch: int = 3) -> Tx
 
 def test_a_transactions_records_carry_its_producer_and_its_marker_the_coordinators_epoch() -> None:
     world = ScriptWorld()
-    [record] = sent(world, in_transaction(7, committed(5), epoch=3)).append
+    [record] = sent(world, in_transaction(7, committed(5), epoch=3)).records()
     assert (record.producer_id, record.producer_epoch) == (7, 3)
     end = EndTransaction(producer_id=7, producer_epoch=4, committed=True, coordinator_epoch=9)
     [marker] = sent(world, end).append

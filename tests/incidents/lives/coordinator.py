@@ -4,49 +4,65 @@ from itertools import count
 
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.records.entries import RecordType
-from kgroup.protocol.records.keys import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMetadataKey,
-)
+from kgroup.protocol.records.keys import StreamsGroupMemberMetadataKey, StreamsGroupMetadataKey
+from kgroup.protocol.records.streams_group import StreamsGroupMemberMetadataValue, StreamsGroupMetadataValue
 from tests.incidents.world import World
 
 
 def log_that_no_broker_loads(world: World) -> None:
-    """Compaction has left a consumer group's tombstones and nothing before them.
+    """An application moved to the streams protocol, and compaction took the tombstone of its classic group.
 
-    Brokers before KAFKA-17306 was mended (`GroupMetadataManager.replay` of a tombstone asks for the group,
-    and throws GroupIdNotFoundException) fail to load the partition: NOT_COORDINATOR for its groups.
+    Its old commits come before its new records. Kafka 4.1 and 4.2.0 (KAFKA-20254) make a classic group of the
+    commits, fail at the streams group's first record, and answer NOT_COORDINATOR to all groups beside it.
     """
+    world.kafka = "4.2.0"
     world.topic("plain", 2, 1)
     group = world.group("beside", "plain")
-    names = (f"gone-{number}" for number in count())
-    gone = next(name for name in names if partition_for(name) == partition_for(group.name))
-    member = "Zk3mQ8VJQ0a6U1yqDqk7-w"
-    key = ConsumerGroupCurrentMemberAssignmentKey(group_id=gone, member_id=member)
-    of_member = ConsumerGroupMemberMetadataKey(group_id=gone, member_id=member)
-    world.append(
-        gone,
-        (RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, key, None),
-        (RecordType.CONSUMER_GROUP_MEMBER_METADATA, of_member, None),
-        (RecordType.CONSUMER_GROUP_METADATA, ConsumerGroupMetadataKey(group_id=gone), None),
-    )
+    names = (f"moved-{number}" for number in count())
+    moved = next(name for name in names if partition_for(name) == partition_for(group.name))
     began = world.now_ms
+    world.commit(moved, ("plain", 0, 0), ("plain", 1, 0))
+    member = "Zk3mQ8VJQ0a6U1yqDqk7-w"
+    of_member = StreamsGroupMemberMetadataValue(
+        instance_id=None,
+        rack_id=None,
+        client_id="moved-1",
+        client_host="/10.0.0.1",
+        topology_epoch=0,
+        process_id="Zk3mQ8VJQ0a6U1yqDqk7-x",
+        user_endpoint=None,
+        client_tags=(),
+    )
+    world.append(
+        moved,
+        (
+            RecordType.STREAMS_GROUP_MEMBER_METADATA,
+            StreamsGroupMemberMetadataKey(group_id=moved, member_id=member),
+            of_member,
+        ),
+        (
+            RecordType.STREAMS_GROUP_METADATA,
+            StreamsGroupMetadataKey(group_id=moved),
+            StreamsGroupMetadataValue(epoch=1, metadata_hash=0),
+        ),
+    )
     group.start_all("beside-1")
     world.run(360)
-    (first, *_) = world.offsets[partition_for(group.name)]
-    world.proven("its first records are tombstones", all(value is None for _, value in first.records))
+    first, second, *_ = world.offsets[partition_for(group.name)]
+    world.proven("its commits come before it", len(first.records) == len(second.records) == 2)
     world.wrong(group.name, "unloadable-log", began)
 
 
 def cleaner_is_dead(world: World) -> None:
-    """One offsets partition grows and grows: nearly all of it is older commits of the same keys."""
+    """Segment after segment is closed and never cleaned: nearly all of it is older commits of few keys."""
+    world.segment_bytes = 1_000_000
     world.topic("busy", 20, 3)
     group = world.group("committer", "busy")
     began = world.now_ms
-    group.start_all("committer-1", commit_s=1)
-    world.run(1800, 1000)
-    records = sum(len(batch.records) for batches in world.offsets.values() for batch in batches)
+    group.start_all("committer-1", commit_s=3)
+    world.run(3 * 3600, 3000)
+    batches = world.offsets[partition_for(group.name)]
+    records = sum(len(batch.records) for batch in batches)
     world.proven("a thousand values of each key", records > 20 * 1000)
     world.wrong(group.name, "cleaner-dead", began)
 

@@ -68,10 +68,13 @@ def test_the_cluster_id_is_known_where_kafka_wrote_it() -> None:
     assert read_cluster_id(FIXTURES / "0.10.1.1/lives/meta.properties") is None
 
 
+def test_an_empty_checkpoint_is_one_of_a_broker_that_has_not_filled_it_yet() -> None:
+    assert read_offset_checkpoint(FIXTURES / "pipeline/4.3.1/cleaner-offset-checkpoint") == {}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "0 lines"),
         ("0\n", "1 lines"),
         ("7\n0\n", ":1: version '7'"),
         ("2\n0\n", ":1: version '2'"),

@@ -7,7 +7,7 @@ import pytest
 
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.log.format.compression import Codec
-from kgroup.scan.reading import reader
+from kgroup.scan.reading import drive
 from kgroup.scan.reading.reader import RowReader
 from kgroup.scan.reading.unpack import Listed, Unpacked
 from kgroup.scan.reductions.scan import split
@@ -55,6 +55,6 @@ def test_all_compressed_batches_of_a_chunk_go_through_the_kernel(
 ) -> None:
     batches = [batch(n, [commit("g", "t", 0, n, "x" * 500)], codec=Codec.GZIP) for n in range(20)]
     [part] = split(write(tmp_path, batches), 0, 1 << 40)
-    monkeypatch.setattr(reader, "read_among_others", None)  # the plain path
+    monkeypatch.setattr(drive, "read_among_others", None)  # the plain path
     rows = RowReader(chunk_bytes=5000)
     assert sum(block.count for block in rows.read(part)) == 20

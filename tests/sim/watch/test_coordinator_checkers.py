@@ -138,14 +138,17 @@ def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_linearizable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused commit takes effect."""
     from kgroup.group.coordinator.commits import CommitRules
+    from kgroup.group.coordinator.step import CommitRun
 
     rule = CommitRules.commit
 
     def commit_all_the_same(self: CommitRules, groups: Any, request: Any, body: Any) -> bool:
         if groups.check_commit(body) and groups.__contains__(body.group_id):
             for topic in body.topics:
-                for entry in self._offsets.plan_commit(body.group_id, topic, self._turn.now_ms)[1]:
-                    self._log(entry)
+                accepted, _ = self._offsets.check_commit(topic)
+                self._log_run(
+                    CommitRun(body.group_id, topic.name, topic.topic_id, accepted, self._turn.now_ms)
+                )
         return rule(self, groups, request, body)
 
     monkeypatch.setattr(CommitRules, "commit", commit_all_the_same)

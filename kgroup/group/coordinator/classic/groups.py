@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterator
 from kgroup.group.coordinator.classic.answer_table import ANSWERS, Action, Answer, Trigger
 from kgroup.group.coordinator.classic.answers import absent_group, check_request, group_subscriptions
 from kgroup.group.coordinator.classic.group import ClassicGroup
-from kgroup.group.coordinator.classic.rounds import JOIN, SYNC, ClassicRounds
+from kgroup.group.coordinator.classic.rounds import JOIN, SESSION, SYNC, ClassicRounds
 from kgroup.group.coordinator.classic.rules import ClassicRules
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.events import GroupCreated, GroupDeleted, GroupEvent
@@ -166,6 +166,10 @@ class ClassicGroups:
             self._rules.keep_alive(group, body.member_id)
         return error
 
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Everybody may read the offsets of a classic group."""
+        return E.NONE
+
     def check_offset_delete(self, group_id: str) -> ErrorCode:
         """Why no offsets can be deleted; of a group of consumers those that no member reads can (KIP-496)."""
         group = self._groups.get(group_id)
@@ -230,6 +234,35 @@ class ClassicGroups:
         group.subscribed_topics = group_subscriptions(group)
         return events
 
+    # ---- changing the protocol ----------------------------------------------------------------
+
+    def new_group(self, group_id: str) -> ClassicGroup:
+        """A group without members that nobody knows of yet."""
+        return ClassicGroup(group_id, self._turn.now_ms)
+
+    def abandon(self, group_id: str, error: ErrorCode) -> None:
+        """Another kind takes the group over: whoever waits hears `error`, and its deadlines are void."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            self._rules.unload(group, error)
+            self._rules.forget_deadlines(group)
+
+    def adopt(self, group_id: str, group: ClassicGroup, rebalance: str | None) -> None:
+        """Take a group over whose record is in the log: with all that its members sent, and new sessions.
+
+        `rebalance` is why its members have to join again, if they have to.
+        """
+        group.state = S.STABLE
+        group.subscribed_topics = group_subscriptions(group)
+        self._groups[group_id] = group
+        self._rules.loaded(group)
+        if rebalance is not None and group.state is S.STABLE:
+            self._rounds.prepare_rebalance(group, rebalance)
+
+    def drop(self, group_id: str) -> None:
+        """Forget a group whose records another kind has written over."""
+        self._groups.pop(group_id, None)
+
     def loaded(self) -> None:
         """The whole log has been applied: sessions begin, and groups over the size limit shed members."""
         for group in self._groups.values():
@@ -251,7 +284,7 @@ class ClassicGroups:
             self._rounds.join_deadline(group)
         elif key.kind == SYNC:
             self._rounds.sync_deadline(group)
-        else:
+        elif key.kind == SESSION:
             self._rules.session_deadline(group, key.member_id)
 
     # ---- reading ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Final
 from kgroup.group.coordinator.classic.answer_table import ANSWERS, Action, Trigger
 from kgroup.group.coordinator.classic.answers import check_request, joined, members_for_leader
 from kgroup.group.coordinator.classic.group import CONSUMER_PROTOCOL, ClassicGroup, Member
-from kgroup.group.coordinator.classic.rounds import SESSION, ClassicRounds
+from kgroup.group.coordinator.classic.rounds import JOIN, SESSION, SYNC, ClassicRounds
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.classic.subscribed_topics import is_readable
 from kgroup.group.coordinator.events import MemberAdded
@@ -296,6 +296,13 @@ class ClassicRules:
             if member.sync_request is not None:
                 self._turn.reply(member.sync_request, SyncGroupResponse(error_code=error))
                 member.sync_request = None
+
+    def forget_deadlines(self, group: ClassicGroup) -> None:
+        """The group is no longer this kind's: nothing of it is due any more."""
+        for kind in (JOIN, SYNC):
+            self._timers.cancel(TimerKey(kind, group.group_id))
+        for member_id in (*group.members, *group.pending_joins):
+            self._timers.cancel(TimerKey(SESSION, group.group_id, member_id))
 
     def _refuse_join(self, request: Request, error: ErrorCode, member_id: str) -> None:
         self._turn.reply(request.id, JoinGroupResponse(error_code=error, member_id=member_id))

@@ -145,8 +145,7 @@ def test_a_deadline_does_what_the_table_says(trigger: Trigger, state: GroupState
     world = world_in(state)
     if trigger is T.PENDING_DEADLINE:
         with_pending_id(world, state)
-    [groups] = world.coordinator._kinds
-    groups.on_deadline(DEADLINES[trigger])
+    world.coordinator.classic.on_deadline(DEADLINES[trigger])
     # Not everybody has joined, so that a round that needs them all goes on.
     assert state_of(world) == BECOMES.get(ANSWERS[trigger][state].action, state)
 

@@ -1,0 +1,115 @@
+"""`kgroup feeds`: which groups write what other groups read, and who waits for whom."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Final
+
+from kgroup.api.names import member_of
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import Clash, check_options
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.say import fail_if_strict, say
+from kgroup.cli.shell.section import Section, option
+from kgroup.cli.shell.source import opened
+from kgroup.cli.shell.times import parse_time
+from kgroup.report.emit import OutputFormat, emit, emit_lines
+from kgroup.report.progress import TerminalProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kgroup.api.feeds import Feeds
+
+EXAMPLES: Final = (
+    Example("Who feeds whom on a broker", "kgroup feeds fixtures/pipeline/4.3.1"),
+    Example("Why a group gets nothing", "kgroup feeds fixtures/pipeline/4.3.1 --group mailer --late"),
+    Example(
+        "The same as a picture for a page of Markdown",
+        "kgroup feeds fixtures/pipeline/4.3.1 --draw mermaid",
+    ),
+    Example("What groups of a live cluster read", "kgroup feeds -b localhost:9092 -o jsonl"),
+)
+_CHECKS: Final = (
+    Clash(options=frozenset({"--draw"}), others=frozenset({"--late"})),
+    Clash(
+        options=frozenset({"--draw"}), others=frozenset({"--format"}), reason="a drawing is text of its own"
+    ),
+)
+
+
+def feeds(
+    *,
+    source: Source,
+    groups: Groups = None,
+    now: Annotated[
+        str | None,
+        option(
+            "--now",
+            metavar="TIME",
+            help="As of when to say who is late. By default the clock's time; of files not written to for 5"
+            " minutes, the log's end.",
+            section=Section.SHOWN,
+        ),
+    ] = None,
+    late: Annotated[
+        bool,
+        option("--late", help="Instead: which groups are late because others are.", section=Section.SHOWN),
+    ] = False,
+    draw: Annotated[
+        str | None,
+        option("--draw", metavar="HOW", help="Draw it as mermaid or dot.", section=Section.SHOWN),
+    ] = None,
+    output: Output,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Say which groups write what other groups read.
+
+    A group that commits its offsets in transactions leaves its producer's id in __consumer_offsets, and the
+    same id stands in what that producer wrote. So the topics' own logs, where they lie beside, tell which
+    group writes which topic, in how many transactions, from when to when: recorded, not guessed. What streams
+    groups declare of their topologies comes with it, and what every group reads.
+
+    Of groups that commit without transactions nobody knows what they write. With --late the edges are
+    followed up from groups that get nothing, or only what is old: to the one that stands still or is behind.
+    With --group only what leads there or away from it. docs/feeds.md has the rules.
+    """
+    from kgroup.api.feeds import feeds as feeds_of
+    from kgroup.report.feed_rows import (
+        FEED_COLUMNS,
+        LATE_COLUMNS,
+        Drawing,
+        drawn,
+        feed_rows,
+        feed_table,
+        late_rows,
+        late_table,
+    )
+
+    given_format = None if output.format is OutputFormat.TABLE else output.format
+    check_options(_CHECKS, {"--draw": draw, "--late": late, "--format": given_format})
+    drawing = None if draw is None else member_of(Drawing, draw, "--draw")
+    clock_ms = int(time.time() * 1000)
+    now_ms = None if now is None else parse_time(now, "--now", clock_ms)
+    with opened(source) as logs:
+        progress = TerminalProgress(quiet=quiet)
+        made = feeds_of(logs, groups=groups, now_ms=now_ms, clock_ms=clock_ms, progress=progress)
+    table = output.format is OutputFormat.TABLE
+    if drawing is not None:
+        emit_lines(drawn(made.feeds, drawing), output)
+    elif late:
+        emit(late_rows(made.late), late_table() if table else LATE_COLUMNS, output)
+    else:
+        emit(feed_rows(made.feeds), feed_table() if table else FEED_COLUMNS, output)
+    for line in [*([] if quiet else _notes(made, late=late)), *made.problems]:
+        say(line)
+    if made.missing:
+        say(made.missing)
+    fail_if_strict(made.problems, strict=strict)
+
+
+def _notes(made: "Feeds", *, late: bool) -> "Iterator[str]":
+    if not late:
+        yield from (f"group {each.group} waits [{each.grade}]: {each.evidence}" for each in made.late)
+    elif not made.late:
+        yield "no group is seen to wait for another"
+    yield from made.remarks

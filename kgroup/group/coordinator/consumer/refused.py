@@ -1,0 +1,12 @@
+"""Why a member's request is refused."""
+
+from kgroup.protocol.error_codes import ErrorCode
+
+
+class Refused(Exception):  # noqa: N818  it is an answer, not a fault
+    """The request changes nothing, and is answered with `error` and these words."""
+
+    def __init__(self, error: ErrorCode, words: str) -> None:
+        super().__init__(words)
+        self.error = error
+        self.words = words

@@ -1,0 +1,341 @@
+"""Blocks of records as text: JSON lines and CSV, to the byte as the plain path makes them.
+
+The kernel writes what nearly all records are, commits and what ends transactions; what is said of a key, a
+topic or a batch is put into words once. Anything else comes as records and goes through `RecordText`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgroup.log.files.entries import ReadRecord
+from kgroup.log.files.log_dir import SegmentFile
+from kgroup.log.format.batch import Damage
+from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, TransactionOutcome
+from kgroup.protocol.records.keys import group_of
+from kgroup.report.emit import Column, JsonText, Row, csv_field, to_json
+from kgroup.report.records.columns import COLUMNS
+from kgroup.report.records.entry_json import TopicNames, key_json
+from kgroup.report.records.programs import (
+    Piece,
+    Programs,
+    batch_piece,
+    batch_pieces,
+    batch_words,
+    csv_field_text,
+    csv_line,
+    group_piece,
+    key_piece,
+    place_pieces,
+    programs_of,
+    sample_batch,
+    sample_read,
+    size_pieces,
+    topic_id_text,
+    transaction_pieces,
+    value_pieces,
+    written_by_hand,
+)
+from kgroup.report.records.record_json import batch_json, damage_json, group_of_record, place_json
+from kgroup.report.records.record_text import RecordText
+from kgroup.report.records.text_arena import EMPTY, TextArena, TextNumbers
+from kgroup.scan.kernels.bytes_at import Bytes
+from kgroup.scan.kernels.keys import START, Keys, key_bytes
+from kgroup.scan.kernels.records import Cell, Form, Head, Table
+from kgroup.scan.kernels.text import SLACK, write_items
+from kgroup.scan.reading.records import RecordBlock, RecordReader
+
+_OUT_BYTES: Final = 4 << 20
+_PENDING, _COMMITTED, _ABORTED = TransactionOutcome
+Outcomes = Callable[[int, int], TransactionOutcome]
+"""How the transaction of a producer's record at an offset ended."""
+Transactions = NDArray[np.int64]
+"""For each item what `OUTCOMES` has at this place."""
+OUTCOMES: Final = (None, *TransactionOutcome)
+
+
+class Written(NamedTuple):
+    """The text of some items, where in it each of them ends, and the texts of the block's batches."""
+
+    text: Bytes
+    ends: NDArray[np.int64]
+    block_texts: Bytes
+    block_spans: NDArray[np.int64]
+
+
+class ItemText(ABC):
+    """Writes blocks of one format; one serves a whole run. `end` is what a record ends with."""
+
+    def __init__(self, names: TopicNames, end: str = "\n") -> None:
+        self._names = names
+        self._end = end
+        self._plain = RecordText(names)
+        self._segment: SegmentFile | None = None
+        self._reader: RecordReader | None = None
+        self._batch_programs = programs_of(
+            (self._shown_json(to_json(batch_json(sample_batch(has_horizon=has_horizon)))), pieces)
+            for has_horizon in (False, True)
+            for pieces in [batch_pieces(has_horizon=has_horizon)]
+        )
+        self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
+        self._batch_out: Bytes = np.empty(1 << 20, np.uint8)
+
+    # ---- what a format is ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def line(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> str:
+        """A record or damaged place by the plain path, with its end."""
+
+    @abstractmethod
+    def _shown_json(self, text: str) -> str:
+        """A whole field of JSON."""
+
+    @abstractmethod
+    def _programs(self, segment: SegmentFile) -> Programs:
+        """The programs of all forms, by their numbers."""
+
+    def _inside_json(self, text: str) -> str:
+        """A part of such a field."""
+        return text
+
+    def _group_text(self, group: str) -> str:
+        """What is said of the group beside the key."""
+        return ""
+
+    # ---- blocks -------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        segment: SegmentFile,
+        reader: RecordReader,
+        block: RecordBlock,
+        items: NDArray[np.int64],
+        transactions: Transactions | None,
+        by_hand: Mapping[int, str],
+    ) -> Iterator[Bytes]:
+        """The text of these items of a block, in pieces that are good until the next is asked for.
+
+        `by_hand` has what `line` says of those that are of form OTHER or EMPTY_BATCH.
+        """
+        for written in self._written(segment, reader, block, items, transactions, by_hand):
+            yield written.text
+
+    def _written(
+        self,
+        segment: SegmentFile,
+        reader: RecordReader,
+        block: RecordBlock,
+        items: NDArray[np.int64],
+        transactions: Transactions | None,
+        by_hand: Mapping[int, str],
+    ) -> Iterator[Written]:
+        """The same with where the text of each item ends."""
+        self._begin(segment, reader)
+        cells = block.cells
+        self._number_texts(reader, cells, items)
+        cells[Cell.TRANSACTION_TEXT, : block.count] = EMPTY
+        if transactions is not None:
+            cells[Cell.TRANSACTION_TEXT, : block.count] = self._outcome_texts[transactions]
+        texts, spans = self._block_texts(block, items, by_hand)
+        programs, kept = self._segment_programs, self._kept
+        ends = np.empty(len(items), np.int64)
+        item = 0
+        while item < len(items):
+            end, at = write_items(
+                items,
+                item,
+                cells,
+                cells[Cell.FORM],
+                programs.starts,
+                programs.steps,
+                programs.literals,
+                kept.texts,
+                kept.spans,
+                texts,
+                spans,
+                block.buffer,
+                self._out,
+                0,
+                ends,
+            )
+            if end == item:  # one that is larger than all that there was before
+                self._out = np.empty(2 * len(self._out), np.uint8)
+                continue
+            first, item = item, end
+            yield Written(self._out[:at], ends[first:item], texts, spans)
+
+    def _begin(self, segment: SegmentFile, reader: RecordReader) -> None:
+        if reader is not self._reader:
+            self._reader = reader
+            self._kept = TextArena()
+            self._keys, self._groups, self._topics = TextNumbers(), TextNumbers(), TextNumbers()
+            self._topics.put(0, EMPTY)
+            self._words = {
+                column: np.array([self._kept.add(word) for word in words], np.int64)
+                for column, words in batch_words().items()
+            }
+            texts = [self._kept.add(self._outcome_text(outcome)) for outcome in TransactionOutcome]
+            self._outcome_texts = np.array([EMPTY, *texts], np.int64)
+        if segment is not self._segment:
+            self._segment = segment
+            self._segment_programs = self._programs(segment)
+
+    @abstractmethod
+    def _outcome_text(self, outcome: TransactionOutcome) -> str:
+        """What is said of the outcome of a record's transaction."""
+
+    def _number_texts(self, reader: RecordReader, cells: Table, items: NDArray[np.int64]) -> None:
+        """Fill the columns of the texts of keys, groups and topic ids."""
+        plain = items[cells[Cell.FORM].take(items) <= Form.TOMBSTONE]
+        key_ids = cells[Cell.KEY_ID].take(plain)
+        for key_id in self._keys.missing(key_ids):
+            entry = decode_entry(key_bytes(reader.keys, key_id), None)
+            assert isinstance(entry, OffsetsEntry)
+            self._keys.put(key_id, self._kept.add(self._shown_json(to_json(key_json(entry)))))
+            self._groups.missing(np.array([key_id]))
+            self._groups.put(key_id, self._kept.add(self._group_text(group_of(entry.key))))
+        cells[Cell.KEY_TEXT, plain] = self._keys.of(key_ids)
+        cells[Cell.GROUP_TEXT, plain] = self._groups.of(key_ids)
+        numbers = cells[Cell.TOPIC_ID].take(plain)
+        for number in self._topics.missing(numbers):
+            topic_id = UUID(bytes=_string(reader.topic_ids, number - 1))
+            self._topics.put(number, self._kept.add(self._inside_json(topic_id_text(topic_id, self._names))))
+        cells[Cell.TOPIC_TEXT, plain] = self._topics.of(numbers)
+
+    def _block_texts(
+        self, block: RecordBlock, items: NDArray[np.int64], by_hand: Mapping[int, str]
+    ) -> tuple[Bytes, NDArray[np.int64]]:
+        """The texts of the batches of the items, by their numbers, and behind them those made by hand."""
+        cells, batches = block.cells, block.heads.shape[1]
+        spans = np.zeros(2 * (batches + len(by_hand)), np.int64)
+        self._write_batches(block, np.unique(cells[Cell.BATCH].take(items)), spans)
+        used = int(spans.max(initial=0))
+        encoded = [text.encode("utf-8", "backslashreplace") for text in by_hand.values()]
+        if encoded:
+            joined = b"".join(encoded) + bytes(SLACK)
+            self._batch_out = np.concatenate([self._batch_out[:used], np.frombuffer(joined, np.uint8)])
+            ends = used + np.cumsum([len(text) for text in encoded])
+            spans[2 * batches + 1 :: 2] = ends
+            spans[2 * batches :: 2] = np.concatenate([np.array([used]), ends[:-1]])
+            cells[Cell.WHOLE_TEXT, list(by_hand)] = np.arange(batches, batches + len(encoded))
+        return self._batch_out, spans
+
+    def _write_batches(
+        self, block: RecordBlock, numbers: NDArray[np.int64], spans: NDArray[np.int64]
+    ) -> None:
+        heads, programs, kept = block.heads.copy(), self._batch_programs, self._kept
+        for column, words in self._words.items():
+            heads[column] = words[heads[column]]
+        ends = np.empty(len(numbers), np.int64)
+        batch = at = 0
+        while batch < len(numbers):
+            batch, at = write_items(
+                numbers,
+                batch,
+                heads,
+                heads[Head.HAS_HORIZON],
+                programs.starts,
+                programs.steps,
+                programs.literals,
+                kept.texts,
+                kept.spans,
+                kept.texts,
+                kept.spans,
+                block.buffer,
+                self._batch_out,
+                at,
+                ends,
+            )
+            if batch < len(numbers):
+                self._batch_out = np.concatenate([self._batch_out, np.empty_like(self._batch_out)])
+        spans[2 * numbers + 1] = ends
+        spans[2 * numbers[1:]] = ends[:-1]
+
+
+class JsonItems(ItemText):
+    """A line of JSON for each record and damaged place."""
+
+    def line(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> str:
+        """See ItemText."""
+        text = to_json(damage_json(item)) if isinstance(item, Damage) else self._plain.line(item, outcome)
+        return to_json(JsonText(text)) + self._end
+
+    def _shown_json(self, text: str) -> str:
+        return text
+
+    def _outcome_text(self, outcome: TransactionOutcome) -> str:
+        return f', "transaction": {to_json(outcome.value)}'
+
+    def _programs(self, segment: SegmentFile) -> Programs:
+        place = place_json(segment)
+        partition, name = (to_json(place[field]) for field in ("partition", "segment"))
+        samples = []
+        for form in list(Form)[: Form.OTHER]:
+            read, outcome = sample_read(form)
+            pieces = [
+                *place_pieces(partition, name[1:-1]),
+                *size_pieces(form),
+                *([key_piece(self._shown_json)] if form <= Form.TOMBSTONE else []),
+                *value_pieces(form, self._inside_json),
+                *transaction_pieces(form, self._outcome_text(_COMMITTED)),
+                batch_piece(self._shown_json),
+            ]
+            samples.append((self.line(read, outcome), pieces))
+        return programs_of([*samples, written_by_hand(), written_by_hand()])
+
+
+class CsvItems(ItemText):
+    """A line of CSV, in COLUMNS, for each record and damaged place."""
+
+    def line(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> str:
+        """See ItemText."""
+        if isinstance(item, Damage):
+            row: Row = damage_json(item)
+        else:
+            row = {**self._plain.flat(item, outcome), "group": group_of_record(item)}
+        return csv_line([csv_field(row.get(column.name), column.kind) for column in COLUMNS])
+
+    def _shown_json(self, text: str) -> str:
+        return csv_field_text(text)
+
+    def _inside_json(self, text: str) -> str:
+        return text.replace('"', '""')
+
+    def _group_text(self, group: str) -> str:
+        return csv_field_text(csv_field(group, _column("group").kind))
+
+    def _outcome_text(self, outcome: TransactionOutcome) -> str:
+        return outcome.value
+
+    def _programs(self, segment: SegmentFile) -> Programs:
+        place = place_json(segment)
+        partition, name = (
+            csv_field_text(csv_field(place[field], _column(field).kind)) for field in ("partition", "segment")
+        )
+        samples: list[tuple[str, Sequence[Piece]]] = []
+        for form in list(Form)[: Form.OTHER]:
+            read, outcome = sample_read(form)
+            is_keyed = form <= Form.TOMBSTONE
+            pieces = [
+                *place_pieces(partition, name),
+                *([group_piece(), key_piece(self._shown_json)] if is_keyed else []),
+                *(value_pieces(form, self._inside_json) if is_keyed else []),
+                *transaction_pieces(form, self._outcome_text(_COMMITTED)),
+                batch_piece(self._shown_json),
+            ]
+            samples.append((self.line(read, outcome), pieces))
+        return programs_of([*samples, written_by_hand(), written_by_hand()], quote='\\""')
+
+
+def _column(name: str) -> Column:
+    return next(column for column in COLUMNS if column.name == name)
+
+
+def _string(strings: Keys, number: int) -> bytes:
+    start, end = int(strings.strings[number, START]), int(strings.strings[number + 1, START])
+    return strings.arena[start:end].tobytes()

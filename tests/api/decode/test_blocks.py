@@ -1,0 +1,157 @@
+"""Records as text in bulk: the same bytes, problems and names as record by record."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from kgroup.api.decode.decoded import Decoded, decode
+from kgroup.api.opened import open_logs
+from kgroup.log.format.batch import Codec
+from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json, emit_parquet
+from kgroup.report.emit_text import emit_text
+from kgroup.report.records.columns import COLUMNS
+from kgroup.report.records.item_columns import write_tables
+from tests.fuzz.mutations import MUTATIONS
+from tests.log.offsets_log import NAME, batch, commit, group_metadata, tombstone
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+CAPTURES = [
+    "4.3.1/lives",  # all kinds of groups, transactions
+    "3.9.1/compacted",  # gaps, empty batches, tombstones
+    "3.9.1/codec-zstd",
+    "0.10.1.1/codec-gzip",  # wrapper messages
+    "1.1.1/format-0.9",  # no times but those of the commits
+]
+DAMAGED = sorted(path.name for path in (FIXTURES / "damaged").iterdir() if path.is_dir())
+FORMATS = [OutputFormat.JSONL, OutputFormat.JSON, OutputFormat.CSV]
+FILTERS: dict[str, dict[str, Any]] = {
+    "commits": {"types": "offset-commit"},
+    "undecoded": {"types": "undecoded"},
+    "what has no group": {"types": ("control", "empty-batch")},
+    "groups": {"groups": "*a*"},
+    "topic": {"topics": "*:0"},
+    "offsets": {"first_offset": 20, "last_offset": 40},
+    "tombstones": {"tombstones": True},
+    "nobody": {"groups": "nope"},
+    "latest": {"latest": True},
+}
+
+
+def answer(
+    log: Path, output: OutputFormat, folder: Path, *, in_bulk: bool, **asked: Any
+) -> tuple[object, ...]:
+    decoded = decode(open_logs(log), **asked)
+    path = folder / "out"
+    options = OutputOptions(format=output, path=path)
+    if in_bulk:
+        emit_text(decoded.text_pieces(output), COLUMNS, options)
+    elif output is OutputFormat.CSV:
+        emit(decoded.arrow_rows(), COLUMNS, options)
+    else:
+        emit_json(decoded.json_texts(), options)
+    return path.read_bytes(), decoded.problems, decoded.missing, _counts(decoded)
+
+
+def _counts(decoded: Decoded) -> tuple[int, ...]:
+    counts = decoded.counts
+    return counts.shown, counts.damaged, counts.undecodable, counts.odd
+
+
+def assert_same(log: Path, output: OutputFormat, folder: Path, **asked: Any) -> None:
+    one_by_one = answer(log, output, folder, in_bulk=False, **asked)
+    assert answer(log, output, folder, in_bulk=True, **asked) == one_by_one
+
+
+@pytest.mark.parametrize("output", FORMATS, ids=lambda output: output.value)
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_every_record(capture: str, output: OutputFormat, tmp_path: Path) -> None:
+    assert_same(FIXTURES / capture, output, tmp_path)
+
+
+@pytest.mark.parametrize("capture", [*CAPTURES, "damaged/noise-inside", "damaged/trailing-bytes-in-value"])
+def test_columns(capture: str, tmp_path: Path) -> None:
+    one_by_one, in_bulk = tmp_path / "one_by_one", tmp_path / "in_bulk"
+    decoded = decode(open_logs(FIXTURES / capture))
+    emit(decoded.arrow_rows(), COLUMNS, OutputOptions(format=OutputFormat.PARQUET, path=one_by_one))
+    options = OutputOptions(format=OutputFormat.PARQUET, path=in_bulk)
+    emit_parquet(decoded.tables(), COLUMNS, options, write_tables)
+    assert parquet.read_table(in_bulk).equals(parquet.read_table(one_by_one), check_metadata=True)
+    footer, footer_before = (parquet.ParquetFile(path).metadata for path in (in_bulk, one_by_one))
+    assert footer.metadata == footer_before.metadata
+    assert footer.num_row_groups == footer_before.num_row_groups
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damage_and_what_cannot_be_decoded(case: str, tmp_path: Path) -> None:
+    for output in (OutputFormat.JSONL, OutputFormat.CSV):
+        assert_same(FIXTURES / "damaged" / case, output, tmp_path)
+
+
+@pytest.mark.parametrize("asked", FILTERS.values(), ids=FILTERS.keys())
+def test_filters(asked: dict[str, Any], tmp_path: Path) -> None:
+    for capture in ("4.3.1/lives", "3.9.1/compacted"):
+        assert_same(FIXTURES / capture, OutputFormat.JSONL, tmp_path, **asked)
+
+
+def test_times(tmp_path: Path) -> None:
+    for capture in ("3.9.1/compacted", "1.1.1/format-0.9"):
+        times = sorted(
+            entry.timestamp_ms for entry in decode(open_logs(FIXTURES / capture)) if _is_timed(entry)
+        )
+        middle_ms = times[len(times) // 2] if times else 1_700_000_000_000
+        for asked in ({"since_ms": middle_ms}, {"until_ms": middle_ms}):
+            assert_same(FIXTURES / capture, OutputFormat.JSONL, tmp_path, **asked)
+
+
+def _is_timed(entry: object) -> bool:
+    return getattr(entry, "timestamp_ms", -1) >= 0
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_any_damage(mutation: Callable[[random.Random, bytearray], None], tmp_path: Path) -> None:
+    for seed in range(8):
+        rng = random.Random(seed)
+        codec = rng.choice((Codec.NONE, Codec.NONE, Codec.GZIP))
+        raw = bytearray(
+            b"".join(
+                batch(
+                    n * 3,
+                    [commit("g", "t", n, n), tombstone("g", "t", n), group_metadata("g", n)],
+                    codec=codec,
+                )
+                for n in range(4)
+            )
+        )
+        mutation(rng, raw)
+        (tmp_path / NAME).write_bytes(raw)
+        assert_same(tmp_path / NAME, OutputFormat.JSONL, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "",
+        "plain",
+        'quoted "" and \\ back',
+        "umläut",
+        "tab\tand\x1b[31m",
+        "\u202e",
+        "x" * 126,
+        "y" * 127,
+        "z" * 20_000,
+    ],
+    ids=lambda metadata: ascii(metadata[:12]),
+)
+@pytest.mark.parametrize("output", FORMATS, ids=lambda output: output.value)
+def test_metadata_is_escaped_as_it_was(metadata: str, output: OutputFormat, tmp_path: Path) -> None:
+    records = [
+        commit("g", "t", 0, 1, metadata),
+        commit('=a"b,c', "t\u202e", 1, 2**63 - 2),
+        commit("g", "t", 2, -(2**63)),
+    ]
+    (tmp_path / NAME).write_bytes(batch(0, records, producer_id=5) + batch(9, [tombstone("g", "t", 0)]))
+    assert_same(tmp_path / NAME, output, tmp_path)

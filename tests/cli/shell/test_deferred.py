@@ -1,0 +1,44 @@
+"""A package that is deferred: its modules without the rest, and everything when that is asked for."""
+
+import subprocess
+import sys
+
+
+def said(program: str) -> str:
+    """What a Python of its own prints, in which kafka is deferred."""
+    source = f"import sys; from kgroup.cli.shell.deferred import defer; defer()\n{program}"
+    return subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_a_module_comes_without_its_package() -> None:
+    program = "import kafka.protocol.api_data; print('kafka.admin' in sys.modules, kafka.protocol.__name__)"
+    assert said(program) == "False kafka.protocol"
+
+
+def test_what_the_package_has_comes_when_it_is_asked_for() -> None:
+    program = "import kafka.protocol.api_data; from kafka import KafkaAdminClient; import kafka"
+    assert said(
+        f"{program}; print(KafkaAdminClient.__name__, type(kafka).__name__, kafka.__version__ > '3')"
+    ) == ("KafkaAdminClient module True")
+
+
+def test_a_star_and_a_package_within_work_too() -> None:
+    program = "from kafka.protocol.consumer import FetchRequest, metadata; from kafka import *"
+    assert said(f"{program}; print(FetchRequest.__name__, metadata.__name__, KafkaConsumer.__name__)") == (
+        "FetchRequest kafka.protocol.consumer.metadata KafkaConsumer"
+    )
+
+
+def test_what_it_has_not_is_an_attribute_error() -> None:
+    assert said("import kafka; print(hasattr(kafka, 'nosuch'))") == "False"
+
+
+def test_a_package_that_runs_already_goes_on() -> None:
+    source = (
+        "import kafka; from kgroup.cli.shell.deferred import defer; defer(); import kafka.protocol.api_data"
+    )
+    program = f"{source}; print(type(kafka).__name__)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout == "module\n"

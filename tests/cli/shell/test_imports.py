@@ -1,0 +1,74 @@
+"""What a command imports: no more than its question needs, as each library is a part of a wait."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+LIVES = "fixtures/4.3.1/lives"
+HEAVY = frozenset(
+    {
+        "asyncio",
+        "kafka.admin",
+        "kafka.protocol.schemas",
+        "kgroup.api.lag_history",
+        "kgroup.assignors",
+        "kgroup.broker",
+        "kgroup.history.what_if",
+        "kgroup.lag.status.columns",
+        "kgroup.net",
+        "kgroup.sim",
+        "numba",
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "pydantic",
+        "pyspark",
+        "rich",
+        "ssl",
+    }
+)
+SCAN = {"numba", "numpy", "pyarrow", "kafka.protocol.schemas"}
+
+MODULES = """
+import json, os, sys
+from kgroup.__main__ import main
+try:
+    sys.argv = ["kgroup", *sys.argv[1:]]
+    main()
+except SystemExit as end:
+    print(json.dumps([end.code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    """Those of HEAVY that are there when the command has answered."""
+    answer = subprocess.run(
+        [sys.executable, "-c", MODULES, *arguments], capture_output=True, text=True, check=True
+    )
+    status, modules = json.loads(answer.stderr.splitlines()[-1])
+    assert status == 0, answer.stderr
+    heavy = set(modules) & HEAVY
+    if version("typer").split(".") >= ["0", "29"]:
+        heavy.discard("pydantic")  # the range in pyproject.toml keeps to a Typer without it
+    return heavy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["--help"], set()),
+        (["--version"], set()),
+        (["find-coordinator", "payments"], set()),
+        *(([name, "--help"], set()) for name in ("assign", "decode", "lag-report", "replay", "simulate")),
+        (["decode", LIVES, "-q", "-o", "jsonl"], {"kafka.protocol.schemas"}),
+        (["lag-report", LIVES, "-q"], SCAN),
+        (["lag-report", LIVES, "-q", "--status"], SCAN | {"kgroup.lag.status.columns"}),
+        (["replay", LIVES, "-q", "--group", "orders-app"], SCAN),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_imports_what_it_needs_and_no_more(arguments: list[str], needed: set[str]) -> None:
+    assert imported(*arguments) <= needed

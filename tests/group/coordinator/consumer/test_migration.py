@@ -1,0 +1,204 @@
+"""Classic members in consumer groups, and groups that change over with their members in them (KIP-848)."""
+
+import pytest
+
+from kgroup.protocol.error_codes import ErrorCode as E
+from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
+from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld, given, partitions_of
+
+
+def share(*numbers: int, user_data: bytes | None = None) -> bytes:
+    named = NamedTopicPartitions(topic="orders", partitions=numbers)
+    return encode_assignment(Assignment(assigned_partitions=(named,), user_data=user_data), 1)
+
+
+def classic_world(**settings: object) -> tuple[ConsumerWorld, str]:
+    """A stable classic group of one member that has all of orders, at generation 1."""
+    world = ConsumerWorld(**settings)
+    joined = world.classic_member()
+    world.sync(joined.member_id, 1, **{joined.member_id: share(0, 1, 2, 3)})
+    return world, joined.member_id
+
+
+def mixed_world() -> tuple[ConsumerWorld, str]:
+    """A consumer group of `new` and a classic member, two partitions each, at epoch 2."""
+    world, old = classic_world()
+    world.join("new", "orders")
+    assert world.classic_heartbeat(old, 1) is E.REBALANCE_IN_PROGRESS
+    world.classic_join(old, owned={"orders": [0, 1, 2, 3]})  # hears what it keeps
+    world.sync(old, 1)
+    world.classic_join(old, owned={"orders": [0, 1]})  # has given up the others
+    world.sync(old, 2)
+    assert given(world.beat("new")) == {"orders": [2, 3]}
+    return world, old
+
+
+def test_the_first_new_member_makes_a_consumer_group_of_a_classic_one() -> None:
+    world, old = classic_world()
+    before = len(world.log)
+    answer = world.join("new", "orders")
+    assert (answer.error_code, answer.member_epoch, given(answer)) == (E.NONE, 2, {})
+    assert world.types()[before:] == [
+        "GROUP_METADATA tombstone",
+        "MEMBER_METADATA",  # the classic group as it was, at its generation
+        "METADATA",
+        "TARGET_ASSIGNMENT_MEMBER",
+        "TARGET_ASSIGNMENT_METADATA",
+        "CURRENT_MEMBER_ASSIGNMENT",
+        "MEMBER_METADATA",  # then the newcomer
+        "METADATA",
+        "TARGET_ASSIGNMENT_MEMBER",
+        "TARGET_ASSIGNMENT_MEMBER",
+        "TARGET_ASSIGNMENT_METADATA",
+        "CURRENT_MEMBER_ASSIGNMENT",
+    ]
+    described = world.described()
+    assert {(member.member_id, member.member_type) for member in described.members} == {(old, 0), ("new", 1)}
+    world.reload()
+    assert world.described() == described
+
+
+def test_a_classic_member_gives_up_in_one_round_and_catches_up_in_the_next() -> None:
+    world, old = mixed_world()
+    assert world.classic_heartbeat(old, 2) is E.NONE
+    assert partitions_of(world.sync(old, 2).assignment) == {"orders": [0, 1]}
+    assert world.state() == "Stable"
+
+
+def test_who_waits_in_a_rebalance_when_the_group_changes_over_is_asked_to_join_again() -> None:
+    world, _ = classic_world()
+    second = world.classic_join()
+    parked = world.coordinator
+    assert second.error_code is E.MEMBER_ID_REQUIRED
+    assert world.classic_join(second.member_id) is None  # parked until the first joins, too
+    assert not world.join("new", "orders").error_code
+    [answer] = world.answers.values()
+    assert answer.error_code is E.REBALANCE_IN_PROGRESS
+    assert parked.classic.watched(GROUP) is None
+
+
+@pytest.mark.parametrize("policy", ["disabled", "downgrade"])
+def test_a_policy_may_forbid_the_upgrade(policy: str) -> None:
+    world, _ = classic_world(consumer_migration_policy=policy)
+    refused = world.join("new", "orders")
+    assert refused.error_code is E.GROUP_ID_NOT_FOUND
+    assert "disabled" in (refused.error_message or "")
+    assert world.coordinator.describe(GROUP).group_state == "Stable"
+
+
+def test_a_group_with_an_assignors_own_data_is_not_upgraded() -> None:
+    world = ConsumerWorld()
+    joined = world.classic_member()
+    world.sync(joined.member_id, 1, **{joined.member_id: share(0, user_data=b"mine")})
+    assert world.join("new", "orders").error_code is E.GROUP_ID_NOT_FOUND
+    assert world.coordinator.describe(GROUP).members[0].member_id == joined.member_id
+
+
+def test_a_group_that_is_no_consumers_is_not_upgraded() -> None:
+    world = ConsumerWorld()
+    world.classic_member(protocol_type="connect")
+    assert world.join("new", "orders").error_code is E.GROUP_ID_NOT_FOUND
+
+
+def test_when_the_last_new_member_leaves_the_group_is_classic_again() -> None:
+    world, old = mixed_world()
+    world.beat("new", -1)
+    assert world.described().error_code is E.GROUP_ID_NOT_FOUND
+    assert world.types()[-1] == "GROUP_METADATA"
+    assert world.coordinator.describe(GROUP).group_state == "PreparingRebalance"
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
+    again = world.classic_join(old, owned={"orders": [0, 1]})
+    assert (again.error_code, again.generation_id, again.leader) == (E.NONE, 3, old)
+    world.sync(old, 3, **{old: share(0, 1, 2, 3)})
+    world.reload()
+    group = world.coordinator.describe(GROUP)
+    assert (group.group_state, group.members[0].member_id) == ("Stable", old)
+
+
+def test_a_downgrade_that_is_not_wanted_leaves_a_consumer_group_of_classic_members() -> None:
+    world, old = classic_world(consumer_migration_policy="upgrade")
+    world.join("new", "orders")
+    world.beat("new", -1)
+    assert [member.member_id for member in world.described().members] == [old]
+    world.reload()
+    assert [member.member_type for member in world.described().members] == [0]
+
+
+def test_the_end_of_the_last_new_members_session_downgrades_too() -> None:
+    world, old = mixed_world()
+    for _ in range(6):
+        world.advance(8_000)
+        world.classic_heartbeat(old, 2)
+    assert world.described().error_code is E.GROUP_ID_NOT_FOUND
+    assert [member.member_id for member in world.coordinator.describe(GROUP).members] == [old]
+
+
+def test_an_empty_group_goes_to_whoever_comes_first() -> None:
+    world = ConsumerWorld()
+    world.join("new", "orders")
+    world.beat("new", -1)
+    assert world.classic_join().error_code is E.MEMBER_ID_REQUIRED
+    assert world.described().error_code is E.GROUP_ID_NOT_FOUND
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+    assert not world.join("newer", "orders").error_code
+    assert world.state() == "Stable"
+
+
+def test_classic_requests_to_a_consumer_group_are_checked() -> None:
+    world, old = mixed_world()
+    assert world.classic_heartbeat(old, 1) is E.ILLEGAL_GENERATION
+    assert world.classic_heartbeat("stranger", 2) is E.UNKNOWN_MEMBER_ID
+    assert world.classic_heartbeat("new", 2) is E.UNKNOWN_MEMBER_ID  # it does not speak that protocol
+    assert world.sync("new", 2).error_code is E.UNKNOWN_MEMBER_ID
+    assert world.classic_join(protocol_type="connect").error_code is E.INCONSISTENT_GROUP_PROTOCOL
+    other = (("roundrobin", b"\0\0\0\0\0\0\xff\xff\xff\xff"),)
+    assert world.classic_join(protocols=other).error_code is E.INCONSISTENT_GROUP_PROTOCOL
+    assert world.commit(old, 2, is_old=True) is E.NONE
+    assert world.commit(old, 3) is E.ILLEGAL_GENERATION
+    assert world.leave("stranger", old) == [E.UNKNOWN_MEMBER_ID, E.NONE]
+    assert [member.member_id for member in world.described().members] == ["new"]
+
+
+def test_a_classic_member_that_does_not_rejoin_or_sync_in_time_is_out() -> None:
+    world, old = classic_world()
+    world.join("new", "orders")
+    for _ in range(5):
+        world.advance(5_000)
+        world.classic_heartbeat(old, 1)
+        world.beat("new")
+    assert [member.member_id for member in world.described().members] == ["new"]
+
+
+def test_an_administrator_takes_new_members_out_by_a_classic_request() -> None:
+    world, _ = mixed_world()
+    assert world.leave("new") == [E.NONE]
+    assert world.coordinator.describe(GROUP).group_state == "PreparingRebalance"
+
+
+def test_sessions_go_on_in_a_group_that_is_classic_again() -> None:
+    world, old = mixed_world()
+    world.beat("new", -1)
+    world.classic_join(old, owned={"orders": [0, 1]})
+    world.sync(old, 3, **{old: share(0, 1, 2, 3)})
+    world.advance(9_999)
+    assert world.coordinator.describe(GROUP).group_state == "Stable"
+    world.advance(1)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+
+
+def test_a_rebalance_that_a_downgrade_began_does_not_wait_for_the_dead() -> None:
+    world, _ = mixed_world()
+    world.beat("new", -1)
+    world.advance(20_000)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+
+
+def test_a_classic_member_that_has_to_give_up_is_told_even_at_the_newest_epoch() -> None:
+    world, old = mixed_world()
+    world.join("third", "orders")
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
+    world.classic_join(old, owned={"orders": [0, 1]})  # hears what to give up, and stays at its epoch
+    kept = partitions_of(world.sync(old, 2).assignment)
+    assert kept != {"orders": [0, 1]}
+    world.beat("third", -1)  # the group's epoch goes up, but no target is worked out for it yet
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
