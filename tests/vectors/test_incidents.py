@@ -102,6 +102,9 @@ class Said:
     def causes(self, group: str) -> list[Answer]:
         return self.said.get("causes", [])
 
+    def loading(self, group: str) -> list[Answer]:
+        return self.said.get("loading", [])
+
     def notes(self, group: str) -> set[str]:
         return set()
 
