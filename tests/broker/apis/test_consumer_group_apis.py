@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat and -Describe through a node, as bytes, and what the cluster's topics do to groups."""
+"""Heartbeats and descriptions of consumer groups through a node, as bytes, and what topics do to groups."""
 
 from typing import Any
 
