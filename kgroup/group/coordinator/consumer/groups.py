@@ -87,8 +87,7 @@ from kgroup.protocol.requests.coordinator import (
 from kgroup.protocol.topic_id import topic_id_text
 
 E = ErrorCode
-_CLASSIC_KINDS = (classic_members.JOIN, classic_members.SYNC)
-_KINDS = (SESSION, REBALANCE, *_CLASSIC_KINDS)
+_KINDS = (SESSION, REBALANCE, classic_members.JOIN, classic_members.SYNC)
 
 
 class ConsumerGroups:
@@ -226,7 +225,7 @@ class ConsumerGroups:
         try:
             answer = self._classic_members.join(group, request, body, plan)
         except Refused as refused:
-            self._turn.reply(request.id, _join_refusal(body, refused.error))
+            self._turn.reply(request.id, refusal(body, refused.error))
             return
         self._carry_out(group, plan)
         self._turn.reply(request.id, answer)
@@ -251,14 +250,11 @@ class ConsumerGroups:
         """Take the named members out, whichever protocol they speak."""
         group = self._groups[body.group_id]
         leaving, answer = self._classic_members.leave(group, body)
-        self._leave_together(group, leaving)
-        self._turn.reply(request.id, answer)
-
-    def _leave_together(self, group: ConsumerGroup, leaving: list[ConsumerMember]) -> None:
         if leaving:
             plan = Plan()
             self._remove(group, leaving, "left", plan)
             self._carry_out(group, plan)
+        self._turn.reply(request.id, answer)
 
     # ---- removing and carrying out ------------------------------------------------------------
 
@@ -533,7 +529,3 @@ def _assignment(member: ConsumerMember) -> ConsumerAssignment:
 
 def _no_group(group_id: str) -> Refused:
     return Refused(E.GROUP_ID_NOT_FOUND, f"Group {group_id} not found, or not a consumer group.")
-
-
-def _join_refusal(body: JoinGroup, error: ErrorCode) -> ReplyBody:
-    return refusal(body, error)
