@@ -171,15 +171,18 @@ class ConsumerRules:
         if raises or metadata_hash != group.metadata_hash:
             epoch += 1
             plan.entries.append(epoch_entry(group.group_id, epoch, metadata_hash))
-        refresh_ms = self._now_ms() + _METADATA_REFRESH_MS
-
-        def look_again_later(live: ConsumerGroup) -> None:
-            live.refresh_ms, live.refresh_epoch = refresh_ms, epoch
-
-        plan.afterwards.append(look_again_later)
+        self._look_again_later(epoch, plan)
         if group.has_partition_metadata:
             plan.entries.append(partition_metadata_tombstone(group.group_id))
         return epoch
+
+    def _look_again_later(self, epoch: int, plan: Plan) -> None:
+        refresh_ms = self._now_ms() + _METADATA_REFRESH_MS
+
+        def set_refresh(live: ConsumerGroup) -> None:
+            live.refresh_ms, live.refresh_epoch = refresh_ms, epoch
+
+        plan.afterwards.append(set_refresh)
 
     # ---- regular expressions ------------------------------------------------------------------
 
@@ -241,11 +244,7 @@ class ConsumerRules:
         if raises or metadata_hash != group.metadata_hash:
             epoch = group.epoch + 1
             plan.entries.append(epoch_entry(group.group_id, epoch, metadata_hash))
-
-            def look_again_later(live: ConsumerGroup) -> None:
-                live.refresh_ms, live.refresh_epoch = now_ms + _METADATA_REFRESH_MS, epoch
-
-            plan.afterwards.append(look_again_later)
+            self._look_again_later(epoch, plan)
 
     # ---- what it gets -------------------------------------------------------------------------
 
