@@ -50,6 +50,9 @@ class LogModel:
         self.groups: dict[str, GroupMetadataValue] = {}
         self.markers: dict[int, bool] = {}
         """By producer id: whether its last marker commits."""
+        self.deleted_offsets: set[GroupPartition] = set()
+        self.deleted_groups: set[str] = set()
+        """Those whose last record is a tombstone."""
         for batch in batches:
             for _ in self.take(batch):
                 pass
@@ -78,8 +81,11 @@ class LogModel:
             elif isinstance(key, GroupMetadataKey):
                 assert value is None or isinstance(value, GroupMetadataValue)
                 group = self.groups.pop(key.group, None)
-                if value is not None:
+                if value is None:
+                    self.deleted_groups.add(key.group)
+                else:
                     self.groups[key.group] = value
+                    self.deleted_groups.discard(key.group)
                 yield Written(key=key, value=value, before=group, producer_id=None)
 
     def is_pending(self, place: GroupPartition) -> bool:
@@ -91,10 +97,12 @@ class LogModel:
     ) -> None:
         if value is None:
             self.committed.pop(place, None)
+            self.deleted_offsets.add(place)
             for offsets in self.pending.values():
                 offsets.pop(place, None)
         elif producer_id is None:
             self.committed[place] = Kept(value, offset)
+            self.deleted_offsets.discard(place)
         else:
             self.pending.setdefault(producer_id, {})[place] = Kept(value, offset)
 
@@ -104,3 +112,4 @@ class LogModel:
             current = self.committed.get(place)
             if committed and (current is None or current.record_offset < kept.record_offset):
                 self.committed[place] = kept
+                self.deleted_offsets.discard(place)

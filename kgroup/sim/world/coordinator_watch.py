@@ -32,6 +32,7 @@ from kgroup.sim.watch.result import NOBODY_FORGOTTEN
 from kgroup.sim.watch.retention import Retention
 from kgroup.sim.watch.sessions import Deadlines, RoundsEnd, Sessions
 from kgroup.sim.watch.shares import SharesFit
+from kgroup.sim.watch.tallies import GroupPartition
 from kgroup.sim.watch.transactions import TransactionsEnd
 
 _ALL_BATCHES: Final = 1 << 62
@@ -121,9 +122,10 @@ class CoordinatorWatch:
                 continue
             # What was written last thing before the end: tombstones, markers, and the markers of the start.
             old = before.get(index, LogModel())
-            for place in sorted(old.committed.keys() - model.committed.keys()):
-                self.registers.set_by_log(place, -1)
-            for group in sorted(old.groups.keys() - model.groups.keys()):
+            # What is gone without one was lost.
+            for place in sorted(old.committed.keys() & model.deleted_offsets):
+                self._offset_deleted(place)
+            for group in sorted(old.groups.keys() & model.deleted_groups):
                 self._checkers.group_event(GroupDeleted(group_id=group))
             pending = old.pending.values()
             for place in sorted({place for offsets in pending for place in offsets}):
@@ -307,8 +309,7 @@ class CoordinatorWatch:
         for written in model.take(raw):
             key = written.key
             if isinstance(key, OffsetCommitKey) and written.value is None and written.before is not None:
-                self.registers.set_by_log((key.group, (key.topic, key.partition)), -1)
-                self._checkers.deleted((key.group, (key.topic, key.partition)))
+                self._offset_deleted((key.group, (key.topic, key.partition)))
             if watched is not None:
                 for checker in watched.checkers:
                     checker.written(written, now_ms)
@@ -316,6 +317,10 @@ class CoordinatorWatch:
         for place in sorted(settled):
             if place in model.committed:
                 self.registers.set_by_log(place, model.committed[place].value.offset)
+
+    def _offset_deleted(self, place: GroupPartition) -> None:
+        self.registers.set_by_log(place, -1)
+        self._checkers.deleted(place)
 
     def verify_logs(self, now_ms: int) -> None:
         """Whether coordinators that had nothing but the logs would know every acknowledged commit."""

@@ -24,6 +24,7 @@ from kgroup.sim.watch.result import (
     ALIVE_STAY,
     ANSWERS_FIT,
     DEADLINES,
+    GENERATIONS_GROW,
     GIVES_UP,
     KEEPS_ALIVE,
     LINEARIZABLE,
@@ -37,6 +38,7 @@ from kgroup.sim.watch.result import (
     TRANSACTIONS_END,
 )
 from kgroup.sim.watch.trace import RecordsProcessed
+from kgroup.sim.world.coordinator_watch import CoordinatorWatch
 from tests.sim.worlds import members, play, world
 
 _FAILING_DISKS = tuple((f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3))
@@ -60,6 +62,16 @@ def test_a_crowded_world_without_a_bug_breaks_nothing() -> None:
     scenario = crowded(*faults)
     assert not play(replace(scenario, producers=0)).broken
     assert not play(crowded(*(fault for fault in faults if "lose-writes" not in fault[1]))).broken
+
+
+def test_what_a_log_loses_without_a_tombstone_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss of writes of which the watch is not told looks like a broker that forgets."""
+    attach = CoordinatorWatch.attach
+    monkeypatch.setattr(
+        CoordinatorWatch, "attach", lambda self, cluster, *, has_lost: attach(self, cluster, has_lost=False)
+    )
+    broken = play(world(("20s", "lose-writes g by 50"))).broken
+    assert {LINEARIZABLE, RESUMES, GENERATIONS_GROW} <= broken
 
 
 def test_sessions_end(monkeypatch: pytest.MonkeyPatch) -> None:
