@@ -1,4 +1,4 @@
-"""Every benchmark at one size, and their figures as the table of the README.
+"""Every benchmark at one size, and their figures as the table of docs/figures.md.
 
     python -m benchmarks.all [--size 1GB] [--print]
 
@@ -36,7 +36,8 @@ from benchmarks.make_log import parse_size
 from benchmarks.measure import Measured, Speed
 from benchmarks.process import Cost
 
-README: Final = Path(__file__).parents[1] / "README.md"
+_ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = _ROOT / "docs" / "figures.md"
 BEGIN: Final = "<!-- written by python -m benchmarks.all -->"
 END: Final = "<!-- end of what python -m benchmarks.all has written -->"
 HEADERS: Final = ("What", "Figure", "Compared with", "Alone")
@@ -118,7 +119,7 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
     day = simulate.play_day(max(_DAY_HOURS * scale, 0.25), _MEMBERS, seed=1)
     swarm = simulate.play_seeds(max(int(100 * scale), 10))
     tell("causes")
-    scored = causes.score(README.parent / "fixtures")
+    scored = causes.score(_ROOT / "fixtures")
     seeds = range(_FIRST_SEED, _FIRST_SEED + max(int(200 * scale), 10))
     return Figures(
         log_bytes=decoded[decode.Way.SCAN].size,
@@ -330,26 +331,28 @@ def put_into(text: str, written: str) -> str:
     """The text with `written` between the two marks, in place of what was there."""
     pattern = re.compile(f"({re.escape(BEGIN)}\n).*(^{re.escape(END)})", re.DOTALL | re.MULTILINE)
     if len(pattern.findall(text)) != 1:
-        sys.exit(f"{README}: the two marks are not there: {BEGIN} and {END}")
+        sys.exit(f"{PAGE}: the two marks are not there: {BEGIN} and {END}")
     return pattern.sub(lambda marks: f"{marks[1]}\n{written}\n\n{marks[2]}", text)
 
 
 def main() -> None:
-    """Measure, and write the table into README.md."""
+    """Measure, and write the table into docs/figures.md."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.all",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", type=parse_size, default=parse_size("50MB"), help="of the log")
-    parser.add_argument("--print", action="store_true", help="print the table, and leave README.md alone")
+    parser.add_argument(
+        "--print", action="store_true", help="print the table, and leave docs/figures.md alone"
+    )
     given = parser.parse_args()
-    put_into(README.read_text(encoding="utf-8"), "")  # the marks are there: better known before than after
+    put_into(PAGE.read_text(encoding="utf-8"), "")  # the marks are there: better known before than after
     written = table(measure(given.size, lambda row: print(f"{row} ...", file=sys.stderr, flush=True)))
     if given.print:
         print(written)
     else:
-        README.write_text(put_into(README.read_text(encoding="utf-8"), written), encoding="utf-8")
+        PAGE.write_text(put_into(PAGE.read_text(encoding="utf-8"), written), encoding="utf-8")
 
 
 if __name__ == "__main__":

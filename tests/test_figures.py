@@ -1,4 +1,4 @@
-"""The README's table of figures is what `python -m benchmarks.all` writes, whatever the figures are."""
+"""The table of docs/figures.md is what `python -m benchmarks.all` writes, whatever the figures are."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ from benchmarks import (
     start,
     status,
 )
-from benchmarks.all import BEGIN, END, HEADERS, README, ROWS, Figures, put_into
+from benchmarks.all import BEGIN, END, HEADERS, PAGE, ROWS, Figures, put_into
 from benchmarks.all import table as figures_table
 from benchmarks.measure import Measured, Speed
 from benchmarks.process import Cost
@@ -30,8 +30,8 @@ from kgroup.history.timeline.model import Cause, CauseKind, Grade
 
 def table() -> list[list[str]]:
     """The cells of what stands between the marks."""
-    begin, end = (README.read_text(encoding="utf-8").index(mark) for mark in (BEGIN, END))
-    lines = README.read_text(encoding="utf-8")[begin:end].splitlines()
+    begin, end = (PAGE.read_text(encoding="utf-8").index(mark) for mark in (BEGIN, END))
+    lines = PAGE.read_text(encoding="utf-8")[begin:end].splitlines()
     return [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines if line.startswith("|")]
 
 
@@ -50,7 +50,7 @@ def test_every_row_has_a_figure():
 
 
 def test_it_says_what_log_and_machine_it_was_measured_with():
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     between = text[text.index(BEGIN) : text.index(END)]
     assert re.search(r"^A log of [\d,]+ MB with [\d.]+ M records; \d+ cores .*, Python 3\.", between, re.M)
 
@@ -145,11 +145,11 @@ def test_figures_are_ratios_with_what_they_are_made_of():
 
 
 def test_a_new_table_takes_the_place_of_the_old_one_and_of_nothing_else():
-    readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert put_into(readme, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
-    assert put_into(put_into(readme, "new"), "new") == put_into(readme, "new")
+    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert put_into(page, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert put_into(put_into(page, "new"), "new") == put_into(page, "new")
 
 
-def test_a_readme_without_the_marks_is_left_alone():
+def test_a_page_without_the_marks_is_left_alone():
     with pytest.raises(SystemExit, match="marks"):
         put_into("before\nafter\n", "new")

@@ -58,13 +58,55 @@ def test_an_example_answers_what_the_page_shows(shown):
     assert ended.stdout == shown.answer
 
 
-def test_every_command_has_a_section_with_an_example():
+LONGEST = 140
+"""Lines of the README: a page to read, not a manual."""
+
+
+def test_the_readme_is_a_page():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+class Question(NamedTuple):
+    """A row of the README's table: the commands that answer a question, and the pages with more."""
+
+    commands: list[str]
+    pages: list[Path]
+
+
+def questions() -> list[Question]:
+    """The rows below the heading "question"; a command is the first word between backticks."""
+    text = README.read_text(encoding="utf-8")
+    table = re.search(r"^\| question \| command \| more \|\n\|---\|---\|---\|\n((?:\|.*\n)+)", text, re.M)
+    assert table
+    rows = []
+    for line in table[1].splitlines():
+        _, _, commands, pages, _ = line.split("|")
+        rows.append(
+            Question(
+                re.findall(r"`([a-z-]+)", commands), [ROOT / at for at in re.findall(r"\((.*?)\)", pages)]
+            )
+        )
+    return rows
+
+
+def test_the_readme_has_a_question_for_every_command():
     from kgroup.cli.shell.app import COMMANDS
 
-    text = README.read_text(encoding="utf-8")
-    for name in COMMANDS:
-        assert f"\n## {name}\n" in text
-        assert any(f"kgroup {name}" in shown.command for shown in shown_commands(README)), name
+    assert {command for row in questions() for command in row.commands} == set(COMMANDS)
+
+
+def test_each_question_leads_to_a_page_that_runs_its_command():
+    missing = [
+        command
+        for row in questions()
+        for command in row.commands
+        if not any(
+            re.search(rf"kgroup {command}(?![\w-])", shown.command)
+            for page in row.pages
+            for shown in shown_commands(page)
+        )
+    ]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -75,5 +117,10 @@ def test_a_file_that_a_page_points_to_is_there(page):
 
 
 def test_a_stranger_finds_every_page_from_the_readme():
-    text = README.read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []
+    found, ahead = set(), [README]
+    while ahead:
+        text = ahead.pop().read_text(encoding="utf-8")
+        named = {page for page in PAGES if f"docs/{page.name}" in text or f"]({page.name}" in text} - found
+        found |= named
+        ahead += named
+    assert [page.name for page in PAGES[1:] if page not in found] == []
