@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.cluster import CoordinatorLink
 from kgroup.group.member.errors import Reaction, reaction
-from kgroup.group.member.identity import Identity, MemberState
+from kgroup.group.member.identity import Place
 from kgroup.group.member.outbox import NEVER_MS, Outbox
 from kgroup.group.member.positions import Subscriptions
 from kgroup.group.member.step import CommitOutcome, MemberError
@@ -23,7 +23,7 @@ Offsets = tuple[tuple[TopicPartition, int], ...]
 
 @dataclass(slots=True)
 class _Waiting:
-    """`entry`: the Identity's `entries` when it was made; in a generation entered later it means nothing."""
+    """`entry`: the Place's `entries` when it was made; in a generation entered later it means nothing."""
 
     commit_id: int | None
     offsets: Offsets
@@ -42,12 +42,12 @@ class Committer:
         self,
         outbox: Outbox,
         coordinator: CoordinatorLink,
-        identity: Identity,
+        place: Place,
         subscriptions: Subscriptions,
     ) -> None:
         self._outbox = outbox
         self._coordinator = coordinator
-        self._identity = identity
+        self._place = place
         self._subscriptions = subscriptions
         self._waiting: list[_Waiting] = []
         self._backoff = outbox.backoff()
@@ -62,7 +62,7 @@ class Committer:
         """Commit `offsets`, or every position."""
         to_commit = self._subscriptions.all_consumed() if offsets is None else offsets
         give_up_ms = now_ms + self._outbox.settings.default_api_timeout_ms
-        commit = _Waiting(commit_id, to_commit, give_up_ms, self._identity.entries)
+        commit = _Waiting(commit_id, to_commit, give_up_ms, self._place.entries)
         if not to_commit:
             self._end(commit, ErrorCode.NONE)
         else:
@@ -101,15 +101,16 @@ class Committer:
             return
         generation, member_id = -1, ""
         if self._subscriptions.in_group:
-            if self._identity.state is not MemberState.STABLE:
-                self._end(self._waiting.pop(0), self._why_not_now())
+            refusal = self._place.commit_refusal()
+            if refusal is not None:
+                self._end(self._waiting.pop(0), refusal)
                 return
-            if commit.entry != self._identity.entries:
+            if commit.entry != self._place.entries:
                 # Its partitions may be another member's by now. Kafka's consumer joins only in `poll`, and no
                 # commit waits from one poll to the next.
                 self._end(self._waiting.pop(0), ErrorCode.ILLEGAL_GENERATION)
                 return
-            member_id, generation = self._identity.member_id, self._identity.generation
+            member_id, generation = self._place.member_id, self._place.generation
         commit.request_id = self._outbox.send(
             OffsetCommit(
                 group_id=group,
@@ -122,16 +123,6 @@ class Committer:
             node,
             coordinator=True,
         )
-
-    def _why_not_now(self) -> ErrorCode:
-        """Kafka: ConsumerCoordinator.sendOffsetCommitRequest with no stable generation.
-
-        A commit that is sent all the same waits at the broker behind the connection's JoinGroup, for as long
-        as the slowest member takes; and without a generation it would pass for one from outside of the group.
-        """
-        if self._identity.state is MemberState.UNJOINED:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.REBALANCE_IN_PROGRESS
 
     def take(self, request: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
         """The oldest commit was answered; returns what follows for the membership.
@@ -160,8 +151,8 @@ class Committer:
                 self._outbox.turn.error = MemberError("OffsetCommit", worst)
             case _:
                 self._end(self._waiting.pop(0), worst)
-                is_of_now = commit.entry == self._identity.entries
-                if not is_of_now or request.generation_id != self._identity.generation:
+                is_of_now = commit.entry == self._place.entries
+                if not is_of_now or request.generation_id != self._place.generation:
                     return Reaction.GIVE_UP
         return outcome
 

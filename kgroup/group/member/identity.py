@@ -2,9 +2,37 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID
+
+
+class Place(Protocol):
+    """A member's place in its group, whichever protocol that speaks.
+
+    `generation` is its epoch in the consumer protocol. `entries` counts the times that it came into the
+    group: a coordinator whose log has lost its end gives the same number to another generation, and then only
+    this tells the two apart.
+    """
+
+    generation: int
+    member_id: str
+    entries: int
+
+    @property
+    def in_generation(self) -> bool:
+        """Whether the member has a place."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has all that it shall have."""
+        ...
+
+    def commit_refusal(self) -> ErrorCode | None:
+        """Why a commit in the group's name cannot be sent now, if it cannot."""
+        ...
 
 
 class MemberState(StrEnum):
@@ -27,11 +55,7 @@ MEMBER_TRANSITIONS: Final = {
 
 @dataclass(slots=True)
 class Identity:
-    """`in_generation`: the member was told of a generation that it has not been thrown out of.
-
-    `entries` counts the generations that it entered: a coordinator whose log has lost its end gives the same
-    number to another generation, and then only this tells the two apart.
-    """
+    """`in_generation`: the member was told of a generation that it has not been thrown out of."""
 
     state: MemberState = MemberState.UNJOINED
     generation: int = NO_GENERATION
@@ -42,6 +66,23 @@ class Identity:
     def in_generation(self) -> bool:
         """Whether the member has a place in a generation."""
         return self.generation != NO_GENERATION and self.member_id != UNKNOWN_MEMBER_ID
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last round has ended for it."""
+        return self.state is MemberState.STABLE
+
+    def commit_refusal(self) -> ErrorCode | None:
+        """Kafka: ConsumerCoordinator.sendOffsetCommitRequest with no stable generation.
+
+        A commit that is sent all the same waits at the broker behind the connection's JoinGroup, for as long
+        as the slowest member takes; and without a generation it would pass for one from outside of the group.
+        """
+        if self.state is MemberState.STABLE:
+            return None
+        if self.state is MemberState.UNJOINED:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.REBALANCE_IN_PROGRESS
 
     def move(self, state: MemberState) -> None:
         """Change the state along MEMBER_TRANSITIONS."""

@@ -1,91 +1,26 @@
-"""A member of a classic consumer group, pure: calls, answers and time in, requests and callbacks out.
+"""A member of a classic consumer group: a `Machine` with rounds.
 
-Read the others in this order: `member_step` (what goes in and out), `member_rounds` (the protocol),
-`member_fetcher` (positions), `member_commits`, `member_cluster`, `member_errors` (the tables). It behaves as
-the classic consumer of Kafka 4.3.1 (ConsumerCoordinator, SubscriptionState, Fetcher).
+It behaves as the classic consumer of Kafka 4.3.1 (ConsumerCoordinator, SubscriptionState, Fetcher).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Callable, Sequence
 
-from kgroup.errors import InputError
 from kgroup.group.member.classic.rounds import Rounds
-from kgroup.group.member.cluster import ClusterView, CoordinatorLink
-from kgroup.group.member.commits import Committer
-from kgroup.group.member.fetcher import Fetcher
 from kgroup.group.member.identity import Identity, MemberState
-from kgroup.group.member.outbox import NEVER_MS, Outbox
-from kgroup.group.member.positions import Position, SubscriptionKind, Subscriptions
+from kgroup.group.member.machine import Machine
 from kgroup.group.member.settings import MemberSettings
-from kgroup.group.member.step import (
-    Answered,
-    Assign,
-    Close,
-    Commit,
-    Failed,
-    MemberError,
-    MemberInput,
-    MemberStep,
-    MemberTurn,
-    Poll,
-    Seek,
-    Subscribe,
-    SubscribePattern,
-    Unsubscribe,
-    UseError,
-)
-from kgroup.protocol.requests.client import (
-    Fetch,
-    FetchResponse,
-    FindCoordinatorResponse,
-    ListOffsets,
-    ListOffsetsResponse,
-    MemberRequest,
-    MemberResponse,
-    Metadata,
-    MetadataResponse,
-    Node,
-    OffsetFetch,
-    OffsetFetchResponse,
-)
-from kgroup.protocol.requests.coordinator import (
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    SyncGroup,
-    SyncGroupResponse,
-)
-from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.protocol.requests.client import Node
 
 
-class ClassicMember:
-    """One consumer.
-
-    `now_ms` is any clock that never goes back. `random` gives numbers in [0, 1), for back-offs and for the
-    choice between equal nodes. Call `handle` with everything that happens and `expire` when
-    `next_deadline_ms` has come, and do what the step says: callbacks first, then requests. A user that
-    waits in `poll` polls again after each of these.
-    """
+class ClassicMember(Machine):
+    """One consumer with `group.protocol=classic`."""
 
     def __init__(
         self, settings: MemberSettings, bootstrap: Sequence[Node], random: Callable[[], float]
     ) -> None:
-        if not bootstrap:
-            raise InputError("no bootstrap server")
-        self._settings = settings
-        self._outbox = Outbox(settings, random)
-        self._subscriptions = Subscriptions()
         self._identity = Identity()
-        self._view = ClusterView(self._outbox, bootstrap, self._subscriptions)
-        self._coordinator = CoordinatorLink(self._outbox, self._view)
-        self._fetcher = Fetcher(self._outbox, self._view, self._coordinator, self._subscriptions)
-        self._committer = Committer(self._outbox, self._coordinator, self._identity, self._subscriptions)
-        self._rounds = Rounds(
+        super().__init__(settings, bootstrap, random, self._identity)
+        self._rounds = self._membership = Rounds(
             self._outbox,
             self._view,
             self._coordinator,
@@ -94,13 +29,6 @@ class ClassicMember:
             self._committer,
             self._fetcher,
         )
-        self._error: MemberError | None = None
-        self._close_until_ms: int | None = None
-        self._leave: int | None = None
-        self._leaves_if_static = False
-        self._is_closed = False
-
-    # ---- what it is -------------------------------------------------------------------------------
 
     @property
     def state(self) -> MemberState:
@@ -108,64 +36,9 @@ class ClassicMember:
         return self._identity.state
 
     @property
-    def generation(self) -> int:
-        """-1 outside of any."""
-        return self._identity.generation
-
-    @property
-    def member_id(self) -> str:
-        """Empty before the coordinator gave one."""
-        return self._identity.member_id
-
-    @property
     def is_leader(self) -> bool:
         """Whether the member leads its generation."""
         return self._rounds.is_leader
-
-    @property
-    def subscription_kind(self) -> SubscriptionKind:
-        """The one of the exclusive kinds of subscription that it has."""
-        return self._subscriptions.kind
-
-    @property
-    def positions(self) -> Mapping[TopicPartition, Position]:
-        """The positions of the member, by assigned partition."""
-        return self._subscriptions.positions
-
-    # ---- what happens -----------------------------------------------------------------------------
-
-    def handle(self, event: MemberInput, now_ms: int) -> MemberStep:
-        """Take a user's call, or what the network brought.
-
-        Raises UseError or InputError for a call that makes no sense now; nothing has changed then.
-        """
-        turn = self._outbox.turn
-        turn.now_ms = now_ms
-        match event:
-            case Answered():
-                ended = self._outbox.take(event.request_id)
-                if ended is not None:
-                    self._answered(event.request_id, ended.node_id, ended.body, event.body, now_ms)
-            case Failed():
-                ended = self._outbox.take(event.request_id)
-                if ended is not None:
-                    self._failed(event.request_id, ended.node_id, ended.body, now_ms)
-            case Poll():
-                self._usable()
-                if self._close_until_ms is None:
-                    self._poll(now_ms)
-            case _:
-                self._usable()
-                self._call(event, now_ms)
-        return self._finish(turn, now_ms)
-
-    def expire(self, now_ms: int) -> MemberStep:
-        """Everything whose time has come by `now_ms`."""
-        turn = self._outbox.turn
-        turn.now_ms = now_ms
-        if self._error is None and self._close_until_ms is None:
-            self._rounds.expire(now_ms)
-        return self._finish(turn, now_ms)
 
     def enforce_rebalance(self) -> None:
         """The next turn joins anew, as `Consumer.enforceRebalance` has it (KIP-568).
@@ -173,191 +46,3 @@ class ClassicMember:
         A coordinator takes that for a round if it comes from the leader.
         """
         self._rounds.request_rejoin("rebalance enforced by user")
-
-    def next_deadline_ms(self) -> int | None:
-        """When to call `expire`, at the latest; what the last turn could do is done and does not count."""
-        if self._is_closed:
-            return None
-        due_ms = NEVER_MS if self._close_until_ms is None else self._close_until_ms
-        if self._error is None:
-            done_ms = self._outbox.turn.now_ms
-            due_ms = min(
-                due_ms,
-                self._view.deadline_ms(),
-                self._coordinator.deadline_ms(),
-                self._rounds.deadline_ms(done_ms),
-                self._committer.deadline_ms(),
-                self._fetcher.deadline_ms(done_ms),
-            )
-        return None if due_ms == NEVER_MS else due_ms
-
-    def wants_poll(self, now_ms: int) -> bool:
-        """Whether a Poll would do more than show that the user is alive: for one who waits in `poll`."""
-        return (
-            self._error is not None
-            or self._rounds.wants_poll(now_ms)
-            or self._committer.wants_poll(now_ms)
-            or self._fetcher.has_records
-        )
-
-    def _usable(self) -> None:
-        if self._is_closed:
-            raise UseError("the member is closed")
-
-    def _poll(self, now_ms: int) -> None:
-        if self._error is not None:
-            self._outbox.turn.error = self._error
-            return
-        if self._subscriptions.kind is SubscriptionKind.NONE:
-            raise UseError("the member is not subscribed to any topics, nor assigned any partitions")
-        self._rounds.on_poll(now_ms)
-        self._committer.on_poll(now_ms)
-        self._fetcher.hand_out()
-
-    def _call(
-        self,
-        event: Subscribe | SubscribePattern | Assign | Unsubscribe | Seek | Commit | Close,
-        now_ms: int,
-    ) -> None:
-        match event:
-            case Subscribe() | SubscribePattern() | Assign():
-                self._subscribe(event)
-            case Unsubscribe():
-                self._rounds.give_up_all()
-                self._rounds.leave("the member unsubscribed")
-                self._committer.drop_all()
-                self._subscriptions.unsubscribe()
-            case Seek():
-                position = self._subscriptions.positions.get(event.partition)
-                if position is None:
-                    raise UseError(
-                        f"{event.partition[0]}-{event.partition[1]} is not assigned to this member"
-                    )
-                if event.offset < 0:
-                    raise InputError(f"offset {event.offset} is below 0")
-                position.move_to(event.offset)
-            case Commit():
-                if self._settings.group_id is None:
-                    raise UseError("commits need a group.id")
-                self._committer.add(event.commit_id, event.offsets, now_ms)
-            case Close():
-                if self._close_until_ms is None:
-                    self._leaves_if_static = event.leave_group
-                    self._close_until_ms = now_ms + self._settings.request_timeout_ms
-                    if self._settings.enable_auto_commit and self._identity.in_generation:
-                        self._committer.add(None, None, now_ms)
-            case _:
-                assert_never(event)
-
-    def _subscribe(self, event: Subscribe | SubscribePattern | Assign) -> None:
-        if self._settings.group_id is None and not isinstance(event, Assign):
-            raise UseError("subscribing to topics or a pattern needs a group.id")
-        match event:
-            case Subscribe():
-                self._subscriptions.subscribe(event.topics)
-            case SubscribePattern():
-                self._subscriptions.subscribe_pattern(event.pattern)
-                self._view.refresh()
-            case Assign():
-                self._subscriptions.assign(event.partitions)
-                self._fetcher.ask_again()
-
-    # ---- what comes back --------------------------------------------------------------------------
-
-    def _answered(
-        self, request_id: int, node_id: int, request: MemberRequest, answer: MemberResponse, now_ms: int
-    ) -> None:
-        match answer:
-            case FindCoordinatorResponse():
-                self._coordinator.take(answer, now_ms)
-            case MetadataResponse():
-                self._view.take(answer, now_ms)
-            case JoinGroupResponse():
-                self._rounds.take_join(answer, now_ms)
-            case SyncGroupResponse():
-                self._rounds.take_sync(answer, now_ms)
-            case HeartbeatResponse():
-                self._rounds.take_heartbeat(answer, now_ms)
-            case LeaveGroupResponse():
-                self._left(request_id)
-            case OffsetCommitResponse():
-                assert isinstance(request, OffsetCommit)
-                self._rounds.take_commit(self._committer.take(request, answer, now_ms), now_ms)
-            case OffsetFetchResponse():
-                self._fetcher.take_committed(answer, now_ms)
-            case ListOffsetsResponse():
-                assert isinstance(request, ListOffsets)
-                self._fetcher.take_listed(request, answer, now_ms)
-            case FetchResponse():
-                assert isinstance(request, Fetch)
-                self._fetcher.take_fetched(node_id, request, answer, now_ms)
-            case _:
-                assert_never(answer)
-
-    def _failed(self, request_id: int, node_id: int, request: MemberRequest, now_ms: int) -> None:
-        match request:
-            case Metadata():
-                self._view.failed(now_ms)
-            case JoinGroup() | SyncGroup():
-                self._rounds.request_failed(now_ms)
-            case Heartbeat():
-                self._rounds.heartbeat_failed()
-            case LeaveGroup():
-                self._left(request_id)
-            case OffsetCommit():
-                self._committer.failed(now_ms)
-            case OffsetFetch():
-                self._fetcher.committed_failed(now_ms)
-            case ListOffsets():
-                self._fetcher.listing_failed(request, now_ms)
-            case Fetch():
-                self._fetcher.fetch_failed(node_id, now_ms)
-            case _:
-                self._coordinator.failed(now_ms)
-
-    # ---- the end of each turn ---------------------------------------------------------------------
-
-    def _finish(self, turn: MemberTurn, now_ms: int) -> MemberStep:
-        while (cut_off := self._outbox.next_cut_off()) is not None:
-            ended = self._outbox.take(cut_off)
-            if ended is not None:
-                self._failed(cut_off, ended.node_id, ended.body, now_ms)
-        if turn.error is not None:
-            self._error = turn.error
-        if self._close_until_ms is not None:
-            self._close(now_ms)
-        elif self._error is None and self._subscriptions.kind is not SubscriptionKind.NONE:
-            if self._coordinator.node is None:
-                self._coordinator.progress(now_ms)
-            self._view.progress(now_ms)
-            self._rounds.progress(now_ms)
-            if not self._committer.is_idle:
-                self._committer.progress(now_ms)
-            self._fetcher.progress(now_ms)
-            if turn.error is not None:
-                self._error = turn.error
-        return turn.finish()
-
-    def _close(self, now_ms: int) -> None:
-        assert self._close_until_ms is not None
-        if self._is_closed:
-            return
-        is_late = now_ms >= self._close_until_ms
-        self._committer.progress(now_ms)
-        if not self._committer.is_idle and not is_late and self._error is None:
-            self._coordinator.progress(now_ms)
-            return
-        if self._leave is None and not is_late:
-            self._rounds.give_up_all()
-            self._leave = self._rounds.leave(
-                "the consumer is being closed", even_static=self._leaves_if_static
-            )
-            self._committer.drop_all()
-        if self._leave is None or is_late:
-            self._rounds.give_up_all()
-            self._outbox.turn.closed = self._is_closed = True
-
-    def _left(self, request_id: int) -> None:
-        # Whatever the coordinator said, the member is out; a session that still stands will end.
-        if request_id == self._leave and self._close_until_ms is not None:
-            self._outbox.turn.closed = self._is_closed = True

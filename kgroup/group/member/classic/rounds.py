@@ -24,7 +24,9 @@ from kgroup.group.member.outbox import NEVER_MS, Outbox
 from kgroup.group.member.positions import Subscriptions
 from kgroup.group.member.step import ASSIGNOR, CallbackKind, MemberError
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import MemberRequest, MemberResponse
 from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
     HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
@@ -97,6 +99,28 @@ class Rounds:
     def request_rejoin(self, reason: str) -> None:
         """Join again at the next poll."""
         self._rejoin_reason = self._rejoin_reason or reason
+
+    def take(self, answer: MemberResponse, now_ms: int) -> None:
+        """The answer to JoinGroup, SyncGroup, Heartbeat or a LeaveGroup that nobody waits for."""
+        match answer:
+            case JoinGroupResponse():
+                self.take_join(answer, now_ms)
+            case SyncGroupResponse():
+                self.take_sync(answer, now_ms)
+            case HeartbeatResponse():
+                self.take_heartbeat(answer, now_ms)
+            case _:  # LeaveGroup: it is out, whatever the coordinator says
+                pass
+
+    def failed(self, request: MemberRequest, now_ms: int) -> None:
+        """One of these found no answer."""
+        match request:
+            case JoinGroup() | SyncGroup():
+                self.request_failed(now_ms)
+            case Heartbeat():
+                self.heartbeat_failed()
+            case _:
+                pass
 
     # ---- before a join ----------------------------------------------------------------------------
 
