@@ -75,6 +75,8 @@ def join(
         if not is_utf_8(text):
             raise InputError(f"{text}: names of groups, topics and clients are UTF-8")
     servers, config = parse_servers(cluster.bootstrap_servers), client_config(properties)
+    if settings.advice is not None and not quiet:
+        say(settings.advice)
     stop = asyncio.Event()
     created = []
     for number in range(1, membership.members + 1):

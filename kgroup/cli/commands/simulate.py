@@ -12,6 +12,7 @@ from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options, given_options
 from kgroup.cli.shell.options import Output, Quiet
+from kgroup.cli.shell.say import say
 from kgroup.report.emit import Column, OutputOptions, emit
 
 EXAMPLES: Final = (
@@ -101,10 +102,14 @@ def simulate(
     from kgroup.cli.narrate.chosen_scenario import chosen_scenario
     from kgroup.cli.narrate.play import Playing, play_designs, play_once, play_seeds
     from kgroup.sim.designs import compared_designs
+    from kgroup.sim.scenario.check import scenario_advice
 
     if scenario is None and seeds.count is not None and flags == Flags():
         scenario = SWARM
     chosen = chosen_scenario(scenario, flags, seeds.first)
+    if not quiet:
+        for line in scenario_advice(chosen):
+            say(line)
     playing = Playing(
         name=SWARM if scenario == SWARM else chosen.name,
         scenario=chosen,

@@ -44,12 +44,12 @@ class MemberEvents:
             _WORDS[callback.kind],
             f"{_partitions(callback.partitions)}"
             + (
-                f" in generation {member.generation} as {role}"
+                f" in generation {callback.generation} as {role}"
                 if callback.kind is CallbackKind.ASSIGNED
                 else ""
             ),
             partitions=[list(each) for each in callback.partitions],
-            generation=member.generation,
+            generation=callback.generation,
             member_id=member.member_id,
             leader=member.is_leader,
         )

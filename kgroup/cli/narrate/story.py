@@ -17,6 +17,7 @@ from kgroup.report.assignments import runs_by_topic
 from kgroup.report.table import printable
 from kgroup.report.timeline.state_lanes import WIDTH
 from kgroup.sim.names import MemberNames
+from kgroup.sim.scenario.actions import amount_text
 from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.watch import trace
 from kgroup.sim.zookeeper import trace as zk
@@ -118,7 +119,7 @@ class Story:
             yield f"!! over: {fault}", None
             return
         other = f" from {event.other}" if event.other else ""
-        amount = f" by {event.amount}" if event.amount is not None else ""
+        amount = f" {amount_text(event.kind, event.amount)}" if event.amount is not None else ""
         lasts = "" if event.duration_ms is None else f" for {event.duration_ms / 1000:g}s"
         yield f"!! {fault}{other}{amount}{lasts}", "pause" if event.kind is FaultKind.PAUSE else None
 

@@ -51,6 +51,10 @@ class ClusterView:
         """The metadata at hand has proved wrong."""
         self._is_stale = True
 
+    def is_newer(self, time_ms: int) -> bool:
+        """Whether what is known was told after this time, or at it."""
+        return self._fetched_ms is not None and self._fetched_ms >= time_ms
+
     def knows(self, topics: frozenset[str]) -> bool:
         """Whether a broker was asked about all of these; it may have said that there is none."""
         return topics <= self._topics.keys()

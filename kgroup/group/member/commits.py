@@ -124,8 +124,10 @@ class Committer:
             coordinator=True,
         )
 
-    def take(self, request: OffsetCommit, answer: OffsetCommitResponse, now_ms: int) -> Reaction:
-        """The oldest commit was answered; returns what follows for the membership.
+    def take(
+        self, request: OffsetCommit, answer: OffsetCommitResponse, now_ms: int
+    ) -> tuple[Reaction, ErrorCode]:
+        """The oldest commit was answered; returns what follows for the membership, and its error.
 
         A refusal of an earlier generation's commit says nothing about the generation of now.
         """
@@ -153,8 +155,8 @@ class Committer:
                 self._end(self._waiting.pop(0), worst)
                 is_of_now = commit.entry == self._place.entries
                 if not is_of_now or request.generation_id != self._place.generation:
-                    return Reaction.GIVE_UP
-        return outcome
+                    return Reaction.GIVE_UP, worst
+        return outcome, worst
 
     def failed(self, now_ms: int) -> None:
         """The coordinator is gone: nobody knows whether the commit arrived, so it is made again."""

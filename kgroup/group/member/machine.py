@@ -35,6 +35,7 @@ from kgroup.group.member.step import (
     Unsubscribe,
     UseError,
 )
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import (
     Fetch,
     FetchResponse,
@@ -81,7 +82,7 @@ class Membership(Protocol):
         """An answer to one of its own requests."""
         ...
 
-    def take_commit(self, outcome: Reaction, now_ms: int) -> None:
+    def take_commit(self, outcome: Reaction, error_code: ErrorCode, now_ms: int) -> None:
         """The answer to a commit, as far as it is about the member's place in the group."""
         ...
 
@@ -244,12 +245,9 @@ class Machine:
     ) -> None:
         match event:
             case Subscribe() | SubscribePattern() | Assign():
-                self._subscribe(event)
+                self._subscribe(event, now_ms)
             case Unsubscribe():
-                self._membership.give_up_all()
-                self._membership.leave("the member unsubscribed")
-                self._committer.drop_all()
-                self._subscriptions.unsubscribe()
+                self._unsubscribe()
             case Seek():
                 position = self._subscriptions.positions.get(event.partition)
                 if position is None:
@@ -272,18 +270,28 @@ class Machine:
             case _:
                 assert_never(event)
 
-    def _subscribe(self, event: Subscribe | SubscribePattern | Assign) -> None:
+    def _subscribe(self, event: Subscribe | SubscribePattern | Assign, now_ms: int) -> None:
         if self._settings.group_id is None and not isinstance(event, Assign):
             raise UseError("subscribing to topics or a pattern needs a group.id")
         match event:
+            case Subscribe(topics=()) | Assign(partitions=()):
+                self._unsubscribe()  # as in KafkaConsumer
             case Subscribe():
                 self._subscriptions.subscribe(event.topics)
             case SubscribePattern():
                 self._subscriptions.subscribe_pattern(event.pattern)
                 self._view.refresh()
             case Assign():
+                # No rebalance follows that would commit what the last partitions gave.
+                self._committer.on_poll(now_ms)
                 self._subscriptions.assign(event.partitions)
                 self._fetcher.ask_again()
+
+    def _unsubscribe(self) -> None:
+        self._membership.give_up_all()
+        self._membership.leave("the consumer unsubscribed from all topics")
+        self._committer.drop_all()
+        self._subscriptions.unsubscribe()
 
     # ---- what comes back --------------------------------------------------------------------------
 
@@ -297,7 +305,8 @@ class Machine:
                 self._view.take(answer, now_ms)
             case OffsetCommitResponse():
                 assert isinstance(request, OffsetCommit)
-                self._membership.take_commit(self._committer.take(request, answer, now_ms), now_ms)
+                outcome, error_code = self._committer.take(request, answer, now_ms)
+                self._membership.take_commit(outcome, error_code, now_ms)
             case OffsetFetchResponse():
                 self._fetcher.take_committed(answer, now_ms)
             case ListOffsetsResponse():

@@ -107,12 +107,17 @@ class Subscriptions:
         return self.kind in (SubscriptionKind.TOPICS, SubscriptionKind.PATTERN)
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        """Raises UseError over another kind, InputError for an empty topic name."""
+        """Raises UseError over another kind, InputError for a blank topic name.
+
+        What was fetched of other topics is dropped; their partitions go with the next join.
+        """
         names = frozenset(topics)
-        if "" in names:
-            raise InputError("a topic name is empty")
+        _refuse_blank(names)
         self._become(SubscriptionKind.TOPICS)
         self.topics = names
+        for (topic, _), position in self.positions.items():
+            if topic not in names:
+                position.drop_fetched()
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Raises UseError over another kind, InputError for what is no regular expression of RE2.
@@ -120,6 +125,8 @@ class Subscriptions:
         The syntax is that of a broker's subscription patterns (RE2J, KIP-848): without lookaheads and
         back references, and linear in the length of a name.
         """
+        if not pattern:
+            raise InputError("the topic pattern is empty")
         try:
             compiled = re2.compile(pattern, _QUIETLY)
         except (re2.error, UnicodeError) as error:
@@ -146,9 +153,11 @@ class Subscriptions:
         return True
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """User-assigned partitions; raises UseError over another kind."""
+        """User-assigned partitions; raises UseError over another kind, InputError for a blank topic name."""
+        wanted = tuple(partitions)
+        _refuse_blank(topic for topic, _ in wanted)
         self._become(SubscriptionKind.USER_ASSIGNED)
-        self.replace_partitions(partitions)
+        self.replace_partitions(wanted)
 
     def unsubscribe(self) -> None:
         """Back to nothing."""
@@ -179,3 +188,10 @@ class Subscriptions:
                 f"{self.kind} already; unsubscribe first"
             )
         self.kind = kind
+
+
+def _refuse_blank(topics: Iterable[str]) -> None:
+    """Kafka: Utils.isBlank, which trims what Java's `trim` does: all up to the space."""
+    for topic in topics:
+        if all(character <= " " for character in topic):
+            raise InputError(f"{topic!r}: a topic name is blank")

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgroup.errors import InputError
 
-HEARTBEATS_PER_SESSION: Final = 3
+_HEARTBEATS_PER_SESSION: Final = 3
 
 
 class OffsetReset(StrEnum):
@@ -51,10 +51,10 @@ class MemberSettings:
 
     def __post_init__(self) -> None:
         """Raises InputError for settings that cannot work together."""
-        if self.heartbeat_interval_ms * HEARTBEATS_PER_SESSION > self.session_timeout_ms:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise InputError(
-                f"heartbeat.interval.ms={self.heartbeat_interval_ms} is more than a third of "
-                f"session.timeout.ms={self.session_timeout_ms}: three heartbeats have to fit in"
+                f"heartbeat.interval.ms={self.heartbeat_interval_ms} is not below "
+                f"session.timeout.ms={self.session_timeout_ms}"
             )
         if self.group_instance_id == "" or self.group_id == "":
             raise InputError("group.id and group.instance.id may not be empty")
@@ -64,6 +64,21 @@ class MemberSettings:
             raise InputError("partition.assignment.strategy names no assignor")
 
     @property
+    def advice(self) -> str | None:
+        """What Kafka's documentation advises against and its consumer does all the same; None: nothing."""
+        return heartbeat_advice(self.heartbeat_interval_ms, self.session_timeout_ms)
+
+    @property
     def join_timeout_ms(self) -> int:
         """JoinGroup waits for the slowest member, and 5 s for the way (Kafka: AbstractCoordinator)."""
         return max(self.request_timeout_ms, self.max_poll_interval_ms + 5_000)
+
+
+def heartbeat_advice(heartbeat_interval_ms: int, session_timeout_ms: int) -> str | None:
+    """What is said of an interval that leaves no room for two lost heartbeats; Kafka takes it."""
+    if heartbeat_interval_ms * _HEARTBEATS_PER_SESSION <= session_timeout_ms:
+        return None
+    return (
+        f"heartbeat.interval.ms={heartbeat_interval_ms} is more than a third of "
+        f"session.timeout.ms={session_timeout_ms}: one or two lost heartbeats end the session"
+    )

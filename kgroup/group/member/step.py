@@ -152,10 +152,11 @@ class CallbackKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callback:
-    """Partitions in ascending order."""
+    """Partitions in ascending order; `generation` is the member's when it runs, -1 outside of any."""
 
     kind: CallbackKind
     partitions: tuple[TopicPartition, ...]
+    generation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,9 +201,15 @@ class MemberTurn:
     error: MemberError | None = None
     closed: bool = False
 
-    def run(self, kind: CallbackKind, partitions: set[TopicPartition] | frozenset[TopicPartition]) -> None:
+    def run(
+        self,
+        kind: CallbackKind,
+        partitions: set[TopicPartition] | frozenset[TopicPartition],
+        generation: int,
+    ) -> None:
         """Add a callback."""
-        self.callbacks.append(Callback(kind=kind, partitions=tuple(sorted(partitions))))
+        callback = Callback(kind=kind, partitions=tuple(sorted(partitions)), generation=generation)
+        self.callbacks.append(callback)
 
     def finish(self) -> MemberStep:
         """The step, and a clean slate."""

@@ -202,6 +202,23 @@ FORMS: Final = {
 """Verb -> form. `node-N` may also be the word `coordinator`."""
 
 
+_AMOUNTS: Final = {
+    form.kind: (form.word, form.unit) for form in FORMS.values() if form.word is not None and form.unit
+}
+
+
+def amount_text(kind: FaultKind, amount: int) -> str:
+    """A fault's amount in the words that `parse_fault` takes: `to 6`, `by 20%`, `by 1.5s`."""
+    word, unit = _AMOUNTS.get(kind, ("by", Unit.BATCHES))
+    match unit:
+        case Unit.DURATION | Unit.SIGNED_DURATION:
+            return f"{word} {amount / 1000:g}s"
+        case Unit.PERCENT:
+            return f"{word} {amount}%"
+        case Unit.FACTOR | Unit.PARTITIONS | Unit.BATCHES:
+            return f"{word} {amount}"
+
+
 def parse_fault(at: str, action: str) -> Fault:
     """The fault that `action` describes, at the duration `at` after the start.
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgroup.broker.settings import PROPERTIES, from_properties, unused
 from kgroup.errors import InputError, nearest_or_all
-from kgroup.group.member.settings import HEARTBEATS_PER_SESSION
+from kgroup.group.member.settings import heartbeat_advice
 from kgroup.sim.scenario.actions import FORMS, Form, Target
 from kgroup.sim.scenario.scenario import (
     COORDINATOR,
@@ -58,6 +58,15 @@ def check_scenario(scenario: Scenario) -> None:
             raise InputError(f"fault '{action}' at {fault.at_ms / 1000:g}s: {error}") from None
 
 
+def scenario_advice(scenario: Scenario) -> list[str]:
+    """What is odd in a scenario and can be played all the same, a line each."""
+    lines = (
+        heartbeat_advice(member.heartbeat_interval_ms, member.session_timeout_ms)
+        for member in scenario.members
+    )
+    return list(dict.fromkeys(line for line in lines if line is not None))
+
+
 def _check_member(scenario: Scenario, member: SimMember) -> None:
     if not _MEMBER_NAME.fullmatch(member.name):
         raise InputError("names have letters, digits, '.', '_' and '-'")
@@ -67,8 +76,8 @@ def _check_member(scenario: Scenario, member: SimMember) -> None:
         _require_known("topic", topic, [topic.name for topic in scenario.topics])
     if member.start_ms is not None and member.start_ms >= scenario.duration_ms + scenario.settle_ms:
         raise InputError("starts when all is over")
-    if member.heartbeat_interval_ms * HEARTBEATS_PER_SESSION > member.session_timeout_ms:
-        raise InputError("the heartbeat interval is more than a third of the session timeout")
+    if member.heartbeat_interval_ms >= member.session_timeout_ms:
+        raise InputError("the heartbeat interval is not below the session timeout")
 
 
 def _check_fault(scenario: Scenario, fault: Fault) -> None:

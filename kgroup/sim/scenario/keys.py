@@ -209,7 +209,7 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
         field="heartbeat_interval_ms",
         read=positive_duration,
         form="DURATION",
-        explained="heartbeat.interval.ms, at most a third of the session timeout (3s).",
+        explained="heartbeat.interval.ms, below the session timeout; at most a third of it is wise (3s).",
     ),
     "max_poll_interval": Key(
         field="max_poll_interval_ms",

@@ -268,7 +268,7 @@ class MemberHost(Process):
         machine = self.machine
         assert machine is not None
         for callback in step.callbacks:
-            self._callback(callback, machine)
+            self._callback(callback)
         for outcome in step.commits:
             self.ownership.ended(outcome)
             if self._trace is not None:
@@ -294,7 +294,7 @@ class MemberHost(Process):
             self._arm_timer()
         return step
 
-    def _callback(self, callback: Callback, machine: ClassicMember) -> None:
+    def _callback(self, callback: Callback) -> None:
         now_ms, group = self.schedule.now_ms, self.spec.group
         self.ownership.changed(callback.kind, callback.partitions)
         if callback.kind is CallbackKind.ASSIGNED:
@@ -303,7 +303,7 @@ class MemberHost(Process):
             self.owned.update(callback.partitions)
             self._measures.go_on(self.name, now_ms)
             who = self.spec.instance_id or f"{self.name}#{self.number}"
-            self._checkers.took_over(group, machine.generation, who, sorted(self.owned))
+            self._checkers.took_over(group, callback.generation, who, sorted(self.owned))
         else:
             for partition in callback.partitions:
                 self._measures.release((group, partition), self.name, now_ms)
@@ -311,7 +311,7 @@ class MemberHost(Process):
             if not self.owned:
                 self._measures.stop(self.name, now_ms)
         if self._trace is not None:
-            self._trace.changed(callback, machine.generation)
+            self._trace.changed(callback)
 
     def _arm_timer(self) -> None:
         assert self.machine is not None

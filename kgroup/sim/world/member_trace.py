@@ -69,7 +69,7 @@ class MemberTrace:
             )
         )
 
-    def changed(self, callback: Callback, generation: int) -> None:
+    def changed(self, callback: Callback) -> None:
         """A callback has run."""
         self._tell(
             PartitionsChanged(
@@ -77,7 +77,7 @@ class MemberTrace:
                 member=self._process.name,
                 group=self._group,
                 kind=callback.kind,
-                generation=generation,
+                generation=callback.generation,
                 partitions=callback.partitions,
             )
         )

@@ -139,6 +139,24 @@ def test_the_story_explains_what_happens_the_first_time_and_does_not_repeat_itse
     assert all(len(line) <= 80 for line in ended.out.splitlines())
 
 
+def test_a_topic_grows_to_a_number_and_not_by_it(kgroup):
+    ended = kgroup("simulate", *QUICK, "--explain", "--at", "8s", "grow t to 24")
+    assert "!! grow t to 24\n" in ended.out
+
+
+def test_heartbeats_above_a_third_of_the_session_are_played_with_a_warning(kgroup, tmp_path):
+    path = tmp_path / "seldom.toml"
+    member = 'session_timeout = "6s"\nheartbeat_interval = "5s"\n'
+    path.write_text(f'duration = "30s"\n[topics]\nt = 2\n[[members]]\nname = "m"\n{member}')
+    ended = kgroup("simulate", str(path))
+    assert ended.status == 0
+    assert ended.err == (
+        "kgroup: heartbeat.interval.ms=5000 is more than a third of session.timeout.ms=6000: one or two lost"
+        " heartbeats end the session\n"
+    )
+    assert kgroup("simulate", str(path), "--quiet").err == ""
+
+
 def test_the_story_of_the_old_design(kgroup):
     ended = kgroup("simulate", *QUICK, "--at", "8s", "kill c1", "--compare", "zookeeper", "--explain")
     for step in (

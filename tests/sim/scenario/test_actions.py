@@ -1,7 +1,7 @@
 import pytest
 
 from kgroup.errors import InputError
-from kgroup.sim.scenario.actions import FORMS, parse_fault
+from kgroup.sim.scenario.actions import FORMS, amount_text, parse_fault
 from kgroup.sim.scenario.scenario import Fault, FaultKind
 
 K = FaultKind
@@ -45,6 +45,22 @@ K = FaultKind
 )
 def test_a_fault_in_words(action, fault):
     assert parse_fault("10s", action) == fault
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("grow orders to 6", "to 6"),
+        ("slow c1 by 10x for 5s", "by 10"),
+        ("lose by 20% for 5s", "by 20%"),
+        ("delay by 100ms for 5s", "by 0.1s"),
+        ("skew c1 by -5s", "by -5s"),
+        ("lose-writes g by 2", "by 2"),
+    ],
+)
+def test_an_amount_is_said_in_words_that_can_be_given(action, said):
+    fault = parse_fault("10s", action)
+    assert amount_text(fault.kind, fault.amount) == said
 
 
 def test_every_kind_of_fault_can_be_said():

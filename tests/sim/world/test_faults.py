@@ -97,7 +97,7 @@ def test_a_short_pause_costs_nothing() -> None:
 def test_a_member_too_slow_for_max_poll_interval_leaves_by_itself() -> None:
     slow = members(2, processing_ms=10, max_poll_interval_ms=15_000)
     seen = play(world(("20s", "slow c1 by 5000 for 20s"), members=slow))
-    assert [why for _, why in removals(seen)] == ["left: max.poll.interval.ms is over"]
+    assert [why for _, why in removals(seen)] == ["left: consumer poll timeout has expired."]
     assert seen.run.tally.two_owner_partition_s > 0, "it still works on what others have got"
 
 

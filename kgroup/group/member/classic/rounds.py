@@ -7,6 +7,7 @@ from kgroup.assignors.registry import Protocol
 from kgroup.errors import DecodeError
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.classic.heartbeats import Heartbeats
+from kgroup.group.member.classic.join_reasons import failed_round, refusal
 from kgroup.group.member.classic.leading import (
     Memory,
     find_assignors,
@@ -67,9 +68,10 @@ class Rounds:
         self.protocol = rebalance_protocol(self._settings.partition_assignment_strategy)
         self._memory = Memory()
         self._backoff = outbox.backoff()
-        self._rejoin_reason: str | None = "the member is new"
+        self._rejoin_reason: str | None = ""  # None: no need to join; the first join gives no reason
         self._is_prepared = False
         self._prepare_until_ms: int | None = None
+        self._matched_from_ms: int | None = None
         self._request: int | None = None  # JoinGroup or SyncGroup
         self._leading: tuple[JoinGroupResponse, list[GroupMember], frozenset[str]] | None = None
         self._joined_topics: frozenset[str] = frozenset()
@@ -91,14 +93,14 @@ class Rounds:
         self._notice_changes()
         if self._rejoin_reason is None or self._request is not None or self._leading is not None:
             return
-        if self._coordinator.node is None or not self._prepare(now_ms):
+        if self._coordinator.node is None or not self._has_matched(now_ms) or not self._prepare(now_ms):
             return
         if self._backoff.is_ready(now_ms):
             self._join()
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again at the next poll."""
-        self._rejoin_reason = self._rejoin_reason or reason
+        """Join again at the next poll; the coordinator is told the last reason."""
+        self._rejoin_reason = reason
 
     def take(self, answer: MemberResponse, now_ms: int) -> None:
         """The answer to JoinGroup, SyncGroup, Heartbeat or a LeaveGroup that nobody waits for."""
@@ -130,9 +132,23 @@ class Rounds:
         counts = self._view.partition_counts(self._group_topics)
         if self._counts_at_assignment is not None and counts != self._counts_at_assignment:
             if self._view.knows(self._group_topics):
-                self.request_rejoin("the partitions of the group's topics changed")
+                self.request_rejoin("cached metadata has changed")
         elif self._joined_topics != self._subscriptions.topics:
-            self.request_rejoin("the subscription changed")
+            self.request_rejoin("subscription has changed")
+
+    def _has_matched(self, now_ms: int) -> bool:
+        """Whether a pattern has been matched with the topics of now; if not, metadata is asked for.
+
+        Kafka: ConsumerCoordinator.poll. Members that join with what each knew would find a new topic one
+        by one, with a rebalance each, the last when its metadata is metadata.max.age.ms old.
+        """
+        if self._subscriptions.pattern is None:
+            return True
+        if self._matched_from_ms is None:
+            self._matched_from_ms = now_ms - self._settings.retry_backoff_ms
+            if not self._view.is_newer(self._matched_from_ms):
+                self._view.refresh()
+        return self._view.is_newer(self._matched_from_ms)
 
     def _prepare(self, now_ms: int) -> bool:
         """Commit, give up partitions, stop heartbeats (Kafka: onJoinPrepare). False: still committing."""
@@ -163,7 +179,7 @@ class Rounds:
             kind = CallbackKind.REVOKED
             given_up = frozenset(each for each in owned if each[0] not in topics)
         if given_up:
-            self._outbox.turn.run(kind, given_up)
+            self._outbox.turn.run(kind, given_up, self._identity.generation)
             self._subscriptions.replace_partitions(owned - given_up)
             self._fetcher.ask_again()
 
@@ -173,6 +189,7 @@ class Rounds:
         node, group = self._coordinator.node, self._settings.group_id
         assert node is not None and group is not None
         self._joined_topics = self._subscriptions.topics
+        self._matched_from_ms = None
         owned = sorted(self._subscriptions.positions)
         protocols = tuple(
             (
@@ -213,10 +230,9 @@ class Rounds:
         elif outcome is Reaction.TAKE_ID:
             self._identity.move(MemberState.UNJOINED)
             self._identity.member_id = answer.member_id
-            self._rejoin_reason = "need to re-join with the given member-id"
+            self.request_rejoin(f"need to re-join with the given member-id: {answer.member_id}")
         else:
-            self._identity.move(MemberState.UNJOINED)
-            self._react("JoinGroup", outcome, answer.error_code, now_ms)
+            self._round_refused("JoinGroup", outcome, answer.error_code, now_ms)
 
     def _enter_generation(self, answer: JoinGroupResponse, now_ms: int) -> None:
         chosen = answer.protocol_name or ""
@@ -272,7 +288,7 @@ class Rounds:
         node, group = self._coordinator.node, self._settings.group_id
         if node is None or group is None:  # lost while the leader waited for metadata
             self._identity.move(MemberState.UNJOINED)
-            self.request_rejoin("the coordinator went away")
+            self.request_rejoin(failed_round(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
         self._request = self._outbox.send(
             SyncGroup(
@@ -297,8 +313,7 @@ class Rounds:
             self._assignment = answer.assignment
             self._rejoin_reason = None
             return
-        self._identity.move(MemberState.UNJOINED)
-        self._react("SyncGroup", outcome, answer.error_code, now_ms)
+        self._round_refused("SyncGroup", outcome, answer.error_code, now_ms)
 
     def _complete_join(self, now_ms: int) -> None:
         assert self._assignment is not None
@@ -312,20 +327,20 @@ class Rounds:
         assigned, owned = frozenset(in_order), frozenset(self._subscriptions.positions)
         topics = frozenset(topic for topic, _ in assigned)
         if not self._subscriptions.accept(topics):  # Kafka: checkAssignmentMatchedSubscription
-            self.request_rejoin("the assignment does not match the subscription of now")
+            self.request_rejoin("received assignment does not match the current subscription")
             return
         if self._subscriptions.pattern is not None:
             self._joined_topics |= topics
         revoked = owned - assigned
         if revoked:  # only the cooperative protocol comes here with partitions
-            self._outbox.turn.run(CallbackKind.REVOKED, revoked)
+            self._outbox.turn.run(CallbackKind.REVOKED, revoked, self._identity.generation)
             if self._identity.in_generation:
-                self.request_rejoin("partitions were revoked and can go to others now")
+                self.request_rejoin("need to revoke partitions and re-join")
         self._subscriptions.replace_partitions(assigned)
         self._fetcher.ask_again()
         self._memory.keep(self._chosen, in_order, self._identity.generation)
         self._committer.restart_auto(now_ms)
-        self._outbox.turn.run(CallbackKind.ASSIGNED, assigned - owned)
+        self._outbox.turn.run(CallbackKind.ASSIGNED, assigned - owned, self._identity.generation)
 
     # ---- living -----------------------------------------------------------------------------------
 
@@ -346,29 +361,36 @@ class Rounds:
         if outcome is Reaction.REJOIN:
             self._heartbeats.heard(now_ms)
             if self._identity.state is MemberState.STABLE:  # a round under way ends by its own answers
-                self.request_rejoin("the group is rebalancing")
+                self.request_rejoin("group is already rebalancing")
             return
-        self._react("Heartbeat", outcome, answer.error_code, now_ms)
+        why = refusal("HEARTBEAT", answer.error_code)
+        self._react("Heartbeat", outcome, answer.error_code, why, now_ms)
 
-    def take_commit(self, outcome: Reaction, now_ms: int) -> None:
+    def take_commit(self, outcome: Reaction, error_code: ErrorCode, now_ms: int) -> None:
         """A commit was refused for what the group thinks of this member."""
         if outcome in (Reaction.REJOIN, Reaction.ANEW, Reaction.STALE) and self._subscriptions.in_group:
-            self._react("OffsetCommit", outcome, ErrorCode.NONE, now_ms)
+            why = refusal("OFFSET_COMMIT", error_code)
+            if outcome is Reaction.REJOIN:
+                why = "offset commit failed since group is already rebalancing"
+            self._react("OffsetCommit", outcome, error_code, why, now_ms)
 
-    def _react(self, api: str, outcome: Reaction, error_code: ErrorCode, now_ms: int) -> None:
+    def _round_refused(self, api: str, outcome: Reaction, error_code: ErrorCode, now_ms: int) -> None:
+        self._identity.move(MemberState.UNJOINED)
+        self._react(api, outcome, error_code, failed_round(error_code), now_ms)
+
+    def _react(self, api: str, outcome: Reaction, error_code: ErrorCode, why: str, now_ms: int) -> None:
         match outcome:
             case Reaction.FIND:
                 self._coordinator.lost()
                 self._backoff.failed(now_ms)
-                self._rejoin_unless_stable(f"{api}: {error_code.name}")
+                self._rejoin_unless_stable(why)
             case Reaction.RETRY:
                 self._backoff.failed(now_ms)
-                self._rejoin_unless_stable(f"{api}: {error_code.name}")
+                self._rejoin_unless_stable(why)
             case Reaction.REJOIN:
-                self._rejoin_unless_stable(f"{api}: {error_code.name}")
-                self.request_rejoin(f"{api}: the group is rebalancing")
+                self.request_rejoin(why)
             case Reaction.ANEW | Reaction.STALE:
-                self._thrown_out(keep_id=outcome is Reaction.STALE, why=f"{api}: {error_code.name}")
+                self._thrown_out(keep_id=outcome is Reaction.STALE, why=why)
             case _:
                 self._outbox.turn.error = MemberError(api, error_code)
 
@@ -394,7 +416,7 @@ class Rounds:
         self._coordinator.lost()
         self._backoff.failed(now_ms)
         self._identity.move(MemberState.UNJOINED)
-        self.request_rejoin("the coordinator did not answer")
+        self.request_rejoin(failed_round(None))
 
     def heartbeat_failed(self) -> None:
         """The coordinator is gone; the session runs on meanwhile."""
@@ -406,7 +428,7 @@ class Rounds:
         if not self._beats or self._polled_ms is None:
             return
         if now_ms >= self._polled_ms + self._settings.max_poll_interval_ms:
-            self.leave("max.poll.interval.ms is over")
+            self.leave("consumer poll timeout has expired.")
         elif self._coordinator.node is not None and now_ms >= self._heartbeats.session_end_ms:
             self._heartbeats.heard(now_ms)
             self._heartbeats.stop()
@@ -429,15 +451,17 @@ class Rounds:
             request = self._outbox.send(
                 LeaveGroup(group_id=group, members=(leaving,)), node, coordinator=self._request is None
             )
-        self._thrown_out(keep_id=False, why=reason)
+        self._thrown_out(keep_id=False, why="consumer pro-actively leaving the group")
         return request
 
     def give_up_all(self) -> None:
         """The callbacks of an end: revoked, or lost when the group has given the partitions to others."""
         owned = frozenset(self._subscriptions.positions)
         if owned and self._subscriptions.in_group:
-            kind = CallbackKind.REVOKED if self._identity.in_generation else CallbackKind.LOST
-            self._outbox.turn.run(kind, owned)
+            # Kafka: onLeavePrepare. Amid a round nobody knows whose they are by its end.
+            is_settled = self._identity.in_generation and self._identity.state is MemberState.STABLE
+            kind = CallbackKind.REVOKED if is_settled else CallbackKind.LOST
+            self._outbox.turn.run(kind, owned, self._identity.generation)
         self._subscriptions.replace_partitions(())
         self._fetcher.ask_again()
 
@@ -447,6 +471,8 @@ class Rounds:
             return True
         waits = self._rejoin_reason is not None and self._request is None and self._leading is None
         if not waits or self._coordinator.node is None or not self._subscriptions.in_group:
+            return False
+        if self._matched_from_ms is not None and not self._view.is_newer(self._matched_from_ms):
             return False
         if self._prepare_until_ms is not None and not self._committer.is_idle:
             return now_ms >= self._prepare_until_ms

@@ -211,13 +211,21 @@ def test_eager_unless_every_assignor_is_cooperative() -> None:
 # ---- living ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("heartbeat_ms", "fits"), [(2000, True), (2001, False)])
+@pytest.mark.parametrize(("heartbeat_ms", "fits"), [(2000, True), (2001, False), (5999, False)])
 def test_three_heartbeats_fit_into_a_session(heartbeat_ms: int, fits: bool) -> None:
-    if fits:
-        MemberSettings(group_id="g", session_timeout_ms=6000, heartbeat_interval_ms=heartbeat_ms)
-    else:
-        with pytest.raises(InputError, match="a third"):
-            MemberSettings(group_id="g", session_timeout_ms=6000, heartbeat_interval_ms=heartbeat_ms)
+    """Advice, as in Kafka's documentation: its consumer takes anything below the session."""
+    settings = MemberSettings(group_id="g", session_timeout_ms=6000, heartbeat_interval_ms=heartbeat_ms)
+    assert (settings.advice is None) == fits
+    if settings.advice is not None:
+        assert settings.advice.startswith(f"heartbeat.interval.ms={heartbeat_ms} is more than a third of")
+
+
+def test_a_heartbeat_comes_before_the_session_ends() -> None:
+    """Kafka: Heartbeat, which throws an IllegalArgumentException."""
+    with pytest.raises(
+        InputError, match=r"heartbeat\.interval\.ms=6000 is not below session\.timeout\.ms=6000"
+    ):
+        MemberSettings(group_id="g", session_timeout_ms=6000, heartbeat_interval_ms=6000)
 
 
 def test_a_user_that_stops_polling_leaves_and_has_lost_everything() -> None:
