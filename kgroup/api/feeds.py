@@ -8,7 +8,7 @@ from typing import Final
 from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.lag.report import LagReport, report_of
-from kgroup.api.names import names_given, nothing_matches, without_match
+from kgroup.api.names import LISTED, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
@@ -73,8 +73,7 @@ def feeds(
     report = report_of(logs, options, scanned, as_of, progress=progress)
     there = report.inputs.group_ids()
     if names is not None and len(unmatched := without_match(names, there)) == len(set(names)):
-        otherwise = "; leave out --group to see all"
-        raise SourceError(nothing_matches("group", unmatched, there, otherwise))
+        raise SourceError(nothing_matches("group", unmatched, there, LISTED))
     reader = _Reader(logs)
     found = list(reader.read(progress))
     found += declared_feeds(scanned.newest.others)

@@ -27,13 +27,17 @@ def without_match(patterns: Iterable[str], names: Collection[str]) -> list[str]:
     return [one for one in dict.fromkeys(patterns) if not any(matches_any(name, [one]) for name in names)]
 
 
+LISTED: Final = "; kgroup lag-report lists all groups"
+"""What helps where no group has the name, nor one like it."""
+
+
 def nothing_matches(
     kind: str, unmatched: Sequence[str], names: Iterable[str], otherwise: str = "", among: str = "here"
 ) -> str:
     """`no group here matches order-app; did you mean orders-app?`; `otherwise` where no name is near."""
     known = sorted(names)
     hint = next(filter(None, (did_you_mean(one, known) for one in unmatched)), otherwise)
-    return f"no {kind} {among} matches {' or '.join(unmatched)}{hint}"
+    return f"no {kind} {among} matches {' or '.join(one or repr(one) for one in unmatched)}{hint}"
 
 
 def names_given(names: str | Iterable[str] | None) -> tuple[str, ...] | None:

@@ -103,13 +103,18 @@ class OpenedLogs:
 
     @cached_property
     def stdin(self) -> "SpooledStream | None":
-        """What came on standard input, to be read as often as it is asked for; None if that is no source."""
+        """What came on standard input, to be read as often as it is asked for; None if that is no source.
+
+        Raises SourceError if nothing came.
+        """
         if self._stream is None:
             return None
         from kgroup.log.files.spool import SpooledStream
 
         spooled = SpooledStream(self._stream)
         self._held.callback(spooled.close)
+        if not spooled.read_at(0, 1):
+            raise SourceError("standard input is empty")
         return spooled
 
     def batches(self, segment: SegmentFile) -> "Iterator[Batch | Damage]":

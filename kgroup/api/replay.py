@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 from uuid import UUID
 
-from kgroup.api.names import is_pattern, matches_any, nothing_matches, without_match
+from kgroup.api.names import LISTED, is_pattern, matches_any, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
@@ -258,8 +258,7 @@ class GroupReader:
             more = f", and {len(problems) - 1} more places" if len(problems) > 1 else ""
             damaged = f", but the log is damaged: {problems[0]}{more}"
             raise SourceError(nothing_matches("group", unmatched, (), damaged))
-        otherwise = "; kgroup lag-report lists the groups of a log"
-        raise SourceError(nothing_matches("group", unmatched, known, otherwise))
+        raise SourceError(nothing_matches("group", unmatched, known, LISTED))
 
     @property
     def total_bytes(self) -> int:

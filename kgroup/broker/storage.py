@@ -121,8 +121,9 @@ class FolderStorage:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 sync_folder(self._folder.parent)
         except OSError as error:
-            why = "not a directory" if isinstance(error, FileExistsError) else error.strerror or error
-            raise SourceError(f"{self._folder}: {why}") from error
+            if isinstance(error, FileExistsError):
+                raise SourceError(f"{self._folder}: not a directory") from error
+            raise SourceError(f"cannot create {self._folder}: {error.strerror or error}") from error
         try:
             if not path.exists() and not self._is_of_a_broker():
                 self._lock = FolderLock(self._folder)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from kgroup.errors import InputError
-from kgroup.report.destination import SURROGATES_ESCAPED, naming_the_file, opened, terminal_width
+from kgroup.report.destination import SURROGATES_ESCAPED, new_file, opened, terminal_width
 from kgroup.report.table import TableColumn, printable_name, render_table
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def emit(rows: Iterable[Row], columns: Sequence[Column], output: OutputOptions) 
     if output.format is OutputFormat.PARQUET:
         emit_parquet(arrow_batches(rows, columns), columns, output)
         return
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         if output.format is OutputFormat.CSV:
             _write_csv((_csv_fields(row, columns) for row in rows), columns, output, stream)
             return
@@ -110,13 +111,14 @@ def emit_table_cells(
     cells: Iterable[Sequence[str]], columns: Sequence[Column], output: OutputOptions
 ) -> None:
     """Write a table of cells that are texts already, as `cell` makes them; a cell for each column."""
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         lines = render_table(
             table_columns(columns),
             cells,
             width_max=terminal_width(stream),
             show_headings=output.headers,
             rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
+            note=partial(_note, stream),
         )
         _write_lines(lines, output, stream)
 
@@ -125,19 +127,19 @@ def emit_csv_fields(
     fields: Iterable[Sequence[object]], columns: Sequence[Column], output: OutputOptions
 ) -> None:
     """Write CSV of fields as `csv_field` makes them; a field for each column."""
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         _write_csv(fields, columns, output, stream)
 
 
 def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:
     """Write lines that are done already, whatever the format."""
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         _write_lines(lines, output, stream)
 
 
 def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
     """The same for rows that are JSON already; the format must be JSON or JSON lines."""
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         is_array = output.format is OutputFormat.JSON
         lines = (to_json(JsonText(text)) for text in texts)
         _write_lines(_json_array_lines(lines) if is_array else lines, output, stream)
@@ -145,7 +147,7 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
 
 def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
     """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         _write_lines(page(terminal_width(stream)), output, stream)
 
 
@@ -171,7 +173,14 @@ def _lines(
                 width_max=terminal_width(stream),
                 show_headings=output.headers,
                 rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
+                note=partial(_note, stream),
             )
+
+
+def _note(stream: IO[str], text: str) -> None:
+    """What is no part of the table goes where notes go, behind the rows."""
+    stream.flush()
+    print(f"kgroup: {text}", file=sys.stderr, flush=True)
 
 
 def table_lines(
@@ -181,6 +190,7 @@ def table_lines(
     width_max: int | None = None,
     show_headings: bool = True,
     rows_at_once: int = _TABLE_ROWS_AT_ONCE,
+    note: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
     """The lines of a table, as `render_table` lays it out."""
     return render_table(
@@ -189,6 +199,7 @@ def table_lines(
         width_max=width_max,
         show_headings=show_headings,
         rows_at_once=rows_at_once,
+        note=note,
     )
 
 
@@ -381,7 +392,7 @@ def emit_parquet(
             sys.stdout.flush()
             shutil.copyfileobj(whole, sys.stdout.buffer)
         return
-    with naming_the_file(output.path), output.path.open("wb") as file:
+    with new_file(output.path) as name, name.open("wb") as file:
         write(batches, columns, file)
 
 

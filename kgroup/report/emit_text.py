@@ -17,7 +17,7 @@ def emit_text(pieces: Iterable[Buffer], columns: Sequence[Column], output: Outpu
 
     Raises as `emit`.
     """
-    with opened(output.path) as stream:
+    with opened(output.path, live=output.live) as stream:
         write = _writer(stream)
         match output.format:
             case OutputFormat.JSON:

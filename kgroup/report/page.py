@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from kgroup.report.destination import naming_the_file
+from kgroup.report.destination import new_file
 from kgroup.report.table import printable
 
 _DATA_MARK: Final = "/*DATA*/null"
@@ -44,6 +44,6 @@ def write_text(parts: Iterable[str], path: Path) -> None:
 
 def write_bytes(parts: Iterable[bytes], path: Path) -> None:
     """Write the parts one after another. Raises SourceError if the file cannot be written."""
-    with naming_the_file(path), path.open("wb") as file:
+    with new_file(path) as name, name.open("wb") as file:
         for part in parts:
             file.write(part)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from kgroup.report.destination import naming_the_file
+from kgroup.report.destination import new_file
 
 FORMAT: Final = "kgroup-offsets/1"
 
@@ -42,7 +42,7 @@ def write_rescued(path: Path, commits: Iterable[RescuedCommit]) -> int:
     OSError.
     """
     kept = list(commits)
-    with naming_the_file(path), path.open("w", encoding="utf-8", newline="") as file:
+    with new_file(path) as name, name.open("w", encoding="utf-8", newline="") as file:
         if path.suffix == ".csv":
             csv.writer(file, lineterminator="\n").writerows(commit[:4] for commit in kept)
         else:

@@ -7,7 +7,7 @@ and client ids are whatever a client sent.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from textwrap import wrap
@@ -73,12 +73,13 @@ def render_table(
     width_max: int | None = None,
     show_headings: bool = True,
     rows_at_once: int,
+    note: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
     """Lines of a table, without line ends; cells must be `printable`.
 
     Column widths come from the first `rows_at_once` rows (so an endless source can be shown as it comes) and
-    grow with later, longer cells. With `width_max` columns to spare are left out, which a last line says, and
-    headings and texts wrap to fit, as far as they can.
+    grow with later, longer cells. With `width_max` columns to spare are left out, which `note` is told, or a
+    last line says, and headings and texts wrap to fit, as far as they can.
     """
     source = iter(rows)
     chunk = list(islice(source, rows_at_once))
@@ -97,7 +98,11 @@ def render_table(
         yield from _lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
     if left_out and show_headings:
-        yield from wrap(f"left out on {width_max} columns: {', '.join(left_out)}", max(width_max or 0, 20))
+        missing = f"left out on {width_max} columns: {', '.join(left_out)}"
+        if note is None:
+            yield from wrap(missing, max(width_max or 0, 20))
+        else:
+            note(missing)
 
 
 def _with_room(

@@ -18,7 +18,7 @@ from kgroup.api.incident.derive import (
 from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, commit_key, place_of
 from kgroup.api.lag.report import lag_report
 from kgroup.api.ledger import ledger
-from kgroup.api.names import matches_any, nothing_matches, without_match
+from kgroup.api.names import LISTED, matches_any, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, not_read
 from kgroup.api.replay import Item
 from kgroup.errors import InputError, SourceError
@@ -83,7 +83,7 @@ def incident_report(
         items = list(reader.items(wanted, advance))
     chosen = {name for name in names if not patterns or matches_any(name, patterns)}
     if not chosen:
-        raise SourceError(nothing_matches("group", patterns, names, "; leave out --group for all"))
+        raise SourceError(nothing_matches("group", patterns, names, LISTED))
     live = logs.cluster is not None
     findings: dict[str, list[Finding]] = {}
     newest_ms: int | None = None

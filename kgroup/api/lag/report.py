@@ -11,7 +11,7 @@ from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.reading import AsOf, read_log
-from kgroup.api.names import member_of, names_given, nothing_matches, without_match
+from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
@@ -374,8 +374,7 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
             return inputs
         if (problem := next(OffsetsPartitionsDown.of(logs).problems(), None)) is not None:
             raise SourceError(problem)
-        otherwise = "; leave out --group to see all"
-        raise SourceError(nothing_matches("group", options.groups, groups, otherwise))
+        raise SourceError(nothing_matches("group", options.groups, groups, LISTED))
     if options.topics and not any(map(matcher(options.topics), topics := inputs.topics())):
         otherwise, among = "; leave out --topic to see all", "of these groups" if options.groups else "here"
         raise SourceError(nothing_matches("topic", options.topics, topics, otherwise, among))

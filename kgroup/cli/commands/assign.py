@@ -131,8 +131,8 @@ def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
     if not topics:
         raise InputError("--members needs topics: --topic orders:6")
     if members.isascii() and members.isdigit():
-        if int(members) > _MEMBERS_MAX:
-            raise InputError(f"--members {members}: more than {_MEMBERS_MAX}")
+        if not 1 <= int(members) <= _MEMBERS_MAX:
+            raise InputError(f"--members {members}: 1 to {_MEMBERS_MAX}")
         ids = [f"c{number}" for number in range(1, int(members) + 1)]
     else:
         ids = members.split(",")

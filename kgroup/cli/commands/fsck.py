@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import FilePaths, Output, Quiet
+from kgroup.cli.shell.options import FilePaths, Output, Quiet, new_file
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened_paths
@@ -48,6 +48,7 @@ def fsck(
         option(
             "--rescue",
             metavar="FILE",
+            callback=new_file,
             help="Write the newest commits of partitions that will not load whole to FILE: JSON, or what"
             " kafka-consumer-groups --from-file takes if it ends in .csv.",
             section=Section.OUTPUT,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, required_groups
+from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, new_file, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
@@ -44,18 +44,29 @@ class Pictures:
     html: Annotated[
         Path | None,
         option(
-            "--html", metavar="FILE", help="Also write a page for a browser to FILE.", section=Section.OUTPUT
+            "--html",
+            metavar="FILE",
+            callback=new_file,
+            help="Also write a page for a browser to FILE.",
+            section=Section.OUTPUT,
         ),
     ] = None
     svg: Annotated[
         Path | None,
-        option("--svg", metavar="FILE", help="Also write a still picture to FILE.", section=Section.OUTPUT),
+        option(
+            "--svg",
+            metavar="FILE",
+            callback=new_file,
+            help="Also write a still picture to FILE.",
+            section=Section.OUTPUT,
+        ),
     ] = None
     png: Annotated[
         Path | None,
         option(
             "--png",
             metavar="FILE",
+            callback=new_file,
             help="The same as PNG; needs pip install 'kgroup[png]'.",
             section=Section.OUTPUT,
         ),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.errors import FindingsError, InputError
+from kgroup.errors import FindingsError, InputError, did_you_mean
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import HYGIENE_KINDS, STUCK_KINDS, Finding, FindingKind
 from kgroup.lag.status.model import GroupStatus, PartitionStatus, group_status
@@ -44,10 +44,9 @@ class FailOn:
             elif text in _KINDS:
                 fail_on.findings[text] = _KINDS[text]
             else:
-                raise InputError(
-                    f"--fail-on {name}: not lag=N, nor stuck, nor a finding ({', '.join(FindingKind)}),"
-                    f" nor a status ({', '.join(_STATUSES).upper()})"
-                )
+                near = did_you_mean(text, [*_STATUSES, *_KINDS])
+                every = near or f", like {FindingKind.STOPPED_GROUP}, or status, like STOP: see its help"
+                raise InputError(f"--fail-on {name}: not lag=N, stuck, a finding{every}")
         return fail_on
 
     @property

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
@@ -58,6 +59,7 @@ class Views:
         option(
             "--html",
             metavar="FILE",
+            callback=new_file,
             help="Also write a page for a browser to FILE: the lag of every group over time.",
             section=Section.OUTPUT,
         ),

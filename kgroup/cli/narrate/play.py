@@ -25,7 +25,7 @@ from kgroup.cli.narrate.run_view import (
 from kgroup.cli.narrate.story import Story
 from kgroup.cli.shell.say import say
 from kgroup.errors import FindingsError
-from kgroup.report.destination import naming_the_file, printing_to
+from kgroup.report.destination import new_file, printing_to
 from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, to_json
 from kgroup.report.progress import TerminalProgress
 from kgroup.sim.designs import own_design
@@ -148,7 +148,7 @@ def _events_to(path: Path | None) -> Iterator[Hear | None]:
     if path is None:
         yield None
         return
-    with naming_the_file(path), path.open("w", encoding="utf-8") as stream:
+    with new_file(path) as name, name.open("w", encoding="utf-8") as stream:
         yield lambda event: print(_event_line(event), file=stream)
 
 

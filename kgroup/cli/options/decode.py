@@ -8,6 +8,7 @@ from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import Clash, Needs, Rule
 from kgroup.cli.shell.options import Groups
 from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
 
 if TYPE_CHECKING:
     from kgroup.api.decode.filter import Filter
@@ -120,16 +121,22 @@ class Selected:
     ] = False
 
     def conditions(self, now_ms: int) -> "Filter":
-        """All but --partition and --latest. Raises InputError for a bad time, topic or type."""
+        """All but --partition and --latest. Raises InputError for a bad time, range, topic or type."""
         from kgroup.api.decode.filter import Filter, parse_topics, parse_types
         from kgroup.cli.shell.times import parse_time
 
+        since_ms = parse_time(self.since, "--since", now_ms) if self.since else None
+        until_ms = parse_time(self.until, "--until", now_ms) if self.until else None
+        if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+            raise InputError(f"--until {self.until}: not after --since {self.since}")
+        if self.from_offset is not None and self.to_offset is not None and self.from_offset > self.to_offset:
+            raise InputError(f"--to-offset {self.to_offset}: less than --from-offset {self.from_offset}")
         return Filter(
             groups=tuple(self.groups) if self.groups else None,
             topics=parse_topics(self.topics) if self.topics else None,
             types=parse_types(self.types) if self.types else None,
-            since_ms=parse_time(self.since, "--since", now_ms) if self.since else None,
-            until_ms=parse_time(self.until, "--until", now_ms) if self.until else None,
+            since_ms=since_ms,
+            until_ms=until_ms,
             first_offset=self.from_offset,
             last_offset=self.to_offset,
             tombstones=self.tombstones,

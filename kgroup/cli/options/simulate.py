@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from kgroup.cli.shell.option_checks import Clash, Rule
+from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
 
 _SEEDS_MAX: Final = 1_000_000
@@ -189,6 +190,10 @@ class Kept:
     trace: Annotated[
         Path | None,
         option(
-            "--trace", metavar="FILE", help="Write every event to FILE as JSON lines.", section=Section.OUTPUT
+            "--trace",
+            metavar="FILE",
+            callback=new_file,
+            help="Write every event to FILE as JSON lines.",
+            section=Section.OUTPUT,
         ),
     ] = None

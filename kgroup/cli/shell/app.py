@@ -99,6 +99,16 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
 class CommandHelp(TyperCommand):
     """A command whose help names arguments as its usage line does, without Python types."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """See typer; errors name this command's help, also those that typer raises without saying where."""
+        try:
+            parsed: list[str] = super().parse_args(ctx, args)
+        except TyperException as error:
+            if getattr(error, "ctx", ctx) is None:
+                vars(error)["ctx"] = ctx
+            raise
+        return parsed
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line, with dots behind an argument that may be given again and again."""
         repeated = [

@@ -16,6 +16,7 @@ from kgroup.cli.shell.option_checks import OneOf, check_options
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import Given
 from kgroup.errors import InputError
+from kgroup.report.destination import check_target
 from kgroup.report.emit import OutputFormat, OutputOptions
 
 if TYPE_CHECKING:
@@ -148,6 +149,22 @@ Topics = Annotated[
     ),
 ]
 
+
+def new_file(given: Path | None) -> Path | None:
+    """The callback of options that name a file to write: what cannot be written is refused before the work.
+
+    Raises SourceError.
+    """
+    if given is not None:
+        check_target(given)
+    return given
+
+
+def _new_file_or_folder(given: Path | None) -> Path | None:
+    """`--stream` writes into a folder; whether another may is said where it is opened."""
+    return given if given is not None and given.is_dir() else new_file(given)
+
+
 # In which form it is shown, and where.
 Format = Annotated[
     OutputFormat,
@@ -162,7 +179,13 @@ Format = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    option("--output", metavar="FILE", help="Write to FILE, not to the screen.", section=Section.OUTPUT),
+    option(
+        "--output",
+        metavar="FILE",
+        callback=_new_file_or_folder,
+        help="Write to FILE, not to the screen.",
+        section=Section.OUTPUT,
+    ),
 ]
 NoHeaders = Annotated[
     bool, option("--no-headers", help="Leave out the headings of tables and CSV.", section=Section.OUTPUT)

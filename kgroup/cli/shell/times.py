@@ -8,6 +8,8 @@ from kgroup.durations import parse_duration
 from kgroup.errors import InputError
 
 _EPOCH_MS: Final = re.compile(r"\d{11,15}")
+_LONGEST_MS: Final = 10**17
+"""Three million years: sums of it and of times fit into 64 bits."""
 _FORMS: Final = "an ISO time (2026-01-31T09:30Z), epoch ms, or a duration before now (90s, 15m, 2h30m, P1D)"
 
 
@@ -18,6 +20,8 @@ def parse_length(text: str, option: str, *, least: str = "1ms") -> int:
     length_ms = parse_duration(text)
     if length_ms is None or length_ms < least_ms:
         raise InputError(f"{option} {text}: not a duration of {least} or more, like 30s, 15m, 2h30m or P1D")
+    if length_ms > _LONGEST_MS:
+        raise InputError(f"{option} {text}: too long")
     return length_ms
 
 
@@ -27,6 +31,8 @@ def parse_time(text: str, option: str, now_ms: int) -> int:
         return int(text)
     duration_ms = parse_duration(text)
     if duration_ms is not None:
+        if duration_ms > _LONGEST_MS:
+            raise InputError(f"{option} {text}: too long")
         return now_ms - duration_ms
     try:
         moment = datetime.fromisoformat(text)

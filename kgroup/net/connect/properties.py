@@ -6,7 +6,7 @@ kafka-python cannot do is refused by name.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ Properties = Mapping[str, str]
 
 DEFAULT_PORT: Final = 9092
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_LIKE_KAFKAS: Final = re.compile(r"[a-z]+(\.[a-z0-9-]+)+")
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
 _MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
@@ -49,6 +50,8 @@ _SECURITY: Final = (
     "sasl.jaas.config",
     *OF_TLS,
 )
+_LOGINS: Final = {"sasl.username", "sasl.password"}
+"""librdkafka's names."""
 USED: Final = frozenset([*_INTEGERS, *_TEXTS, *_SECURITY, *OF_MEMBERS])
 """Every property that means something to kgroup: of connections, and to `join` of a member."""
 
@@ -66,7 +69,8 @@ class ConnectionOptions:
         """The file's properties, with those given one by one over them.
 
         Raises SourceError if the file cannot be read, InputError for a `-X` without `=` or of a property that
-        kgroup does not use. A file may have such ones, for other clients, but none almost like ours.
+        kgroup does not use. A file may have such ones, for other clients, but none almost like ours, and not
+        only names that no client has.
         """
         merged: dict[str, str] = {}
         if self.command_config is not None:
@@ -100,6 +104,8 @@ def require_assignment(given: str) -> None:
 
 
 def _require_known(name: str) -> None:
+    if name in _LOGINS:
+        raise InputError(f"-X {name}: no property of Java clients; user and password are in sasl.jaas.config")
     if name not in USED:
         raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
 
@@ -110,7 +116,9 @@ def _name_in(text: str) -> str:
     return "" if name is None else name[0]
 
 
-def _refuse_misspelt(names: Iterable[str], path: Path) -> None:
+def _refuse_misspelt(names: Collection[str], path: Path) -> None:
+    if names and not any(name in USED or _LIKE_KAFKAS.fullmatch(name) for name in names):
+        raise InputError(f"--command-config {path}: not one property of a Kafka client in it")
     for name in names:
         if (near := misspelt(name, USED)) is not None:
             raise InputError(f"--command-config {path}: {name}: no such property; did you mean {near}?")
@@ -142,7 +150,9 @@ def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
         if not colon or "]" in port:
             host, port = server, str(DEFAULT_PORT)
         if not _can_be_host(host.strip("[]")) or not port.isdecimal() or not 0 < int(port) < 65_536:
-            raise InputError(f"--bootstrap-server {server}: give HOST:PORT")
+            is_far = port.isdecimal() and not 0 < int(port) < 65_536
+            why = "ports are 1 to 65535" if is_far else "give HOST:PORT"
+            raise InputError(f"--bootstrap-server {server}: {why}")
         servers.append((host.strip("[]"), int(port)))
     if not servers:
         raise InputError("--bootstrap-server: give HOST:PORT, or several with commas between them")

@@ -245,7 +245,7 @@ def test_compare_goes_on_where_one_assignor_throws(kgroup):
         (["--members", "a", "--topic", "t"], "'t' is no TOPIC:PARTITIONS"),
         (["--members", "a", "--topic", "t:-1"], "'t:-1' is no TOPIC:PARTITIONS"),
         (["--members", "a", "--topic", "t:9999999"], "more than 1000000 partitions"),
-        (["--members", "9999999", "--topic", "t:1"], "more than 100000"),
+        (["--members", "9999999", "--topic", "t:1"], "--members 9999999: 1 to 100000"),
         (["--members", "a", "--topic", "t:1", "--topic", "t:2"], "given twice"),
         (["--members", "a", "--topic", "t:1", "--kafka-version", "1.0"], "Kafka 1.0"),
         ([], "give the group one way"),
