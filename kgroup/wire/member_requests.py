@@ -30,8 +30,10 @@ from kgroup.protocol.requests.client import (
     Metadata,
     OffsetFetch,
 )
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, SyncGroup
 from kgroup.protocol.topic_partition import group_by_topic
+from kgroup.wire.consumer_group_messages import ConsumerGroupHeartbeatRequest
 
 _CLASSES: Final[dict[type, Any]] = {
     FindCoordinator: FindCoordinatorRequest,
@@ -40,6 +42,7 @@ _CLASSES: Final[dict[type, Any]] = {
     SyncGroup: SyncGroupRequest,
     Heartbeat: HeartbeatRequest,
     LeaveGroup: LeaveGroupRequest,
+    ConsumerGroupHeartbeat: ConsumerGroupHeartbeatRequest,
     OffsetCommit: OffsetCommitRequest,
     OffsetFetch: OffsetFetchRequest,
     ListOffsets: ListOffsetsRequest,
@@ -52,6 +55,7 @@ SPOKEN: Final[Mapping[str, tuple[int, int]]] = {
     "SyncGroup": (0, 5),
     "Heartbeat": (0, 4),
     "LeaveGroup": (0, 5),
+    "ConsumerGroupHeartbeat": (1, 1),  # before it, members did not make their own ids
     "OffsetCommit": (2, 9),
     "OffsetFetch": (1, 9),
     "ListOffsets": (1, 9),
@@ -144,6 +148,8 @@ def _fields(body: MemberRequest, version: int) -> dict[str, Any]:
                     for each in body.members
                 ],
             }
+        case ConsumerGroupHeartbeat():
+            return _consumer_heartbeat_fields(body)
         case OffsetCommit():
             return _commit_fields(body)
         case OffsetFetch():
@@ -153,6 +159,25 @@ def _fields(body: MemberRequest, version: int) -> dict[str, Any]:
         case Fetch():
             return _fetch_fields(body)
     assert_never(body)
+
+
+def _consumer_heartbeat_fields(body: ConsumerGroupHeartbeat) -> dict[str, Any]:
+    topic = ConsumerGroupHeartbeatRequest.TopicPartitions
+    names, owned = body.subscribed_topic_names, body.topic_partitions
+    return {
+        "group_id": body.group_id,
+        "member_id": body.member_id,
+        "member_epoch": body.member_epoch,
+        "instance_id": body.instance_id,
+        "rack_id": body.rack_id,
+        "rebalance_timeout_ms": body.rebalance_timeout_ms,
+        "subscribed_topic_names": None if names is None else list(names),
+        "subscribed_topic_regex": body.subscribed_topic_regex,
+        "server_assignor": body.server_assignor,
+        "topic_partitions": None
+        if owned is None
+        else [topic(topic_id=topic_id, partitions=list(numbers)) for topic_id, numbers in owned],
+    }
 
 
 def _commit_fields(body: OffsetCommit) -> dict[str, Any]:
@@ -190,6 +215,8 @@ def _offset_fetch_fields(body: OffsetFetch, version: int) -> dict[str, Any]:
             "groups": [
                 group(
                     group_id=body.group_id,
+                    member_id=body.member_id,
+                    member_epoch=body.member_epoch,
                     topics=[topics(name=name, partition_indexes=list(ids)) for name, ids in body.topics],
                 )
             ],

@@ -29,6 +29,12 @@ from kgroup.protocol.requests.client import (
     PartitionMetadata,
     TopicMetadata,
 )
+from kgroup.protocol.requests.consumer_group import (
+    AssignedTopic,
+    ConsumerAssignment,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+)
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
     HeartbeatResponse,
@@ -99,6 +105,8 @@ def read_response(request: MemberRequest, version: int, body: Any) -> MemberResp
                 for each in body.members or ()
             ]
             return LeaveGroupResponse(error_code=_error(body.error_code), members=left)
+        case ConsumerGroupHeartbeat():
+            return _read_consumer_heartbeat(body)
         case OffsetCommit():
             return OffsetCommitResponse(topics=[_read_result(topic) for topic in body.topics])
         case OffsetFetch():
@@ -120,6 +128,25 @@ def read_response(request: MemberRequest, version: int, body: Any) -> MemberResp
     assert_never(request)
 
 
+def _read_consumer_heartbeat(body: Any) -> ConsumerGroupHeartbeatResponse:
+    given = body.assignment
+    return ConsumerGroupHeartbeatResponse(
+        error_code=_error(body.error_code),
+        error_message=body.error_message,
+        member_id=body.member_id,
+        member_epoch=body.member_epoch,
+        heartbeat_interval_ms=body.heartbeat_interval_ms,
+        assignment=None
+        if given is None
+        else ConsumerAssignment(
+            topic_partitions=[
+                AssignedTopic(topic_id=each.topic_id, partitions=list(each.partitions))
+                for each in given.topic_partitions
+            ]
+        ),
+    )
+
+
 def _read_metadata(body: Any) -> MetadataResponse:
     return MetadataResponse(
         nodes=tuple(
@@ -131,6 +158,7 @@ def _read_metadata(body: Any) -> MetadataResponse:
                 name=topic.name,
                 error_code=_error(topic.error_code),
                 is_internal=bool(topic.is_internal),
+                topic_id=topic.topic_id or None,
                 partitions=tuple(
                     PartitionMetadata(
                         partition=each.partition_index,

@@ -15,21 +15,25 @@ from tests.net.test_client_stories import (
     GROUP,
     PARTITIONS,
     PATIENCE_S,
+    QUICK_SESSIONS,
     TOPIC,
     Event,
     MemberProcess,
     Story,
+    kinds,
     story,
 )
 
-SHORT = (
-    *("-X", "session.timeout.ms=3000", "-X", "heartbeat.interval.ms=500"),
-    *("-X", "auto.commit.interval.ms=300", "-X", "metadata.max.age.ms=1000"),
-)
+SHORT = ("-X", "auto.commit.interval.ms=300", "-X", "metadata.max.age.ms=1000")
+SHORT_SESSION = ("-X", "session.timeout.ms=3000", "-X", "heartbeat.interval.ms=500")
 
 
 def command(bootstrap: str, *options: str) -> list[str]:
-    where = ["-b", bootstrap, "--group", GROUP, "--topic", TOPIC, "--from", "earliest", *SHORT]
+    where = ["-b", bootstrap, "--group", GROUP, "--from", "earliest", *SHORT]
+    if "--pattern" not in options:
+        where += ["--topic", TOPIC]
+    if "consumer" not in options:
+        where += SHORT_SESSION
     return [sys.executable, "-m", "kgroup", "join", *where, *options]
 
 
@@ -281,3 +285,80 @@ def test_a_topic_that_is_not_there_is_named_once() -> None:
         "kgroup: consumer-story-1: there is no topic oders, or it may not be seen; waiting for it\n"
     )
     assert ended.returncode == 0
+
+
+CONSUMER = ("--protocol", "consumer")
+
+
+def test_members_of_the_consumer_protocol_share_take_over_and_resume() -> None:
+    with story(properties=QUICK_SESSIONS) as life:
+        life.produce(60)
+        first = join(life, *CONSUMER)
+        life.until_each_owns(6, first)
+        second, third = join(life, *CONSUMER), join(life, *CONSUMER)
+        life.until_each_owns(2, first, second, third)
+        assert kinds(life) == ["Stable consumer"]
+        life.produce(60)
+        life.until_all_is_read()
+        life.leave(second)
+        life.until_each_owns(3, first, third)
+        life.kill(third)
+        life.until_each_owns(6, first)
+        life.produce(60)
+        life.until_all_is_read()
+        life.leave(first)
+        after = life.produce(12)
+        resumed = join(life, *CONSUMER)
+        life.until_all_is_read()
+        assert sorted(resumed.read) == sorted(after)
+        life.leave(resumed)
+
+
+def test_one_group_has_members_of_both_protocols_from_three_clients() -> None:
+    with story(properties=QUICK_SESSIONS) as life:
+        life.produce(60)
+        ours, theirs, old = join(life, *CONSUMER), life.join("confluent-848"), join(life)
+        life.until_each_owns(2, ours, theirs, old)
+        life.until_all_is_read()
+        life.leave(theirs)
+        life.until_each_owns(3, ours, old)
+        life.leave(ours)
+        life.until_each_owns(6, old)
+        assert kinds(life) == ["Stable classic"]
+        life.produce(60)
+        life.until_all_is_read()
+        life.leave(old)
+
+
+def test_members_of_the_consumer_protocol_find_the_next_coordinator_and_lose_nothing() -> None:
+    with story(nodes=3, properties=QUICK_SESSIONS) as life:
+        life.produce(60)
+        first, second = join(life, *CONSUMER), join(life, *CONSUMER)
+        life.until_each_owns(3, first, second)
+        coordinator = life.kafka.coordinator_of(GROUP)
+        life.kafka.kill_node(coordinator)
+        life.produce(60)
+        life.until_all_is_read()
+        life.kafka.start_node(coordinator)
+        life.leave(first)
+        life.until_each_owns(6, second)
+        assert not [event for event in first.events + second.events if event["event"] == "lost"]
+        life.leave(second)
+
+
+def test_the_coordinator_matches_an_expression_and_runs_the_assignor_asked_for() -> None:
+    with story(properties=QUICK_SESSIONS) as life:
+        life.produce(12)
+        member = join(life, *CONSUMER, "--pattern", "ord.*", "--assignor", "range")
+        life.until_each_owns(6, member)
+        life.until_all_is_read()
+        life.leave(member)
+        refused = subprocess.run(
+            command(life.kafka.bootstrap, *CONSUMER, "--assignor", "sticky"),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert refused.returncode == 1
+        assert "ConsumerGroupHeartbeat: UNSUPPORTED_ASSIGNOR" in refused.stderr

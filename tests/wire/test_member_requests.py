@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -28,6 +29,11 @@ from kgroup.protocol.requests.client import (
     Node,
     OffsetFetch,
     OffsetFetchResponse,
+)
+from kgroup.protocol.requests.consumer_group import (
+    ConsumerAssignment,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
 )
 from kgroup.protocol.requests.coordinator import (
     CommitPartition,
@@ -395,3 +401,30 @@ def test_the_end_for_a_reader_of_committed_records_is_the_last_stable_offset(
     answer = ask(world, request, version)
     assert isinstance(answer, ListOffsetsResponse)
     assert [each.offset for each in answer.offsets] == [end]
+
+
+@pytest.mark.parametrize("version", versions("ConsumerGroupHeartbeat"))
+def test_heartbeats_of_the_consumer_protocol(world: BrokerWorld, version: int) -> None:
+    joining = ConsumerGroupHeartbeat(
+        group_id="new",
+        member_id="m-1",
+        member_epoch=0,
+        instance_id="shop",
+        rack_id="r1",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=(),
+        subscribed_topic_regex="ord.*",
+        server_assignor="range",
+        topic_partitions=(),
+    )
+    joined = ask(world, joining, version)
+    assert isinstance(joined, ConsumerGroupHeartbeatResponse)
+    assert (joined.error_code, joined.member_id, joined.member_epoch) == (E.NONE, "m-1", 1)
+    assert joined.assignment == ConsumerAssignment(topic_partitions=[])
+    [member] = world.cluster.coordinator("new", 1, 0).coordinator.describe_consumer_group("new").members
+    assert (member.instance_id, member.rack_id, member.subscribed_topic_regex) == ("shop", "r1", "ord.*")
+    claiming = replace(joining, topic_partitions=((UUID(int=7), (0, 1)),), member_epoch=9)
+    refused = ask(world, claiming, version)
+    assert isinstance(refused, ConsumerGroupHeartbeatResponse)
+    assert (refused.error_code, refused.assignment) == (E.FENCED_MEMBER_EPOCH, None)
+    assert refused.error_message is not None

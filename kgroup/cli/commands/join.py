@@ -16,7 +16,7 @@ from kgroup.cli.shell.options import Quiet
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError, KgroupError
-from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.new import new_member
 from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import SubscribePattern
 from kgroup.net.connect.consumer_properties import member_settings
@@ -37,6 +37,10 @@ EXAMPLES: Final = (
     Example(
         "Three members that give partitions up one by one",
         "kgroup join --group g --topic orders --members 3 --assignor cooperative-sticky",
+    ),
+    Example(
+        "A member of the newer protocol, whose coordinator matches the topics",
+        "kgroup join --group g --protocol consumer --pattern 'orders-.*'",
     ),
     Example(
         "A static member with short timeouts",
@@ -69,7 +73,8 @@ def join(
     check_options(RULES, {"--topic": topics, "--pattern": pattern is not None})
     if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
         raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
-    properties = {**cluster.read_properties(), **membership.properties()}
+    given = cluster.read_properties()
+    properties = {**given, **membership.properties(given)}
     settings = member_settings(group, properties)
     for text in (group, *topics, settings.client_id, settings.group_instance_id or ""):
         if not is_utf_8(text):
@@ -126,7 +131,7 @@ async def _run(
 def _check(settings: MemberSettings, servers: list[tuple[str, int]], pattern: str | None) -> None:
     """Raises InputError for what no member can be, before anybody is asked."""
     [(host, port), *_] = servers
-    machine = ClassicMember(settings, [Node(node_id=-1, host=host, port=port)], lambda: 0.0)
+    machine = new_member(settings, [Node(node_id=-1, host=host, port=port)], lambda: 0.0)
     if pattern is not None:
         machine.handle(SubscribePattern(pattern=pattern), 0)
 

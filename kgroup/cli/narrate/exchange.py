@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests import client as calls
-from kgroup.protocol.requests import coordinator
+from kgroup.protocol.requests import consumer_group, coordinator
 from kgroup.protocol.subscription import assigned_partitions
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.assignments import runs_by_topic
@@ -36,6 +36,8 @@ def request_text(body: calls.MemberRequest) -> Sentence | None:
             )
         case coordinator.Heartbeat():
             return Sentence(text="HEARTBEAT", subject="heartbeat", routine="heartbeat")
+        case consumer_group.ConsumerGroupHeartbeat():
+            return _consumer_heartbeat(body)
         case coordinator.LeaveGroup(members=members):
             reason = members[0].reason if members else None
             return Sentence(text=f"LEAVE_GROUP{f': {reason}' if reason else ''}", subject="leave")
@@ -60,6 +62,19 @@ def request_text(body: calls.MemberRequest) -> Sentence | None:
             return Sentence(text=f"FETCH {_runs(read)}", subject="fetch", routine="fetch")
         case calls.Metadata():
             return None
+
+
+def _consumer_heartbeat(body: consumer_group.ConsumerGroupHeartbeat) -> Sentence:
+    at = f"CONSUMER_GROUP_HEARTBEAT at epoch {body.member_epoch}"
+    if body.member_epoch < 0:
+        return Sentence(text=f"{at}: leaves", subject="consumer-leave")
+    if body.member_epoch == 0:
+        return Sentence(text=f"{at}: joins", subject="consumer-join")
+    if body.topic_partitions is not None:
+        count = sum(len(numbers) for _, numbers in body.topic_partitions)
+        owned = f"{count} partition{'' if count == 1 else 's'}"
+        return Sentence(text=f"{at}: has {owned}", subject="consumer-acknowledge")
+    return Sentence(text=at, subject="consumer-heartbeat", routine="heartbeat")
 
 
 def _join(body: coordinator.JoinGroup) -> Sentence:
@@ -87,6 +102,8 @@ def response_text(body: calls.MemberResponse) -> Sentence | None:
             coordinator.SyncGroupResponse(error_code=error) | coordinator.HeartbeatResponse(error_code=error)
         ):
             return Sentence(text=error.name) if error is not ErrorCode.NONE else None
+        case consumer_group.ConsumerGroupHeartbeatResponse():
+            return _consumer_heartbeat_answer(body)
         case calls.OffsetFetchResponse(offsets=offsets, error_code=error):
             if error is not ErrorCode.NONE:
                 return Sentence(text=error.name)
@@ -99,6 +116,16 @@ def response_text(body: calls.MemberResponse) -> Sentence | None:
             return Sentence(text=_few([_at(each.partition, each.offset) for each in listed]))
         case _:
             return None
+
+
+def _consumer_heartbeat_answer(body: consumer_group.ConsumerGroupHeartbeatResponse) -> Sentence | None:
+    if body.error_code is not ErrorCode.NONE:
+        return Sentence(text=body.error_code.name)
+    if body.assignment is None:
+        return None
+    count = sum(len(topic.partitions) for topic in body.assignment.topic_partitions)
+    shares = f"{count} partition{'' if count == 1 else 's'}"
+    return Sentence(text=f"epoch {body.member_epoch}: it shall have {shares}", subject="consumer-assigned")
 
 
 def _joined(body: coordinator.JoinGroupResponse) -> Sentence:

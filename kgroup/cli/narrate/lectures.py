@@ -35,6 +35,26 @@ LECTURES: Final = {
         "Before anybody gets a share, the whole generation is appended to __consumer_offsets: another "
         "node that takes over reads it there."
     ),
+    "consumer-join": (
+        "A CONSUMER_GROUP_HEARTBEAT with epoch 0 joins. It carries everything: the member's own id, its "
+        "topics, and the time it may take to give partitions up. There is no leader, as the coordinator "
+        "assigns (KIP-848)."
+    ),
+    "consumer-assigned": (
+        "The coordinator names what the member has to have now, and leaves out what others still have. The "
+        "member gives up what is not there any more, and then takes the rest."
+    ),
+    "consumer-acknowledge": (
+        "The member has done so, and says what it has. What it gave up is free now, and goes to its next "
+        "owner with that one's next heartbeat: nobody waits for the whole group."
+    ),
+    "consumer-heartbeat": (
+        "A heartbeat in the interval that the coordinator sets. It repeats nothing that the coordinator "
+        "knows."
+    ),
+    "consumer-leave": (
+        "Epoch -1 leaves for good; a static member leaves with -2 and keeps its place for a session."
+    ),
     "offset-fetch": "A member begins where the group has committed, whoever did it.",
     "nothing-committed": (
         "Without a commit auto.offset.reset decides: earliest asks for the log's start, latest for its end."

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kgroup.cli.shell.say import say
-from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.consumer.member import ConsumerMember
+from kgroup.group.member.new import Member
 from kgroup.group.member.step import Callback, CallbackKind, CommitOutcome
 from kgroup.net.member.connection import Exchange
 from kgroup.protocol.error_codes import ErrorCode
@@ -27,7 +28,7 @@ class MemberEvents:
         self.closed_pipe: BrokenPipeError | None = None
         self._stop = stop
         self.name = name
-        self.machine: ClassicMember | None = None
+        self.machine: Member | None = None
         self._as_json = as_json
         self._trace = trace
         self._quiet = quiet
@@ -39,15 +40,13 @@ class MemberEvents:
         """Partitions came or went."""
         member = self.machine
         assert member is not None
-        role = "leader" if member.is_leader else "follower"
+        if isinstance(member, ConsumerMember):
+            place = f" at member epoch {callback.generation}"
+        else:
+            place = f" in generation {callback.generation} as {'leader' if member.is_leader else 'follower'}"
         self._say(
             _WORDS[callback.kind],
-            f"{_partitions(callback.partitions)}"
-            + (
-                f" in generation {callback.generation} as {role}"
-                if callback.kind is CallbackKind.ASSIGNED
-                else ""
-            ),
+            f"{_partitions(callback.partitions)}" + (place if callback.kind is CallbackKind.ASSIGNED else ""),
             partitions=[list(each) for each in callback.partitions],
             generation=callback.generation,
             member_id=member.member_id,

@@ -1,5 +1,6 @@
 """The options of `join`: the cluster, the subscription, and the members."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -8,7 +9,8 @@ from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import OneOf, Rule
 from kgroup.cli.shell.options import ClientProperties, CommandConfig
 from kgroup.cli.shell.section import Section, option
-from kgroup.group.member.settings import OffsetReset
+from kgroup.errors import InputError
+from kgroup.group.member.settings import GroupProtocol, OffsetReset
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat
 
@@ -66,7 +68,8 @@ class Subscription:
         option(
             "--pattern",
             metavar="REGEX",
-            help="Subscribe to all topics whose whole name matches this RE2 expression, instead of --topic.",
+            help="Subscribe to all topics whose whole name matches this RE2 expression, instead of --topic. "
+            "With --protocol consumer the coordinator does the matching.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -88,13 +91,24 @@ class Membership:
             show_default=True,
         ),
     ] = 1
+    protocol: Annotated[
+        GroupProtocol | None,
+        option(
+            "--protocol",
+            metavar="NAME",
+            help="classic, or consumer, the newer one of KIP-848. Without: what group.protocol says, or "
+            "classic.",
+            section=Section.SETUP,
+        ),
+    ] = None
     assignors: Annotated[
         list[str] | None,
         option(
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
-            "Without: range and cooperative-sticky, as in Kafka's own consumer.",
+            "Without: range and cooperative-sticky, as in Kafka's own consumer. With --protocol consumer it "
+            "is one of the broker's: uniform or range.",
             section=Section.SETUP,
         ),
     ] = None
@@ -127,13 +141,23 @@ class Membership:
         ),
     ] = None
 
-    def properties(self) -> dict[str, str]:
-        """The settings by the names of Kafka's consumer properties."""
+    def properties(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The settings by the names of Kafka's consumer properties, in addition to those `given`.
+
+        Raises InputError for several assignors of the broker: it runs one.
+        """
+        protocol = self.protocol or given.get("group.protocol", "").lower()
+        strategy = "partition.assignment.strategy"
+        if protocol == GroupProtocol.CONSUMER:
+            strategy = "group.remote.assignor"
+            if self.assignors and len(self.assignors) > 1:
+                raise InputError("--assignor: with the consumer protocol there is one, which the broker runs")
         settings = {
+            "group.protocol": self.protocol,
             "client.id": self.client_id,
             "group.instance.id": self.group_instance_id,
             "auto.offset.reset": self.start,
-            "partition.assignment.strategy": ",".join(self.assignors) if self.assignors else None,
+            strategy: ",".join(self.assignors) if self.assignors else None,
         }
         return {name: value for name, value in settings.items() if value is not None}
 

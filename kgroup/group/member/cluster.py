@@ -1,6 +1,7 @@
 """The cluster as a member knows it: brokers, topics, and the group's coordinator."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from kgroup.assignors.model import Topic
 from kgroup.group.member import errors as member_errors
@@ -29,6 +30,7 @@ class ClusterView:
         self._bootstrap = tuple(bootstrap)
         self._nodes: tuple[Node, ...] = ()
         self._topics: dict[str, TopicMetadata] = {}
+        self._names: dict[UUID, str] = {}
         self._leaders: dict[str, dict[int, Node]] = {}  # by topic, made when it is first asked
         self._group_topics: frozenset[str] = frozenset()
         self._fetched_ms: int | None = None
@@ -58,6 +60,10 @@ class ClusterView:
     def knows(self, topics: frozenset[str]) -> bool:
         """Whether a broker was asked about all of these; it may have said that there is none."""
         return topics <= self._topics.keys()
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The topic with this id, if the metadata has it."""
+        return self._names.get(topic_id)
 
     def partition_counts(self, topics: frozenset[str]) -> dict[str, int]:
         """Partitions of each topic that is there."""
@@ -107,6 +113,7 @@ class ClusterView:
         self._request = None
         self._fetched_ms = now_ms
         self._nodes = answer.nodes or self._nodes
+        self._names = {topic.topic_id: topic.name for topic in answer.topics if topic.topic_id is not None}
         self._topics = {topic.name: topic for topic in answer.topics}
         self._leaders = {}
         self._checked = (None, None, None)

@@ -1,6 +1,7 @@
 """The reactions of a member to each error of each answer, as tables.
 
-Source: AbstractCoordinator, ConsumerCoordinator, OffsetFetcherUtils and FetchCollector of Kafka 4.3.1. An
+Source: AbstractCoordinator, ConsumerCoordinator, AbstractHeartbeatRequestManager, CommitRequestManager,
+OffsetFetcherUtils and FetchCollector of Kafka 4.3.1. An
 error that a table does not name is `FATAL` there, as Kafka's consumer throws for it.
 """
 
@@ -77,6 +78,12 @@ HEARTBEAT: Final[Mapping[E, Reaction]] = _COORDINATOR_GONE | {
     E.UNKNOWN_MEMBER_ID: R.ANEW,
     E.ILLEGAL_GENERATION: R.STALE,
 }
+CONSUMER_HEARTBEAT: Final[Mapping[E, Reaction]] = _COORDINATOR_GONE | {
+    E.NONE: R.PROCEED,
+    E.COORDINATOR_LOAD_IN_PROGRESS: R.RETRY,
+    E.FENCED_MEMBER_EPOCH: R.STALE,
+    E.UNKNOWN_MEMBER_ID: R.STALE,
+}
 OFFSET_COMMIT: Final[Mapping[E, Reaction]] = _COORDINATOR_GONE | {
     E.NONE: R.PROCEED,
     E.REQUEST_TIMED_OUT: R.FIND,
@@ -89,11 +96,14 @@ OFFSET_COMMIT: Final[Mapping[E, Reaction]] = _COORDINATOR_GONE | {
     E.REBALANCE_IN_PROGRESS: R.REJOIN,
     E.UNKNOWN_MEMBER_ID: R.ANEW,
     E.ILLEGAL_GENERATION: R.STALE,
+    E.STALE_MEMBER_EPOCH: R.RETRY,  # of the consumer protocol: a heartbeat will bring the epoch of now
 }
 OFFSET_FETCH: Final[Mapping[E, Reaction]] = _COORDINATOR_GONE | {
     E.NONE: R.PROCEED,
     E.COORDINATOR_LOAD_IN_PROGRESS: R.RETRY,
     E.UNSTABLE_OFFSET_COMMIT: R.RETRY,
+    E.STALE_MEMBER_EPOCH: R.RETRY,  # as for commits
+    E.UNKNOWN_MEMBER_ID: R.RETRY,  # a heartbeat will bring the same, and take the partitions away
 }
 LIST_OFFSETS: Final[Mapping[E, Reaction]] = _LEADER_GONE | {E.NONE: R.PROCEED, E.REQUEST_TIMED_OUT: R.REFRESH}
 FETCH: Final[Mapping[E, Reaction]] = _LEADER_GONE | {

@@ -7,9 +7,10 @@ from kgroup.assignors.java_order import hash_order, partition_hash
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.cluster import ClusterView, CoordinatorLink
 from kgroup.group.member.errors import Reaction, reaction
+from kgroup.group.member.identity import Place
 from kgroup.group.member.outbox import NEVER_MS, Outbox
 from kgroup.group.member.positions import Position, PositionState, Subscriptions
-from kgroup.group.member.settings import OffsetReset
+from kgroup.group.member.settings import GroupProtocol, OffsetReset
 from kgroup.group.member.step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import (
@@ -46,12 +47,18 @@ class Fetcher:
     """
 
     def __init__(
-        self, outbox: Outbox, view: ClusterView, coordinator: CoordinatorLink, subscriptions: Subscriptions
+        self,
+        outbox: Outbox,
+        view: ClusterView,
+        coordinator: CoordinatorLink,
+        subscriptions: Subscriptions,
+        place: Place,
     ) -> None:
         self._outbox = outbox
         self._view = view
         self._coordinator = coordinator
         self._subscriptions = subscriptions
+        self._place = place
         self._sessions: dict[int, _Session] = {}
         self._fetching_from: set[int] = set()
         self._listing: set[TopicPartition] = set()
@@ -123,8 +130,19 @@ class Fetcher:
         # Kafka's consumer asks in the order of its HashSet, and so do we: the recorded bytes show it.
         ordered = hash_order(waiting, partition_hash)
         topics = tuple((topic, tuple(ids)) for topic, ids in group_by_topic(ordered).items())
+        # Kafka's classic consumer does not say who it is, and that of KIP-848 does.
+        says_who = (
+            self._outbox.settings.group_protocol is GroupProtocol.CONSUMER and self._subscriptions.in_group
+        )
         self._committed_request = self._outbox.send(
-            OffsetFetch(group_id=group, topics=topics), node, coordinator=True
+            OffsetFetch(
+                group_id=group,
+                topics=topics,
+                member_id=self._place.member_id if says_who else None,
+                member_epoch=self._place.generation if says_who else -1,
+            ),
+            node,
+            coordinator=True,
         )
 
     def take_committed(self, answer: OffsetFetchResponse, now_ms: int) -> None:

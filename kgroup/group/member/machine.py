@@ -123,7 +123,7 @@ class Machine:
         self._subscriptions = Subscriptions()
         self._view = ClusterView(self._outbox, bootstrap, self._subscriptions)
         self._coordinator = CoordinatorLink(self._outbox, self._view)
-        self._fetcher = Fetcher(self._outbox, self._view, self._coordinator, self._subscriptions)
+        self._fetcher = Fetcher(self._outbox, self._view, self._coordinator, self._subscriptions, place)
         self._committer = Committer(self._outbox, self._coordinator, place, self._subscriptions)
         self._error: MemberError | None = None
         self._close_until_ms: int | None = None

@@ -99,6 +99,7 @@ class Subscriptions:
         self.kind = SubscriptionKind.NONE
         self.topics: frozenset[str] = frozenset()
         self.pattern: TopicPattern | None = None
+        self.pattern_text: str | None = None
         self.positions: dict[TopicPartition, Position] = {}
 
     @property
@@ -133,7 +134,7 @@ class Subscriptions:
             why = error.args[0].decode() if isinstance(error, re2.error) else "no UTF-8"
             raise InputError(f"topic pattern {pattern!r}: {why}") from error
         self._become(SubscriptionKind.PATTERN)
-        self.pattern = compiled
+        self.pattern, self.pattern_text = compiled, pattern
 
     def match_topics(self, topics: Iterable[str]) -> None:
         """Take the topics of the cluster that the pattern matches as a whole."""
@@ -161,7 +162,8 @@ class Subscriptions:
 
     def unsubscribe(self) -> None:
         """Back to nothing."""
-        self.kind, self.topics, self.pattern = SubscriptionKind.NONE, frozenset(), None
+        self.kind, self.topics = SubscriptionKind.NONE, frozenset()
+        self.pattern = self.pattern_text = None
         self.positions = {}
 
     def replace_partitions(self, partitions: Iterable[TopicPartition]) -> None:
@@ -172,6 +174,11 @@ class Subscriptions:
         """All partitions will be revoked: no position goes beyond what is committed now."""
         for position in self.positions.values():
             position.is_given_up = True
+
+    def give_up(self, partitions: Iterable[TopicPartition]) -> None:
+        """These will be revoked: none of their positions goes beyond what is committed now."""
+        for partition in partitions:
+            self.positions[partition].is_given_up = True
 
     def all_consumed(self) -> tuple[tuple[TopicPartition, int], ...]:
         """Every known position: what a commit of everything commits."""

@@ -17,16 +17,26 @@ class OffsetReset(StrEnum):
     NONE = "none"
 
 
+class GroupProtocol(StrEnum):
+    """`group.protocol`: CLASSIC has rounds of JoinGroup and SyncGroup, CONSUMER is that of KIP-848."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings:
     """Names are those of Kafka's consumer configuration, in snake case; times in ms.
 
     `group_id` None: a consumer of partitions that it assigns to itself, without commits. `read_committed` is
-    what `isolation.level` says.
+    what `isolation.level` says. With CONSUMER the coordinator knows the session, the heartbeats' interval and
+    the assignors; `group_remote_assignor` None leaves the choice to it.
     """
 
     group_id: str | None
     client_id: str = "kgroup"
+    group_protocol: GroupProtocol = GroupProtocol.CLASSIC
+    group_remote_assignor: str | None = None
     group_instance_id: str | None = None
     client_rack: str | None = None
     partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")

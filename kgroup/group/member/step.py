@@ -21,6 +21,7 @@ _MEANINGS: Final = {
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: "it has no assignor in common with the members of the group",
     ErrorCode.INVALID_SESSION_TIMEOUT: "see the broker's group.min and group.max.session.timeout.ms",
     ErrorCode.GROUP_MAX_SIZE_REACHED: "the broker has group.max.size",
+    ErrorCode.UNSUPPORTED_VERSION: "the cluster does not speak the consumer protocol of Kafka 4.0",
     ErrorCode.UNRELEASED_INSTANCE_ID: "another member has this group.instance.id",
     ErrorCode.FENCED_INSTANCE_ID: "another member took this group.instance.id",
 }

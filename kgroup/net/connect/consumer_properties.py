@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kgroup.errors import InputError
-from kgroup.group.member.settings import MemberSettings, OffsetReset
+from kgroup.group.member.settings import GroupProtocol, MemberSettings, OffsetReset
 
 _INTEGERS: Final = (
     "session_timeout_ms",
@@ -26,6 +26,7 @@ _TEXTS: Final = {
     "client.id": "client_id",
     "group.instance.id": "group_instance_id",
     "client.rack": "client_rack",
+    "group.remote.assignor": "group_remote_assignor",
 }
 _FLAGS: Final = {
     "enable.auto.commit": "enable_auto_commit",
@@ -40,6 +41,12 @@ _ASSIGNORS: Final = {
         ("CooperativeSticky", "cooperative-sticky"),
     )
 }
+OF_CLASSIC_MEMBERS: Final[Mapping[str, str]] = {
+    "session.timeout.ms": "the broker has group.consumer.session.timeout.ms",
+    "heartbeat.interval.ms": "the broker has group.consumer.heartbeat.interval.ms",
+    "partition.assignment.strategy": "the coordinator assigns, and group.remote.assignor says how",
+}
+"""Properties that Kafka's consumer refuses with `group.protocol=consumer`, and where they went."""
 OF_MEMBERS: Final = frozenset(
     [
         *(name.replace("_", ".") for name in _INTEGERS),
@@ -55,11 +62,19 @@ def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings
     """The settings of a member of `group`; properties that no member has a use for are passed over.
 
     Without a `net.member.client.id` it is empty: a caller with several members names them.
-    Raises InputError, naming the property, for a value that makes no sense, and for the protocol of KIP-848.
+    Raises InputError, naming the property, for a value that makes no sense, and for one that its protocol has
+    no use for, as Kafka's consumer does.
     """
-    if properties.get("group.protocol", "classic").lower() != "classic":
-        raise InputError(f"group.protocol={properties['group.protocol']}: classic is what kgroup can do")
-    given: dict[str, Any] = {"client_id": ""}
+    protocol = _one_of("group.protocol", properties.get("group.protocol", "classic"), tuple(GroupProtocol))
+    given: dict[str, Any] = {"client_id": "", "group_protocol": GroupProtocol(protocol)}
+    if protocol == GroupProtocol.CONSUMER:
+        for key in OF_CLASSIC_MEMBERS:
+            if key in properties:
+                raise InputError(
+                    f"{key} has no effect with group.protocol=consumer: {OF_CLASSIC_MEMBERS[key]}"
+                )
+    elif "group.remote.assignor" in properties:
+        raise InputError("group.remote.assignor needs group.protocol=consumer")
     for name in _INTEGERS:
         key = name.replace("_", ".")
         if key in properties:
@@ -78,6 +93,7 @@ def member_settings(group: str, properties: Mapping[str, str]) -> MemberSettings
     if "auto.offset.reset" in properties:
         reset = _one_of("auto.offset.reset", properties["auto.offset.reset"], tuple(OffsetReset))
         given["auto_offset_reset"] = OffsetReset(reset)
+    given["group_remote_assignor"] = given.get("group_remote_assignor") or None
     given["client_rack"] = given.get("client_rack") or None
     strategy = properties.get("partition.assignment.strategy", "")
     names = [name.strip() for name in strategy.split(",") if name.strip()]

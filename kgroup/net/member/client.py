@@ -1,6 +1,6 @@
 """A member over TCP: its requests on asyncio connections, its clock, its callbacks.
 
-`kgroup.group.member.classic.member` makes all decisions; this carries them out.
+`kgroup.group.member` makes all decisions; this carries them out.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from kgroup.errors import SourceError
 from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.new import new_member
 from kgroup.group.member.one_user import SingleUser
 from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import (
@@ -42,7 +43,7 @@ class GroupMember:
         watcher: Watcher,
         security: Security = OPEN,
     ) -> None:
-        self.machine = ClassicMember(settings, bootstrap, random.random)
+        self.machine = new_member(settings, bootstrap, random.random)
         self._settings = settings
         self._watcher = watcher
         self._security = security
@@ -100,8 +101,9 @@ class GroupMember:
         await self.abandon()
 
     def enforce_rebalance(self) -> None:
-        """Join anew with the next poll (KIP-568)."""
-        self.machine.enforce_rebalance()
+        """Join anew with the next poll (KIP-568). The consumer protocol has nothing of the kind."""
+        if isinstance(self.machine, ClassicMember):
+            self.machine.enforce_rebalance()
 
     async def abandon(self) -> None:
         """Close the connections without a word to the group, as a killed process does."""

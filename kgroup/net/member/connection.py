@@ -18,6 +18,7 @@ from kgroup.net.connect.error_reason import error_reason
 from kgroup.net.connect.login import Login, no_handshake, refused_login, refused_mechanism
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MemberResponse
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from kgroup.wire.frames import CODEC_ERRORS
 from kgroup.wire.member_requests import API_KEYS, api_of, choose_version, write_request
 from kgroup.wire.member_responses import read_response
@@ -163,6 +164,9 @@ class Connection:
         """The answer to a member's request. Raises BrokenError."""
         api = api_of(send.body)
         spoken = self._versions.get(API_KEYS[api])
+        if spoken is None and isinstance(send.body, ConsumerGroupHeartbeat):
+            # An older broker, or one that is not to speak it: no other will, so there is no use in trying.
+            return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         if spoken is None:
             raise BrokenError(f"{self.name} does not speak {api}")
         try:

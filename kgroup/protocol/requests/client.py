@@ -5,8 +5,10 @@ The group's own apis have their values in `coordinator.py`; here are the others 
 
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
     HeartbeatResponse,
@@ -73,12 +75,13 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
-    """One topic, partitions in ascending order."""
+    """One topic, partitions in ascending order; `topic_id` from brokers of 2.8 and newer."""
 
     name: str
     error_code: ErrorCode = ErrorCode.NONE
     is_internal: bool = False
     partitions: tuple[PartitionMetadata, ...] = ()
+    topic_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +94,15 @@ class MetadataResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch:
-    """What did the group commit? Topics and partitions in the order in which they are asked."""
+    """What did the group commit? Topics and partitions in the order in which they are asked.
+
+    A member of the consumer protocol says who it is, and must be up to date; others do not.
+    """
 
     group_id: str
     topics: tuple[tuple[str, tuple[int, ...]], ...]
+    member_id: str | None = None
+    member_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +211,7 @@ MemberRequest = (
     | JoinGroup
     | SyncGroup
     | Heartbeat
+    | ConsumerGroupHeartbeat
     | LeaveGroup
     | OffsetCommit
     | OffsetFetch
@@ -215,6 +224,7 @@ MemberResponse = (
     | JoinGroupResponse
     | SyncGroupResponse
     | HeartbeatResponse
+    | ConsumerGroupHeartbeatResponse
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetFetchResponse

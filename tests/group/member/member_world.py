@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
+from uuid import UUID
 
 from kgroup.group.member.classic.member import ClassicMember
 from kgroup.group.member.identity import MemberState
@@ -58,6 +59,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 BROKER = Node(node_id=1, host="broker", port=9092)
 BOOTSTRAP = Node(node_id=-1, host="bootstrap", port=9092)
 MEMBER_ID = "consumer-1"
+TOPIC_IDS = {"orders": UUID(int=1), "returns": UUID(int=2)}
 T = TypeVar("T")
 
 
@@ -223,6 +225,7 @@ class MemberWorld:
             error_code=ErrorCode.NONE if count else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             is_internal=name.startswith("__"),
             partitions=tuple(PartitionMetadata(partition=each, leader=1) for each in range(count)),
+            topic_id=TOPIC_IDS.get(name),
         )
 
     def answer_usually(self, *but: type[Any]) -> None:

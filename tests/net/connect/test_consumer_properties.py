@@ -3,7 +3,7 @@
 import pytest
 
 from kgroup.errors import InputError
-from kgroup.group.member.settings import MemberSettings, OffsetReset
+from kgroup.group.member.settings import GroupProtocol, MemberSettings, OffsetReset
 from kgroup.net.connect.consumer_properties import member_settings
 
 
@@ -72,7 +72,7 @@ def test_every_property_that_a_member_has_a_use_for() -> None:
         ("enable.auto.commit", "yes", "true or false"),
         ("auto.offset.reset", "newest", "earliest, latest or none"),
         ("isolation.level", "committed", "read_committed or read_uncommitted"),
-        ("group.protocol", "consumer", "classic is what kgroup can do"),
+        ("group.protocol", "streams", "classic or consumer"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_refused_with_what_would(key: str, value: str, why: str) -> None:
@@ -84,3 +84,30 @@ def test_a_value_that_makes_no_sense_is_refused_with_what_would(key: str, value:
 def test_settings_that_cannot_work_together_are_refused() -> None:
     with pytest.raises(InputError, match=r"heartbeat\.interval\.ms=6000 is not below"):
         member_settings("g", {"session.timeout.ms": "6000"} | {"heartbeat.interval.ms": "6000"})
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        (
+            {"group.protocol": "consumer", "session.timeout.ms": "6000"},
+            "session.timeout.ms has no effect with group.protocol=consumer: "
+            "the broker has group.consumer.session.timeout.ms",
+        ),
+        (
+            {"group.protocol": "consumer", "partition.assignment.strategy": "range"},
+            "partition.assignment.strategy has no effect with group.protocol=consumer: "
+            "the coordinator assigns, and group.remote.assignor says how",
+        ),
+        ({"group.remote.assignor": "range"}, "group.remote.assignor needs group.protocol=consumer"),
+    ],
+)
+def test_a_property_that_its_protocol_has_no_use_for_is_refused(properties: dict[str, str], why: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        member_settings("g", properties)
+    assert str(refusal.value) == why
+
+
+def test_the_consumer_protocol_and_its_assignor_are_settings_of_a_member() -> None:
+    settings = member_settings("g", {"group.protocol": "CONSUMER", "group.remote.assignor": "range"})
+    assert (settings.group_protocol, settings.group_remote_assignor) == (GroupProtocol.CONSUMER, "range")
