@@ -341,6 +341,7 @@ def _without_damage(items: Iterable[Item | Damage], problems: list[str]) -> Iter
 
 
 def _drawn(timelines: Sequence[Timeline]) -> str:
-    from kgroup.report.timeline.still import svg_parts
+    from kgroup.report.pages.page import GroupPage
+    from kgroup.report.pages.still import svg_parts
 
-    return "".join(svg_parts(timelines))
+    return "".join(svg_parts([GroupPage(group=each.group_id, timeline=each) for each in timelines]))

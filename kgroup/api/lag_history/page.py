@@ -1,4 +1,4 @@
-"""The page of lag over time: from the rows of a report and the whole log."""
+"""The lag of groups over time as a page draws it: from the rows of a report and the whole log."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -17,14 +16,14 @@ from kgroup.api.lag_history.rows import AskedEnds, with_keys
 from kgroup.api.opened import OpenedLogs
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.measures.log_ends import TopicState
-from kgroup.lag.measures.over_time import PastOffset, lag_over_time
+from kgroup.lag.measures.over_time import GroupLags, PastOffset, lag_over_time
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
 from kgroup.log.format.batch import Batch
 from kgroup.log.topics.past_ends import UNKNOWN, PastEnds
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
-from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
+from kgroup.report.pages.lag import LagNow, TimeAxis
 from kgroup.report.progress import Progress
 from kgroup.scan.reductions.keyed_rows import CommitKey
 
@@ -51,16 +50,23 @@ _ROWS_MAX: Final = 500_000  # windows of all groups' partitions that are held at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Where to write, and the time to show (epoch ms): from the log's beginning if `since_ms` is None.
+class PageTime:
+    """The time to show (epoch ms): from the log's beginning if `since_ms` is None.
 
     If the log goes on behind `until_ms`, a look at it does not say how groups were then.
     """
 
-    path: Path
     since_ms: int | None
     until_ms: int
     log_goes_on: bool = False
+
+
+class PageLags(NamedTuple):
+    """The lags of the groups that were asked for, by group, and their axis; `now` is by group, too."""
+
+    groups: list[GroupLags]
+    axis: TimeAxis
+    now: dict[str, LagNow]
 
 
 class _GroupNow:
@@ -68,21 +74,19 @@ class _GroupNow:
 
     def __init__(self, row: LagRow) -> None:
         self._first = row
-        self._lags: list[int] = []
-        self._unknown = 0
+        self._lags: dict[TopicPartition, int | None] = {}
 
     def add(self, row: LagRow) -> None:
-        if row.lag is None:
-            self._unknown += 1
-        else:
-            self._lags.append(max(row.lag, 0))
+        self._lags[row.topic, row.partition] = None if row.lag is None else max(row.lag, 0)
 
     def now(self) -> LagNow:
+        known = [lag for lag in self._lags.values() if lag is not None]
         return LagNow(
             kind=str(self._first.group_kind),
             state=str(self._first.group_state),
-            lag=sum(self._lags) if self._lags else None,
-            unknown=self._unknown,
+            lag=sum(known) if known else None,
+            unknown=len(self._lags) - len(known),
+            lags=self._lags,
         )
 
 
@@ -118,13 +122,13 @@ class PageRows:
         return {group: sums.now() for group, sums in self._groups.items()}
 
 
-def write_html(
-    session: "SparkSession | None", rows: PageRows, logs: OpenedLogs, page: Page, progress: Progress
-) -> None:
-    """Read the log for its past, here or on Spark, and write the page; a cluster is asked for past log ends.
+def lags_of_page(
+    session: "SparkSession | None", rows: PageRows, logs: OpenedLogs, page: PageTime, progress: Progress
+) -> PageLags:
+    """Read the log for its past, here or on Spark; a cluster is asked for past log ends.
 
-    `rows` have noted all of the report's. Raises SourceError if there is no commit in the log, or the file
-    cannot be written; InputError if the page would end before it begins.
+    `rows` have noted all of the report's. Raises SourceError if there is no commit in the log; InputError if
+    the page would end before it begins.
     """
     oldest_ms = _oldest_ms(logs)
     if oldest_ms is None:
@@ -157,7 +161,7 @@ def write_html(
         end_ms=windows.end_ms(windows.last),
     )
     now = {} if page.log_goes_on else rows.groups()
-    write_lag_page([group for group in groups if wanted(group.group)], now, axis, page.path)
+    return PageLags([group for group in groups if wanted(group.group)], axis, now)
 
 
 @contextmanager

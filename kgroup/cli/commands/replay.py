@@ -1,5 +1,6 @@
 """`kgroup replay`: the rebalance history of groups, from the offsets topic."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
 from kgroup.report.emit import OutputFormat, emit
-from kgroup.report.progress import TerminalProgress
+from kgroup.report.progress import Progress, TerminalProgress
 
 if TYPE_CHECKING:
+    from kgroup.api.opened import OpenedLogs
+    from kgroup.api.replay import Replayed
     from kgroup.history.timeline.model import Timeline
 
 EXAMPLES: Final = (
@@ -72,16 +75,21 @@ class Pictures:
         ),
     ] = None
 
-    def write(self, timelines: "Sequence[Timeline]") -> None:
+    def write(self, replayed: "Replayed", logs: "OpenedLogs", progress: Progress) -> None:
         """Write every file that is wanted."""
         if self == Pictures():
             return
-        from kgroup.report.timeline.page import write_page
-        from kgroup.report.timeline.still import write_png, write_svg
+        from kgroup.api.pages import pages_of_replayed
+        from kgroup.report.pages.page import write_group_pages
+        from kgroup.report.pages.still import write_png, write_svg
 
-        for path, write in ((self.html, write_page), (self.svg, write_svg), (self.png, write_png)):
-            if path is not None:
-                write(timelines, path)
+        groups, axis = pages_of_replayed(replayed, logs, clock_ms=int(time.time() * 1000), progress=progress)
+        if self.html is not None:
+            write_group_pages(groups, self.html, title="kgroup replay", axis=axis)
+        if self.svg is not None:
+            write_svg(groups, self.svg, axis)
+        if self.png is not None:
+            write_png(groups, self.png, axis)
 
 
 def replay(
@@ -125,10 +133,11 @@ def replay(
 
     patterns = required_groups(groups)
     with opened(source) as logs:
-        replayed = replay_groups(logs, patterns, progress=TerminalProgress(quiet=quiet))
+        progress = TerminalProgress(quiet=quiet)
+        replayed = replay_groups(logs, patterns, progress=progress)
         timelines = list(replayed.values())
         states = [] if quiet else list(states_now(logs, timelines))
-    pictures.write(timelines)
+        pictures.write(replayed, logs, progress)
     table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
     if events:

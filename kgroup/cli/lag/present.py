@@ -42,6 +42,7 @@ class Present:
         self._logs = logs
         self._page = _rows_of_page(request)
         self._findings: list[Finding] = []
+        self._on_page: dict[str, Sequence[Finding]] = {}
 
     def report(self) -> tuple[str, ...]:
         """Say on standard error what else there is to say. Returns what could not be read.
@@ -74,15 +75,18 @@ class Present:
         if request.options.findings:
             remarks += report.proof_problems
         if self._page is not None and request.views.html is not None:
-            from kgroup.api.lag_history.page import Page, write_html
+            from kgroup.api.pages import write_reported
 
-            page = Page(
-                path=request.views.html,
+            write_reported(
+                report,
+                self._page,
+                self._on_page if request.options.findings else None,
+                logs,
+                request.views.html,
                 since_ms=request.since_ms,
-                until_ms=report.as_of.log_ms,
-                log_goes_on=report.as_of.log_goes_on,
+                progress=request.progress,
+                spark=self._session,
             )
-            write_html(self._session, self._page, logs, page, request.progress)
         for line in [*([] if request.quiet else [*report.remarks, *remarks]), *problems]:
             say(logs.message(line))
         for line in report.missing():
@@ -123,8 +127,9 @@ class Present:
             self._findings += of_cluster
         for chunk in report.chunks():
             self._request.failing.note_rows(chunk.columns)
-            for _, findings in chunk.groups:
+            for (facts, _), findings in chunk.groups:
                 self._request.failing.note_findings(findings)
+                self._on_page[facts.group.group_id] = self._shown(findings)
                 if self._request.asked.stuck:
                     self._findings += self._shown(findings)
             if self._page is not None:
@@ -162,6 +167,7 @@ class Present:
             self._request.failing.note_findings(findings)
             if self._page is not None:
                 self._page.note(rows)
+                self._on_page[facts.group.group_id] = self._shown(findings)
             yield (facts, verdicts), findings
 
 

@@ -120,7 +120,7 @@ def client_ids(timeline: Timeline) -> dict[str, str]:
 
 def cause_text(cause: Cause, clients: dict[str, str]) -> str:
     """A cause in a few words: `join grow-2`, `member-gone sr-2 (leave or session-expired?)`."""
-    names = _counted([clients.get(member_id, member_id) for member_id in cause.member_ids])
+    names = counted_names([clients.get(member_id, member_id) for member_id in cause.member_ids])
     text = f"{cause.kind} {names}".strip()
     if cause.grade is Grade.UNKNOWN:
         options = " or ".join(cause.alternatives)
@@ -128,7 +128,8 @@ def cause_text(cause: Cause, clients: dict[str, str]) -> str:
     return f"{text} (inferred)" if cause.grade is Grade.INFERRED else text
 
 
-def _counted(names: Sequence[str]) -> str:
+def counted_names(names: Sequence[str]) -> str:
+    """The first three of them, each once, and how many more there are: `flap x2, stable`."""
     distinct = list(dict.fromkeys(names))
     shown = [f"{name} x{names.count(name)}" if names.count(name) > 1 else name for name in distinct[:3]]
     more = [f"and {len(distinct) - 3} more"] if len(distinct) > 3 else []

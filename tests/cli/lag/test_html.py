@@ -17,7 +17,7 @@ from tests.cli.conftest import Kgroup
 from tests.cli.lag.test_time_lag import commit, produce
 from tests.log.offsets_log import batch, group_metadata, write
 from tests.log.truth import FIXTURES
-from tests.report.lag.test_page import data_of
+from tests.report.pages.test_lag import data_of
 
 LIVES = FIXTURES / "4.3.1/lives"
 T0 = 1_700_000_000_000  # 2023-11-14T22:13:20Z
@@ -42,11 +42,12 @@ def test_the_last_lags_of_a_topic_whose_log_is_there_are_the_brokers(
 ) -> None:
     data = page_of(kgroup, tmp_path / "page.html", "--topic", "payments")
     for group in data["groups"]:
-        lags = {f"payments-{partition}": last for _, partition, _, last in group["partitions"]}
+        partitions = group["lag"]["partitions"]
+        lags = {f"payments-{partition}": last for _, partition, _, last, _ in partitions}
         offsets = answered[group["group"]]
         assert lags == {name: offsets[name]["lag"] for name in lags}
-        assert set(group["total"]["least"]) == {"0"}
-        assert group["now"] == sum(lags.values())
+        assert set(group["lag"]["total"]["least"]) == {"0"}
+        assert group["now"] == sum(lags.values()) == sum(now for *_, now in partitions)
     assert len(data["groups"]) > 5
 
 
@@ -63,14 +64,15 @@ def test_a_stuck_group_falls_behind_as_far_as_others_have_read(
         )
         for partition in range(4)
     }
-    assert {partition: last for _, partition, _, last in group["partitions"]} == {
+    assert {partition: last for _, partition, _, last, _ in group["lag"]["partitions"]} == {
         partition: offset - 69 for partition, offset in furthest.items()
     }
-    lags = [lag for lag in group["total"]["lags"] if lag is not None]
+    lags = [lag for lag in group["lag"]["total"]["lags"] if lag is not None]
     stuck_from = next(number for number, lag in enumerate(lags) if lag > 100)
     assert lags[stuck_from:] == sorted(lags[stuck_from:])
-    assert group["now"] == 836
-    assert group["total"]["least"].endswith("1")
+    assert group["now"] == group["lag"]["highest"] == 836
+    assert sum(now for *_, now in group["lag"]["partitions"]) == 836
+    assert group["lag"]["total"]["least"].endswith("1")
 
 
 def test_a_cluster_is_asked_how_long_its_logs_were(kgroup: Kgroup, tmp_path: Path) -> None:
@@ -82,13 +84,13 @@ def test_a_cluster_is_asked_how_long_its_logs_were(kgroup: Kgroup, tmp_path: Pat
         pages = [
             page_until(kgroup, tmp_path, "-b", kafka.bootstrap, *now) for now in ((), ("--now", "2100-01-01"))
         ]
-    assert pages[1]["end"] == 4_102_444_800_000 + 1
+    assert pages[1]["axis"]["end"] == 4_102_444_800_000 + 1
     for page in pages:
         (group,) = page["groups"]
-        lags = [lag for lag in group["total"]["lags"] if lag is not None]
+        lags = [lag for lag in group["lag"]["total"]["lags"] if lag is not None]
         assert lags[-1] == group["now"] == 3
         assert set(lags) <= {8, 3}
-        assert "1" not in group["total"]["least"]
+        assert "1" not in group["lag"]["total"]["least"]
 
 
 @pytest.mark.parametrize(
@@ -154,13 +156,13 @@ def page_until(kgroup: Kgroup, folder: Path, *arguments: str) -> dict:
 
 
 def lags_of(data: dict, group: str) -> list[int | None]:
-    return next(of_group["total"]["lags"] for of_group in data["groups"] if of_group["group"] == group)
+    return next(of_group["lag"]["total"]["lags"] for of_group in data["groups"] if of_group["group"] == group)
 
 
 def test_it_ends_at_now_with_what_was_known_then(kgroup: Kgroup, tmp_path: Path, two_readers: list) -> None:
     """At 40 s fast had proven 100 records, and the second commit of slow was yet to come."""
     data = page_until(kgroup, tmp_path, *two_readers, "--now", str(T0 + 40_000))
-    assert data["end"] == T0 + 40_000 + 1
+    assert data["axis"]["end"] == T0 + 40_000 + 1
     assert lags_of(data, "slow")[0] == 0
     assert lags_of(data, "slow")[-1] == 100 - 5
     assert lags_of(data, "fast")[-1] == 0
@@ -171,7 +173,7 @@ def test_after_the_logs_end_it_goes_on_to_now_as_nobody_commits(
     kgroup: Kgroup, tmp_path: Path, two_readers: list
 ) -> None:
     data = page_until(kgroup, tmp_path, *two_readers, "--now", str(T0 + 3_600_000))
-    assert data["end"] == T0 + 3_600_000 + 1
+    assert data["axis"]["end"] == T0 + 3_600_000 + 1
     assert set(lags_of(data, "slow")[-100:]) == {100 - 9}
     assert {group["group"]: group["now"] for group in data["groups"]} == {"slow": 191, "fast": 100}
 
@@ -179,7 +181,7 @@ def test_after_the_logs_end_it_goes_on_to_now_as_nobody_commits(
 def test_it_begins_at_since(kgroup: Kgroup, tmp_path: Path, two_readers: list) -> None:
     times = ("--since", str(T0 + 50_000), "--now", str(T0 + 60_000))
     data = page_until(kgroup, tmp_path, *two_readers, *times)
-    assert data["start"] == T0 + 50_000
+    assert data["axis"]["start"] == T0 + 50_000
     assert lags_of(data, "slow") == [100 - 5] * 10 + [100 - 9]
 
 
@@ -198,7 +200,7 @@ def test_without_now_it_ends_when_judgement_would_be_passed(
 ) -> None:
     monkeypatch.setattr("time.time", lambda: (T0 + 60_000 + ago_ms) / 1000)
     data = page_until(kgroup, tmp_path, *two_readers)
-    assert data["end"] == end_ms + 1
+    assert data["axis"]["end"] == end_ms + 1
     assert {group["group"]: group["now"] for group in data["groups"]} == {"slow": 191, "fast": 100}
 
 

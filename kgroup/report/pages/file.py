@@ -1,6 +1,7 @@
 """Files for people to look at: a page for a browser made of a template and data, or any text."""
 
 import json
+import re
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -10,18 +11,24 @@ from kgroup.report.destination import new_file
 from kgroup.report.table import printable
 
 _DATA_MARK: Final = "/*DATA*/null"
+_FILE_MARK: Final = re.compile(r"/\*FILE ([a-z.]+)\*/")
 
 
 def write_page(template: str, data: object, path: Path) -> None:
     """Write the template of that name next to this module, with `data` (of JSON's types) in its script.
 
-    The page needs no network. Raises SourceError if the file cannot be written.
+    `/*FILE name*/` in the template stands for a file next to it, so the page needs no network. Raises
+    SourceError if the file cannot be written.
     """
     text = json.dumps(_printable(data), separators=(",", ":"))
     # Inside a script element only these could end it, or start another.
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    page = files("kgroup.report").joinpath(template).read_text(encoding="utf-8")
+    page = _FILE_MARK.sub(lambda mark: _asset(mark[1]), _asset(template))
     write_text([page.replace(_DATA_MARK, text)], path)
+
+
+def _asset(name: str) -> str:
+    return files("kgroup.report.pages").joinpath(name).read_text(encoding="utf-8")
 
 
 def _printable(data: object) -> object:

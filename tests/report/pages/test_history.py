@@ -1,14 +1,16 @@
 """The timeline page in a real browser, and what it is made of."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.timeline.replay import replay
-from kgroup.report.timeline.lanes import picture_of
-from kgroup.report.timeline.page import write_page
-from kgroup.report.timeline.still import write_svg
+from kgroup.report.pages.lanes import lane_names, picture_of
+from kgroup.report.pages.page import GroupPage, write_group_pages
+from kgroup.report.pages.still import write_svg
 from tests.history.group_log import GROUP, GroupLog, member
-from tests.report.browser import in_browser, needs_browser
+from tests.report.pages.browser import in_browser, needs_browser
 
 
 def storm() -> Timeline:
@@ -32,23 +34,33 @@ def crowd(members: int, generations: int) -> Timeline:
     return replay(log.entries, {})[GROUP]
 
 
+def pages_of(timelines: Sequence[Timeline]) -> list[GroupPage]:
+    return [GroupPage(group=one.group_id, timeline=one) for one in timelines]
+
+
+def write_timelines(timelines: Sequence[Timeline], page: Path) -> None:
+    write_group_pages(pages_of(timelines), page, title="kgroup replay")
+
+
 def test_a_member_that_comes_back_has_one_lane():
     picture = picture_of(storm())
     assert [(lane.label, len(lane.member_ids)) for lane in picture.lanes] == [("stable", 1), ("flap", 6)]
-    assert [len(column) for column in picture.columns] == [1, *([2, 1] * 6)]
+    assert [len(stays) for stays in picture.stays_by_lane()] == [13, 6]
 
 
 def test_two_members_at_once_have_two_lanes_though_they_share_client_and_host():
     log = GroupLog()
     log.generation(0, 1, member("a", 0, client="same"), member("b", 1, client="same"))
-    assert [lane.label for lane in picture_of(log.timeline()).lanes] == ["same", "same"]
+    lanes = picture_of(log.timeline()).lanes
+    assert [lane.label for lane in lanes] == ["same", "same"]
+    assert lane_names(lanes) == ["same 10.0.0.1 a-id", "same 10.0.0.1 b-id"]
 
 
 def test_names_from_the_log_cannot_end_the_script(tmp_path):
     log = GroupLog()
     log.generation(0, 1, member("</script><script>alert(1)//", 0))
-    write_page([log.timeline()], tmp_path / "page.html")
-    write_svg([log.timeline()], tmp_path / "still.svg")
+    write_timelines([log.timeline()], tmp_path / "page.html")
+    write_svg(pages_of([log.timeline()]), tmp_path / "still.svg")
     assert "alert(1)" in (tmp_path / "page.html").read_text()
     for name in ("page.html", "still.svg"):
         assert len(re.findall("<script", (tmp_path / name).read_text())) == (name == "page.html")
@@ -57,10 +69,10 @@ def test_names_from_the_log_cannot_end_the_script(tmp_path):
 @needs_browser
 def test_the_page_shows_the_group_its_patterns_and_a_generation(tmp_path):
     page = tmp_path / "page.html"
-    write_page([storm()], page)
+    write_timelines([storm()], page)
     document = in_browser(page, "#generation=2")
     assert 'data-ready="yes"' in document
-    assert f">{GROUP}</h1>" in document
+    assert f'<h2 id="group">{GROUP}</h2>' in document
     assert "rebalance-storm" in document
     assert "Generation 2" in document and "flap joined" in document
 
@@ -69,12 +81,12 @@ def test_the_page_shows_the_group_its_patterns_and_a_generation(tmp_path):
 def test_a_hundred_members_by_a_thousand_generations(tmp_path):
     page, still = tmp_path / "page.html", tmp_path / "still.svg"
     timeline = crowd(100, 1000)
-    write_page([timeline], page)
-    write_svg([timeline], still)
+    write_timelines([timeline], page)
+    write_svg(pages_of([timeline]), still)
     assert page.stat().st_size < 12e6 and still.stat().st_size < 12e6
     document = in_browser(page, "#theme=dark&generation=500")
     assert 'data-ready="yes"' in document
-    assert "1000 generations, 100 lanes" in document
+    assert "1,000 generations, 100 lanes" in document
     assert "Generation 500" in document
 
 
@@ -82,5 +94,5 @@ def test_a_hundred_members_by_a_thousand_generations(tmp_path):
 def test_a_group_without_generations_has_a_page_too(tmp_path):
     log = GroupLog()
     log.commits(0, 10, 2, 0)
-    write_page([log.timeline()], tmp_path / "page.html")
+    write_timelines([log.timeline()], tmp_path / "page.html")
     assert "no generations" in in_browser(tmp_path / "page.html")

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from kgroup.lag.measures.over_time import PastOffset, lag_over_time
-from kgroup.report.lag.page import LagNow, TimeAxis, write_lag_page
-from kgroup.report.timeline.page import write_page
+from kgroup.report.pages.lag import LagNow, TimeAxis
 from tests.history.group_log import GroupLog, member
-from tests.report.browser import needs_browser
-from tests.report.chromium import Chromium, chromium
-from tests.report.lag.test_page import NOW, axis, two_groups
-from tests.report.timeline.test_page import crowd, storm
+from tests.report.pages.browser import needs_browser
+from tests.report.pages.chromium import Chromium, chromium
+from tests.report.pages.test_history import crowd, storm, write_timelines
+from tests.report.pages.test_lag import NOW, axis, two_groups, write_lags
 
 SIZES = ((1280, 900), (390, 844))
 SCHEMES = ("light", "dark")
@@ -72,25 +71,25 @@ def long_names() -> GroupLog:
 
 
 def timeline_of_a_storm(page: Path) -> None:
-    write_page([storm()], page)
+    write_timelines([storm()], page)
 
 
 def timeline_of_a_crowd(page: Path) -> None:
-    write_page([crowd(40, 200)], page)
+    write_timelines([crowd(40, 200)], page)
 
 
 def timeline_of_long_names(page: Path) -> None:
-    write_page([long_names().timeline(), storm()], page)
+    write_timelines([long_names().timeline(), storm()], page)
 
 
 def timeline_of_nothing(page: Path) -> None:
     log = GroupLog()
     log.commits(0, 10, 2, 0)
-    write_page([log.timeline()], page)
+    write_timelines([log.timeline()], page)
 
 
 def lag_of_two_groups(page: Path) -> None:
-    write_lag_page(two_groups(), NOW, axis(3), page)
+    write_lags(two_groups(), NOW, axis(3), page)
 
 
 def lag_of_long_names(page: Path) -> None:
@@ -102,11 +101,11 @@ def lag_of_long_names(page: Path) -> None:
         for window in range(3)
     ]
     now = LagNow(kind="classic", state="Stable", lag=1_234_567_890, unknown=1)
-    write_lag_page(lag_over_time(offsets, 3, {}), {LONG: now, HOSTILE: now}, axis(3), page)
+    write_lags(lag_over_time(offsets, 3, {}), {LONG: now, HOSTILE: now}, axis(3), page)
 
 
 def lag_of_nothing(page: Path) -> None:
-    write_lag_page([], {}, TimeAxis(start_ms=0, step_ms=1000, count=1, end_ms=1000), page)
+    write_lags([], {}, TimeAxis(start_ms=0, step_ms=1000, count=1, end_ms=1000), page)
 
 
 PAGES = (

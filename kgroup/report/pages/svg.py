@@ -1,0 +1,143 @@
+"""What all stills draw alike, as pieces of SVG: an axis of time and a curve of lag above it.
+
+Colours are classes, so that the ground and the text go with a light or a dark page (`STYLE`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from kgroup.report.pages.ticks import number_ticks, time_ticks
+from kgroup.report.table import printable_name
+
+_LEVELS: Final = 6
+_TICK: Final = 84  # px between two ticks of time
+AXIS: Final = 30
+_LIGHT: Final = {
+    "ground": "#ffffff",
+    "text": "#1b1f24",
+    "soft": "#57606a",
+    "line": "#d8dee4",
+    "none": "#e4e8ec",
+    "come": "#2e7d32",
+    "go": "#9a5b00",
+    "lost": "#c62828",
+    "static": "#7b1fa2",
+    "change": "#1565c0",
+    "open": "#6e7781",
+}
+_DARK: Final = {
+    "ground": "#0f1419",
+    "text": "#e6edf3",
+    "soft": "#9aa7b4",
+    "line": "#2d3640",
+    "none": "#222b35",
+    "come": "#56d364",
+    "go": "#e3a13b",
+    "lost": "#ff7b72",
+    "static": "#d2a8ff",
+    "change": "#79c0ff",
+    "open": "#9aa7b4",
+}
+_FEW_MANY: Final = (((199, 221, 243), (8, 64, 129)), ((27, 58, 92), (165, 214, 255)))
+
+
+def _rules(colours: dict[str, str], few: Sequence[int], many: Sequence[int]) -> Iterator[str]:
+    for name, colour in colours.items():
+        yield f"svg.kgroup .{name}{{fill:{colour}}}"
+    yield f"svg.kgroup .grid{{stroke:{colours['line']}}}"
+    yield f"svg.kgroup .curve{{stroke:{colours['text']};fill:none}}"
+    for level in range(_LEVELS):
+        share = level / (_LEVELS - 1)
+        channels = (round(low + (high - low) * share) for low, high in zip(few, many, strict=True))
+        yield f"svg.kgroup .o{level}{{fill:#{''.join(f'{one:02x}' for one in channels)}}}"
+        yield f"svg.kgroup .t{level}{{fill:{colours['ground' if share > 0.5 else 'text']}}}"
+
+
+STYLE: Final = (
+    "<style>"
+    + "".join(_rules(_LIGHT, *_FEW_MANY[0]))
+    + "@media (prefers-color-scheme:dark){"
+    + "".join(_rules(_DARK, *_FEW_MANY[1]))
+    + "}</style>\n"
+)
+"""The colours, for an SVG of class `kgroup`."""
+
+
+def level_of(owned: float, most: int) -> int:
+    """Which of the shades from few to many partitions: `o0` to `o5`, text on them `t0` to `t5`."""
+    return round((_LEVELS - 1) * max(owned - 1, 0) / (most - 1)) if most > 1 else _LEVELS - 1
+
+
+def text(said: str) -> str:
+    """Text inside an element; XML has no control characters, which names in a log may hold."""
+    return escape(printable_name(said))
+
+
+def label(x: float, y: float, said: str, look: str = "soft", more: str = "") -> str:
+    """A text that begins at a place, or as `more` attributes have it."""
+    return f'<text x="{x:g}" y="{y:g}" class="{look}"{more}>{text(said)}</text>\n'
+
+
+def _short(number: int) -> str:
+    """`800`, `2k`, `1.5M`: a tick has no more digits."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:g}{unit}"
+    return str(number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Where a time (epoch ms) is: from `left` on, `width` wide, in px."""
+
+    left: float
+    width: float
+    from_ms: int
+    to_ms: int
+
+    def x(self, at_ms: float) -> float:
+        """The place of a time."""
+        return self.left + self.width * (at_ms - self.from_ms) / max(self.to_ms - self.from_ms, 1)
+
+    def ticks(self, top: float, bottom: float) -> Iterator[str]:
+        """The axis, AXIS high from `top` on, with a line down to `bottom` at each tick."""
+        most = max(int(self.width // _TICK), 2)
+        for tick in time_ticks(self.from_ms, self.to_ms, most):
+            x = self.x(tick.at_ms)
+            yield f'<path class="grid" d="M{x:.1f} {top + AXIS - 4:.1f}V{bottom:.1f}"/>\n'
+            anchor = "start" if x < self.left + 30 else "end" if x > self.left + self.width - 30 else "middle"
+            for said, y, look in ((tick.label, 10, "soft"), (tick.date, 22 if tick.label else 10, "text")):
+                if said:
+                    yield label(round(x, 1), top + y, said, look, f' text-anchor="{anchor}"')
+
+    def curve(
+        self,
+        times_ms: Sequence[int],
+        lags: Sequence[int | None],
+        at_least: Sequence[bool],
+        top: float,
+        high: float,
+    ) -> Iterator[str]:
+        """Lags at times, with a scale: dotted where they are only a bound, a gap where they are unknown."""
+        largest = max((lag for lag in lags if lag is not None), default=0)
+        bottom = top + high
+
+        def y(lag: int) -> float:
+            return bottom - (high - 8) * lag / max(largest, 1)
+
+        for tick in number_ticks(largest, 3):
+            yield f'<path class="grid" d="M{self.left} {y(tick):.1f}h{self.width}"/>\n'
+            yield label(self.left - 6, round(y(tick) + 4, 1), _short(tick), more=' text-anchor="end"')
+        for dotted in (False, True):
+            path = "".join(
+                f"M{self.x(times_ms[i - 1]):.1f} {y(before):.1f}L{self.x(times_ms[i]):.1f} {y(lag):.1f}"
+                if i and (before := lags[i - 1]) is not None
+                else f"M{self.x(times_ms[i]) - 1:.1f} {y(lag):.1f}h2"
+                for i, lag in enumerate(lags)
+                if lag is not None and at_least[i] is dotted
+            )
+            dashes = ' stroke-dasharray="2 4" stroke-linecap="round"' if dotted else ""
+            if path:
+                yield f'<path class="curve" stroke-width="2"{dashes} d="{path}"/>\n'
