@@ -313,7 +313,11 @@ class Cluster:
                 OFFSETS_TOPIC: self.settings.offsets_topic_partitions,
                 TRANSACTIONS_TOPIC: self.settings.transaction_state_partitions,
             }
-            error = self.create_topic(name, sizes[name], -1, {"cleanup.policy": "compact"}, now_ms)
+            replicas = -1
+            if name == OFFSETS_TOPIC:
+                # Kafka refuses to make it with fewer brokers than that; one node alone shall serve groups.
+                replicas = min(self.settings.offsets_topic_replication_factor, len(self.alive))
+            error = self.create_topic(name, sizes[name], replicas, {"cleanup.policy": "compact"}, now_ms)
             assert error is ErrorCode.NONE
         return self.topics[name]
 

@@ -11,6 +11,7 @@ from kgroup.group.coordinator.settings import MAX_INT, POLICIES, GroupSettings
 from kgroup.java_properties import assignments
 
 _MINUTE_MS: Final = 60_000
+MAX_SHORT: Final = (1 << 15) - 1
 MAX_LONG: Final = (1 << 63) - 1
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?\d{1,40}")  # digits of any script, as Java reads them
 
@@ -21,6 +22,7 @@ class BrokerSettings:
 
     group: GroupSettings = field(default_factory=GroupSettings)
     offsets_topic_partitions: int = 50
+    offsets_topic_replication_factor: int = 3
     offsets_segment_bytes: int = 100 << 20
     transaction_state_partitions: int = 50
     transaction_max_timeout_ms: int = 900_000
@@ -69,6 +71,7 @@ PROPERTIES: Final = {
     "offsets.retention.minutes": Property("offsets_retention_ms", 1, in_group=True, unit_ms=_MINUTE_MS),
     "offsets.retention.check.interval.ms": Property("offsets_retention_check_interval_ms", 1, in_group=True),
     "offsets.topic.num.partitions": Property("offsets_topic_partitions", 1, 100_000),
+    "offsets.topic.replication.factor": Property("offsets_topic_replication_factor", 1, MAX_SHORT),
     "offsets.topic.segment.bytes": Property("offsets_segment_bytes", 4096),
     "transaction.state.log.num.partitions": Property("transaction_state_partitions", 1, 100_000),
     "transaction.max.timeout.ms": Property("transaction_max_timeout_ms", 1),

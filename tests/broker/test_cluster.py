@@ -241,6 +241,16 @@ def test_topics_are_made_or_refused(
     assert answer.topics[0].error_code == error
 
 
+@pytest.mark.parametrize(("nodes", "factor", "replicas"), [(3, 1, 1), (3, 2, 2), (3, 3, 3), (1, 3, 1)])
+def test_the_offsets_topic_has_the_replicas_that_it_is_told_or_all_there_are(
+    nodes: int, factor: int, replicas: int
+) -> None:
+    world = BrokerWorld(nodes, {"offsets.topic.replication.factor": str(factor)})
+    coordinator(world)
+    partitions = world.cluster.topics[OFFSETS_TOPIC].partitions
+    assert {len(partition.replicas) for partition in partitions} == {replicas}
+
+
 def test_a_topic_can_only_grow(world: BrokerWorld) -> None:
     def grow(count: int) -> int:
         topic = CreatePartitionsRequest.CreatePartitionsTopic(

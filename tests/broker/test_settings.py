@@ -28,6 +28,7 @@ DEFAULTS = {
     "offsets.retention.minutes": 10_080,
     "offsets.retention.check.interval.ms": 600_000,
     "offsets.topic.num.partitions": 50,
+    "offsets.topic.replication.factor": 3,
     "offsets.topic.segment.bytes": 104_857_600,
     "group.consumer.session.timeout.ms": 45_000,
     "group.consumer.heartbeat.interval.ms": 5_000,

@@ -6,13 +6,16 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.broker.security.listeners import ListenerPlan
 from kgroup.broker.settings import BrokerSettings, from_properties, unused
+from kgroup.cli.lag.view_options import parse_address
 from kgroup.cli.options.serve import Behaviour, Setup
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
@@ -20,6 +23,9 @@ from kgroup.cli.shell.say import say
 from kgroup.net.serve.control import ControlServer, control_path
 from kgroup.net.serve.running import TopicRequest, start_cluster
 from kgroup.net.serve.server import ClusterServer
+
+if TYPE_CHECKING:
+    from kgroup.report.coordinator_metrics import CoordinatorState
 
 EXAMPLES: Final = (
     Example("A broker on port 9092 whose data is gone when it stops", "kgroup serve --topic orders:6"),
@@ -39,6 +45,10 @@ EXAMPLES: Final = (
         "Clients log in over TLS, and do only what a file allows",
         "kgroup serve --listen SASL_SSL://127.0.0.1:9093 --property ssl.keystore.location=server.pem "
         "--users users --acls acls",
+    ),
+    Example(
+        "Rebalances, groups by state and requests for Prometheus, by the names of Kafka's JMX",
+        "kgroup serve --serve-metrics 9308",
     ),
 )
 _STATUS_S: Final = 1.0
@@ -63,8 +73,15 @@ def serve(
         topics=setup.topic_requests(),
         fsync=behaviour.fsync,
         adopt=setup.adopts(),
+        metrics=None if behaviour.serve_metrics is None else parse_address(behaviour.serve_metrics),
         show_status=sys.stderr.isatty() and not behaviour.quiet and os.environ.get("TERM") != "dumb",
     )
+    wanted = plan.settings.offsets_topic_replication_factor
+    if "offsets.topic.replication.factor" in properties and wanted > plan.nodes:
+        say(
+            f"offsets.topic.replication.factor={wanted}: Kafka makes no offsets topic with fewer nodes than"
+            f" that; here it has {plan.nodes}"
+        )
     if behaviour.verbose:
         for name in unused(properties):
             say(f"{name} changes nothing here")
@@ -81,6 +98,7 @@ class _Plan:
     fsync: bool
     adopt: bool
     show_status: bool
+    metrics: tuple[str, int] | None
 
 
 async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], None]) -> None:
@@ -108,10 +126,38 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
         gc.set_threshold(50_000, 10, 10)  # tuples come and go by the hundred with each request
         gc.freeze()  # what has come by now stays: going through it would hold up everybody, time and again
         print("ready", *server.bootstrap.split(","), flush=True)
-        await _until(stop, server, plan.show_status)
+        with nullcontext() if plan.metrics is None else _metrics(plan.metrics, server):
+            await _until(stop, server, plan.show_status)
     finally:
         control.stop()
         server.stop()
+
+
+@contextmanager
+def _metrics(address: tuple[str, int], server: ClusterServer) -> Iterator[None]:
+    """Metrics in a thread; what they say is looked up between the requests of clients."""
+    from kgroup.api.served import coordinator_state
+    from kgroup.net.serve.metrics_server import MetricsServer
+    from kgroup.report.coordinator_metrics import coordinator_metrics
+
+    loop = asyncio.get_running_loop()
+
+    async def state() -> "CoordinatorState":
+        return coordinator_state(server)
+
+    def page() -> str:
+        now = asyncio.run_coroutine_threadsafe(state(), loop).result()
+        return "\n".join(coordinator_metrics(now)) + "\n"
+
+    with MetricsServer(*address, page) as metrics:
+        thread = threading.Thread(target=metrics.serve_forever, name="metrics", daemon=True)
+        thread.start()
+        try:
+            print("metrics", metrics.url, flush=True)
+            yield
+        finally:
+            metrics.shutdown()
+            thread.join()
 
 
 async def _until(stop: asyncio.Event, server: ClusterServer, show_status: bool) -> None:

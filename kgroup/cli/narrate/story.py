@@ -171,6 +171,9 @@ class Story:
                     f" {formed.protocol}, led by {leader}",
                     "formed",
                 )
+            case decided.MembersLeftOut(member_ids=member_ids, generation_id=generation):
+                names = ", ".join(map(self._names.of, member_ids))
+                yield f"{node}: generation {generation} of {group}: nothing for {names}, left out", None
             case decided.GroupStable(generation_id=generation):
                 yield f"{node}: generation {generation} of {group} is stored; {group} is Stable", "stable"
             case decided.GroupDeleted():

@@ -188,6 +188,16 @@ class Behaviour:
             section=Section.BEHAVIOUR,
         ),
     ] = False
+    serve_metrics: Annotated[
+        str | None,
+        option(
+            "--serve-metrics",
+            metavar="[HOST:]PORT",
+            help="Serve metrics of the group coordinators at /metrics, for Prometheus; on 127.0.0.1 by "
+            "default.",
+            section=Section.OUTPUT,
+        ),
+    ] = None
     quiet: Annotated[
         bool,
         option(

@@ -252,6 +252,11 @@ class GroupCoordinator:
             if listed.group_id not in self._unlogged
         ]
 
+    @property
+    def offsets_count(self) -> int:
+        """The number of committed offsets, of all groups."""
+        return self._offsets.count
+
     # ---- time ---------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> Step:

@@ -49,6 +49,15 @@ class GenerationFormed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MembersLeftOut:
+    """The leader's assignment does not name these members: they get an empty one. Kafka logs a warning."""
+
+    group_id: str
+    generation_id: int
+    member_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupStable:
     """The assignment is stored and handed out."""
 
@@ -69,6 +78,7 @@ GroupEvent = (
     | MemberRemoved
     | RebalanceStarted
     | GenerationFormed
+    | MembersLeftOut
     | GroupStable
     | GroupDeleted
 )

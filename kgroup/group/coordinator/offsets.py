@@ -88,6 +88,11 @@ class Offsets:
             places |= dict.fromkeys(self._pending[producer_id].get(group_id, {}))
         return [tombstone(group_id, topic, partition) for topic, partition in places if not keep(topic)]
 
+    @property
+    def count(self) -> int:
+        """The number of committed offsets; pending ones do not count."""
+        return sum(map(len, self._committed.values()))
+
     def groups_with_offsets(self) -> list[str]:
         """Ids of all groups that have an offset, committed or pending."""
         return list(dict.fromkeys([*self._committed, *self._open_transactions]))

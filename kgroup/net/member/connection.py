@@ -244,8 +244,12 @@ class Connection:
                     why = f"{self.name} sent a frame of {length} bytes"
                     break
                 frame = await reader.readexactly(length)
-                waiting = self._waiting.get(int.from_bytes(frame[:4], "big", signed=True))
-                if waiting is not None and not waiting.done():
+                correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+                waiting = self._waiting.get(correlation_id)
+                if waiting is None:  # as in Kafka's NetworkClient: nothing that follows can be trusted
+                    why = f"{self.name} answered a request that nobody made: correlation id {correlation_id}"
+                    break
+                if not waiting.done():
                     waiting.set_result(frame)
         except asyncio.IncompleteReadError:
             pass

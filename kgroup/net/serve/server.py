@@ -20,6 +20,7 @@ from kgroup.net.serve.doors import PLAIN_DOOR, Door
 from kgroup.net.serve.feeder import Feeder
 from kgroup.net.serve.intake import Intake
 from kgroup.net.serve.listener import Listener
+from kgroup.net.serve.tally import Tally
 from kgroup.wire.frames import BadRequestError, Call
 
 _ROUNDS_MAX: Final = 64  # of one request per connection, before the loop gets its turn
@@ -129,6 +130,7 @@ class NodeServer:
         if connection.login is not None and not connection.log_in(connection.login, frame):
             return
         call = connection.read(frame)
+        self.shared.tally.requests[call.api_key, call.version] += 1
         if self.shared.intercept is not None and self.shared.intercept(connection, call):
             return
         self.handle(call)
@@ -180,6 +182,8 @@ class ClusterServer:
         self._note = note
         self.intercept: Intercept | None = None
         self.requests = 0
+        self.tally = Tally(warn)
+        cluster.coordinators.on_event = self.tally.decided
         self.unsent_bytes = 0
         """Answers that are in memory and have not left yet, of all connections."""
         self.feeder = Feeder()

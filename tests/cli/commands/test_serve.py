@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,25 @@ def test_it_says_when_it_is_ready_and_stops_cleanly(number: signal.Signals) -> N
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port))).close()
         assert serve.stop(number) == (0, "")
+
+
+def test_it_serves_metrics_of_its_coordinators() -> None:
+    with serving("--serve-metrics", "0") as serve:
+        assert serve.process.stdout is not None
+        word, url = serve.process.stdout.readline().split()
+        assert word == "metrics"
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            page = answer.read().decode()
+        assert serve.stop() == (0, "")
+    assert "\nkafka_server_group_coordinator_metrics_group_completed_rebalance_count 0\n" in page
+    assert "\nkafka_coordinator_group_GroupMetadataManager_NumGroups 0\n" in page
+
+
+def test_an_offsets_topic_with_more_replicas_than_nodes_is_told() -> None:
+    with serving("--property", "offsets.topic.replication.factor=3") as serve:
+        status, errors = serve.stop()
+    assert (status, errors.count("\n")) == (0, 1)
+    assert "offsets.topic.replication.factor=3: Kafka makes no offsets topic with fewer nodes" in errors
 
 
 def test_what_it_writes_the_other_commands_read_and_the_next_run_goes_on_from(tmp_path: Path) -> None:

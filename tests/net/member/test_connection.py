@@ -43,3 +43,30 @@ def test_an_answer_that_ends_too_soon_is_named(body: bytes) -> None:
         return str(broken.value)
 
     assert asyncio.run(story()).startswith("broker: answer to ApiVersions v3: ")
+
+
+def test_an_answer_to_nobodys_request_breaks_the_connection() -> None:
+    """Kafka: NetworkClient throws a CorrelationIdMismatchException; what follows cannot be trusted either."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        stale = (int.from_bytes(frame[4:8], "big") - 1).to_bytes(4, "big")
+        writer.write((4).to_bytes(4, "big") + stale)
+        await reader.read()  # until the other side has closed it
+        writer.close()
+        await writer.wait_closed()
+        gone.set()
+
+    gone = asyncio.Event()
+
+    async def story() -> str:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        connection = Connection("broker", "c", Silent(), lambda: 7)
+        with pytest.raises(BrokenError) as broken:
+            await connection.open(host, port, OPEN)
+        await gone.wait()
+        server.close()
+        return str(broken.value)
+
+    assert asyncio.run(story()) == "broker answered a request that nobody made: correlation id 6"

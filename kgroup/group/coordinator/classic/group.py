@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from kgroup.assignors.java_order import computed_order, hash_order, string_hash
+from kgroup.assignors.java_order import JavaHashSet, computed_order, string_hash
 from kgroup.group.coordinator.classic.states import GroupState, may_move
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType
 from kgroup.protocol.records.keys import GroupMetadataKey
@@ -69,6 +69,8 @@ class ClassicGroup:
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}  # in the order they joined
+        # Their ids, as Kafka's HashMap of members has them.
+        self._in_java_order: JavaHashSet[str] = JavaHashSet(string_hash)
         self.static_members: dict[str, str] = {}  # group instance id -> member id
         self.pending_joins: dict[str, None] = {}  # ids given out, not come back with yet (KIP-394)
         self.pending_syncs: dict[str, None] = {}
@@ -114,6 +116,7 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self._in_java_order.add(member.member_id)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
         self._supporters.update(name for name, _ in member.protocols)
@@ -121,21 +124,24 @@ class ClassicGroup:
         self.pending_joins.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Take a member or a pending id out; if it led, the longest-standing member leads now."""
+        """Take a member or a pending id out; if it led, the first in Kafka's HashMap leads now."""
         member = self.members.pop(member_id, None)
         if member is not None:
+            self._in_java_order.discard(member_id)
             self._supporters.subtract(name for name, _ in member.protocols)
             self.joins_parked -= member.awaits_join
             if member.group_instance_id is not None:
                 self.static_members.pop(member.group_instance_id, None)
         if self.leader_id == member_id:
-            self.leader_id = next(iter(self.members), None)
+            self.leader_id = next(iter(self._in_java_order), None)
         self.pending_joins.pop(member_id, None)
         self.pending_syncs.pop(member_id, None)
 
     def rename_static(self, instance_id: str, old_id: str, new_id: str) -> Member:
         """Give a static member's place to the id of its restarted self; it keeps what it was assigned."""
         member = self.members.pop(old_id)
+        self._in_java_order.discard(old_id)
+        self._in_java_order.add(new_id)
         self.joins_parked -= member.awaits_join
         renamed = Member(
             member_id=new_id,
@@ -188,7 +194,7 @@ class ClassicGroup:
             return False
         if self.members[self.leader_id].awaits_join:
             return True
-        joined = next((id_ for id_, member in self.members.items() if member.awaits_join), None)
+        joined = next((id_ for id_ in self._in_java_order if self.members[id_].awaits_join), None)
         if joined is None:
             return False
         self.leader_id = joined
@@ -216,8 +222,7 @@ class ClassicGroup:
         winners = [name for name, count in votes.items() if count == most]
         if len(winners) == 1:
             return winners[0]
-        voters = hash_order(self.members, string_hash)
-        cast = [self.members[member_id].vote(candidates) for member_id in voters]
+        cast = [self.members[member_id].vote(candidates) for member_id in self._in_java_order]
         return next(name for name in computed_order(cast, string_hash) if name in winners)
 
     # ---- the logged part ----------------------------------------------------------------------

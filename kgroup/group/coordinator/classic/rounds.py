@@ -16,7 +16,13 @@ from kgroup.group.coordinator.classic.answers import (
 )
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
 from kgroup.group.coordinator.classic.states import GroupState
-from kgroup.group.coordinator.events import GenerationFormed, GroupStable, MemberRemoved, RebalanceStarted
+from kgroup.group.coordinator.events import (
+    GenerationFormed,
+    GroupStable,
+    MemberRemoved,
+    MembersLeftOut,
+    RebalanceStarted,
+)
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Request, Turn
 from kgroup.group.coordinator.timers import TimerKey, Timers
@@ -183,6 +189,10 @@ class ClassicRounds:
 
     def _store_assignment(self, group: ClassicGroup, assignment: dict[str, bytes]) -> None:
         # Members the leader left out get an empty assignment, strangers it named are not stored.
+        if missing := tuple(id_ for id_ in group.members if id_ not in assignment):
+            self._turn.events.append(
+                MembersLeftOut(group_id=group.group_id, generation_id=group.generation_id, member_ids=missing)
+            )
         self._log(group.record({id_: assignment.get(id_, b"") for id_ in group.members}))
         group.state_timestamp_ms = self._turn.now_ms
         for member in group.members.values():
