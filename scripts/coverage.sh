@@ -20,7 +20,7 @@ measured -rs -n 2 --dist loadgroup \
     tests/fsck tests/api/decode tests/api/test_reenact.py
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.
 measured --cov-append -p tests.scan.uncompiled \
-    tests/scan/reductions/test_scan.py tests/scan/kernels/test_crc.py tests/scan/kernels/test_keys.py tests/scan/reductions/test_newest.py \
+    tests/scan/reductions/test_scan.py tests/scan/kernels/test_crc.py tests/scan/kernels/test_keys.py tests/scan/reductions/test_newest.py tests/scan/reductions/test_tally.py \
     tests/scan/test_parity.py -k "not larger_than_a_chunk and not without_the_instruction"
 measured --cov-append -p tests.scan.uncompiled tests/api/decode/test_blocks.py -k "metadata or damage"
 

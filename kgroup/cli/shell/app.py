@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "join": "Be a member of a consumer group.",
     "lag-report": "Say how far every group is behind.",
     "ledger": "Say what a group skipped, and what it was handed twice.",
+    "offsets-topic": "Say who fills the offsets topic.",
     "record": "Record what groups do, before compaction erases it.",
     "reenact": "Play a group's past again.",
     "replay": "Say why a group rebalanced.",

@@ -44,6 +44,7 @@ _SOURCES = (
     "newest_rows.py",
     "records.py",
     "rows.py",
+    "tally.py",
     "text.py",
 )
 
