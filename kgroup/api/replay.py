@@ -35,7 +35,7 @@ from kgroup.scan.reductions.scan import Slice, split_among_others
 from kgroup.scan.reductions.select import select
 
 if TYPE_CHECKING:
-    from kgroup.net.admin.cluster import Cluster
+    from kgroup.net.admin.cluster import ClassicState, Cluster
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
@@ -191,8 +191,8 @@ def replay_all(
     return Replayed(read.groups, patterns, read.problems, read.missing, read.remarks)
 
 
-def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]:
-    """What the coordinator of each classic group says of it now, if there is a live cluster to ask.
+def classic_states(logs: OpenedLogs, timelines: Iterable[Timeline]) -> "Iterator[tuple[str, ClassicState]]":
+    """Each classic group with what its coordinator says of it now, if there is a live cluster to ask.
 
     That a rebalance is under way is in no log.
     """
@@ -202,8 +202,13 @@ def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]
         kinds = [generation.roster.kind for generation in timeline.generations[-1:]]
         state = logs.cluster.classic_state(timeline.group_id) if kinds == [GroupKind.CLASSIC] else None
         if state is not None:
-            members = "1 member" if state.members == 1 else f"{state.members} members"
-            yield f"group {timeline.group_id}: now {state.state}, with {members}"
+            yield timeline.group_id, state
+
+
+def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]:
+    """The same in words."""
+    for group_id, state in classic_states(logs, timelines):
+        yield f"group {group_id}: now {state.state}, with {counted(state.members, 'member')}"
 
 
 class ReadGroups(NamedTuple, Generic[_Made]):

@@ -1,22 +1,29 @@
-"""`lag-report --explain GROUP`: all that is known of one group, as a page to read."""
+"""`explain GROUP` and `lag-report --explain`: all that is known of one group, as a page to read."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Final
 
 from kgroup.api.lag.proof import JudgedGroup
+from kgroup.api.opened import OpenedLogs
 from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.model import Timeline
 from kgroup.lag.findings.model import Finding, GroupFacts, Severity
+from kgroup.lag.findings.reset import reset_safety
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import Judged, PartitionStatus, group_status
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.report.emit import iso_time
+from kgroup.report.emit import iso_time, table_lines
+from kgroup.report.progress import Progress
 from kgroup.report.table import TableColumn, printable, render_table
+from kgroup.report.timeline.rows import generation_rows, generation_table
 
 _WIDTH: Final = 100  # where nobody says how wide the page may be
 _NARROWEST: Final = 40
+_LAST_REBALANCES: Final = 5
 _PARTITIONS: Final = (
     TableColumn(heading="PARTITION", wraps=False),
     TableColumn(heading="COMMITTED", right=True),
@@ -29,21 +36,44 @@ _PARTITIONS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """Of each group its timeline, and the state that a live coordinator says it has now."""
+
+    timelines: Mapping[str, Timeline]
+    states: Mapping[str, str]
+
+
 def explain_groups(
-    groups: Iterable[tuple[JudgedGroup, Sequence[Finding]]], width_max: int | None
+    groups: Iterable[tuple[JudgedGroup, Sequence[Finding]]], past: Past | None, width_max: int | None
 ) -> Iterator[str]:
-    """A page per group, line by line: state, members, partitions and their rules, findings, what to try."""
+    """A page per group, line by line: state, members, partitions and their rules, the last rebalances and
+    why, findings with what to try, and whether a reset now is safe.
+
+    Without a `past` nothing is said of rebalances.
+    """
     for number, ((facts, judged), findings) in enumerate(groups):
         yield from ("",) if number else ()
-        yield from _page(facts, judged, findings, width_max)
+        yield from _page(facts, judged, findings, past, width_max)
+
+
+def past_of(logs: OpenedLogs, groups: Sequence[str], progress: Progress) -> Past:
+    """Read the history of these groups or patterns, and ask a live cluster for their states."""
+    from kgroup.api.replay import classic_states, replay_all
+
+    timelines = replay_all(logs, groups, progress=progress)
+    states = {group: state.state for group, state in classic_states(logs, timelines.values())}
+    return Past(timelines=timelines, states=states)
 
 
 def _page(
     facts: GroupFacts,
     of_partitions: Sequence[Judged | None],
     findings: Sequence[Finding],
+    past: Past | None,
     width_max: int | None,
 ) -> Iterator[str]:
+    group_id, width = facts.group.group_id, width_max or _WIDTH
     topic_partitions = (partition.topic_partition for partition in facts.partitions)
     verdicts = zip(topic_partitions, of_partitions, strict=True)
     judged = {topic_partition: one for topic_partition, one in verdicts if one is not None}
@@ -52,8 +82,14 @@ def _page(
     yield from _members(facts)
     yield ""
     yield from _partitions(facts, judged, width_max)
+    if past is not None and (timeline := past.timelines.get(group_id)) is not None:
+        yield ""
+        yield from _rebalances(timeline, width_max)
     yield ""
-    yield from _findings(findings, facts, width_max or _WIDTH)
+    yield from _findings(findings, facts, width)
+    yield ""
+    reset = reset_safety(facts, past.states.get(group_id) if past is not None else None)
+    yield from _paragraph(f"Reset now: {reset.verdict.value}: ", printable(reset.why), width)
 
 
 def _head(facts: GroupFacts, judged: Mapping[TopicPartition, Judged]) -> Iterator[str]:
@@ -137,6 +173,19 @@ def _cells(row: LagRow, verdict: Judged | None) -> list[str]:
         verdict.rule.value if verdict else "-",
         ",".join(note.value for note in row.notes) or "-",
     ]
+
+
+def _rebalances(timeline: Timeline, width_max: int | None) -> Iterator[str]:
+    generations = timeline.generations
+    if not generations:
+        yield f"Rebalances: none, {counted(timeline.commits, 'commit')} without membership"
+        return
+    last = replace(timeline, generations=generations[-_LAST_REBALANCES:])
+    yield f"Rebalances, the last {len(last.generations)} of {len(generations)}:"
+    yield from table_lines(generation_rows([last], table=True), generation_table(False), width_max=width_max)
+    for cause in generations[-1].causes:
+        if cause.evidence:
+            yield from _paragraph("  why the last: ", printable(cause.evidence), width_max or _WIDTH)
 
 
 def _findings(findings: Sequence[Finding], facts: GroupFacts, width: int) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kgroup.cli.options.lag import OffsetsRetention
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Connection, Groups, Output, Quiet, Strict, given
@@ -60,15 +61,7 @@ def advise(
             section=Section.SHOWN,
         ),
     ] = None,
-    offsets_retention: Annotated[
-        str | None,
-        option(
-            "--offsets-retention",
-            metavar="DURATION",
-            help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
-            section=Section.SHOWN,
-        ),
-    ] = None,
+    offsets_retention: OffsetsRetention = None,
     output: Output,
     quiet: Quiet = False,
     strict: Strict = False,

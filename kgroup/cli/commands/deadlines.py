@@ -2,11 +2,10 @@
 
 import re
 import time
-from pathlib import Path
 from typing import Annotated, Final
 
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, Topics
+from kgroup.cli.shell.options import Groups, LogEnds, Now, Output, Quiet, Source, Strict, Topics
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
@@ -38,15 +37,7 @@ _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 def deadlines(
     *,
     source: Source,
-    log_ends: Annotated[
-        Path | None,
-        option(
-            "--log-ends",
-            metavar="FILE",
-            help="Log starts and ends that win over those found beside the logs, as for lag-report.",
-            section=Section.SOURCE,
-        ),
-    ] = None,
+    log_ends: LogEnds = None,
     groups: Groups = None,
     topics: Topics = None,
     slo: Annotated[
@@ -76,16 +67,7 @@ def deadlines(
             section=Section.SHOWN,
         ),
     ] = None,
-    now: Annotated[
-        str | None,
-        option(
-            "--now",
-            metavar="TIME",
-            help="As of when to foresee, by what was known then. By default the clock's time; of files not"
-            " written to for 5 minutes, the log's end.",
-            section=Section.SHOWN,
-        ),
-    ] = None,
+    now: Now = None,
     every: Annotated[
         bool,
         option(

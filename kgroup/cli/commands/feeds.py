@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from kgroup.api.names import member_of
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import Clash, check_options
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.options import Groups, Now, Output, Quiet, Source, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
@@ -40,16 +40,7 @@ def feeds(
     *,
     source: Source,
     groups: Groups = None,
-    now: Annotated[
-        str | None,
-        option(
-            "--now",
-            metavar="TIME",
-            help="As of when to say who is late. By default the clock's time; of files not written to for 5"
-            " minutes, the log's end.",
-            section=Section.SHOWN,
-        ),
-    ] = None,
+    now: Now = None,
     late: Annotated[
         bool,
         option("--late", help="Instead: which groups are late because others are.", section=Section.SHOWN),

@@ -1,12 +1,11 @@
 """`kgroup ledger`: the offsets that a group skipped, and those that it was handed more than once."""
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.api.names import member_of
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, Topics, required_groups
+from kgroup.cli.shell.options import Groups, LogEnds, Output, Quiet, Source, Strict, Topics, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
@@ -43,15 +42,7 @@ EXAMPLES: Final = (
 def ledger(
     *,
     source: Source,
-    log_ends: Annotated[
-        Path | None,
-        option(
-            "--log-ends",
-            metavar="FILE",
-            help="Log starts and ends that win over those found beside the logs, as for lag-report.",
-            section=Section.SOURCE,
-        ),
-    ] = None,
+    log_ends: LogEnds = None,
     groups: Groups = None,
     topics: Topics = None,
     since: Annotated[

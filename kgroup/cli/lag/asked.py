@@ -3,6 +3,16 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from kgroup.cli.options.lag import (
+    Breakdown,
+    Hygiene,
+    OffsetsRetention,
+    Rules,
+    Status,
+    TimeLag,
+    Windows,
+)
+from kgroup.cli.shell.options import Now, Since
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length, parse_time
 from kgroup.errors import InputError
@@ -12,114 +22,30 @@ from kgroup.lag.status.rule_sets import RuleSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The options under "What to show", as they were given."""
+    """What to show, as the options of `lag-report` or of a command for one question gave it."""
 
-    status: Annotated[
-        bool,
-        option(
-            "--status",
-            help="Judge each partition by its last 10 commits: OK, WARN, STOP, STALL, REWIND"
-            " or UNKNOWN, with the rule that decided and its numbers.",
-            section=Section.SHOWN,
-        ),
-    ] = False
-    rules: Annotated[
-        RuleSet | None,
-        option(
-            "--rules",
-            metavar="burrow|kgroup",
-            help="Whose rules --status goes by: Burrow's, or kgroup's own, which are the default.",
-            section=Section.SHOWN,
-        ),
-    ] = None
-    now: Annotated[
-        str | None,
-        option(
-            "--now",
-            metavar="TIME",
-            help="As of when to judge, and the end of --windows and --html. By default the clock's time; for"
-            " --windows, and for --status, --stuck and --html of files not written to for 5 minutes, the"
-            " log's end.",
-            section=Section.SHOWN,
-        ),
-    ] = None
+    status: Status = False
+    rules: Rules = None
+    now: Now = None
     stuck: Annotated[
         bool,
-        option(
-            "--stuck",
-            help="What is wrong with the groups, instead of their rows: stopped, stalled, dead, slow, in a"
-            " storm; since when, by what evidence, and what to try.",
-            section=Section.SHOWN,
-        ),
+        option("--stuck", help="Findings instead of rows, as the command stuck.", section=Section.SHOWN),
     ] = False
-    hygiene: Annotated[
-        bool,
-        option(
-            "--hygiene",
-            help="With --stuck or --explain also what is no trouble yet: uneven shares, members without work,"
-            " commits that say nothing.",
-            section=Section.SHOWN,
-        ),
-    ] = False
+    hygiene: Hygiene = False
     explain: Annotated[
         str | None,
         option(
             "--explain",
             metavar="GROUP",
-            help="All about one group on a page: state, members, partitions and the rules that decided, what"
-            " is wrong and what to try.",
+            help="All about one group, as the command explain.",
             section=Section.SHOWN,
         ),
     ] = None
-    time_lag: Annotated[
-        TimeLagMethod | None,
-        option(
-            "--time-lag",
-            metavar="exact|bisect|interpolate",
-            help="How long the first unread record has waited, and how the lag changes: exact, by the"
-            " record's"
-            " timestamp; bisect, by asking a cluster for offsets by time; interpolate, by past log ends.",
-            section=Section.SHOWN,
-        ),
-    ] = None
-    breakdown: Annotated[
-        bool,
-        option(
-            "--breakdown",
-            help="What the lag is made of: records, aborted and undecided ones, markers of transactions,"
-            " offsets without a record, offsets deleted unread; and when the committed offset expires. Of a"
-            " cluster up to 16 MB of each partition are fetched.",
-            section=Section.SHOWN,
-        ),
-    ] = False
-    offsets_retention: Annotated[
-        str | None,
-        option(
-            "--offsets-retention",
-            metavar="DURATION",
-            help="The broker's offsets.retention.minutes, for when offsets expire; 7 days by default.",
-            section=Section.SHOWN,
-        ),
-    ] = None
-    windows: Annotated[
-        str | None,
-        option(
-            "--windows",
-            metavar="DURATION",
-            help="The history instead of the present: a row for each window of this length, as it was when"
-            " the window ended.",
-            section=Section.SHOWN,
-        ),
-    ] = None
-    since: Annotated[
-        str | None,
-        option(
-            "--since",
-            metavar="TIME",
-            help="The beginning of --windows and --html; by default the log's.",
-            section=Section.SHOWN,
-        ),
-    ] = None
+    time_lag: TimeLag = None
+    breakdown: Breakdown = False
+    offsets_retention: OffsetsRetention = None
+    windows: Windows = None
+    since: Since = None
 
     @property
     def rule_set(self) -> RuleSet:

@@ -60,9 +60,12 @@ class Present:
         )
         remarks = list(_remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
-            from kgroup.api.lag.explain import explain_groups
+            from kgroup.api.lag.explain import explain_groups, past_of
 
-            emit_page(partial(explain_groups, self._explained(report)), request.output)
+            # A history is read here; Spark is for logs that one machine would be slow to read.
+            is_here = self._session is None
+            past = past_of(logs, [request.asked.explain], request.progress) if is_here else None
+            emit_page(partial(explain_groups, self._explained(report), past), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
             findings = [*self._of_cluster(report)]
@@ -103,6 +106,9 @@ class Present:
         elif request.views.prometheus:
             seconds = time.monotonic() - request.began_s
             emit_lines(metrics(report, chunks, seconds, only_lagging=request.only_lagging), request.output)
+        elif request.only_page:
+            for _ in chunks:  # each is noted for the page as it passes
+                pass
         else:
             emit_columns(request.view.chunks(chunks), columns, request.output)
 

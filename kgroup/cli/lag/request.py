@@ -34,6 +34,7 @@ class LagRequest:
     now_ms: int | None
     since_ms: int | None
     began_s: float
+    only_page: bool = False
 
     @property
     def save_as(self) -> str | None:

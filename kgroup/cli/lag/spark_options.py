@@ -33,7 +33,7 @@ def spark_options(
         option(
             "--master",
             metavar="URL",
-            help=f"The Spark to run on: {DEFAULT_MASTER} by default, spark://HOST:PORT, yarn, k8s://URL.",
+            help=f"{DEFAULT_MASTER} (default), spark://HOST:PORT, yarn, k8s://URL.",
             section=Section.SPARK,
         ),
     ] = None,
@@ -42,7 +42,7 @@ def spark_options(
         option(
             "--remote",
             metavar="URL",
-            help="Instead of --master: the Spark Connect server to use, sc://HOST or sc://HOST:PORT.",
+            help="A Spark Connect server instead: sc://HOST[:PORT].",
             section=Section.SPARK,
         ),
     ] = None,
@@ -56,7 +56,7 @@ def spark_options(
         bool,
         option(
             "--ship",
-            help="Send kgroup's code along to executors, where it is not installed.",
+            help="Send kgroup's code along to executors.",
             section=Section.SPARK,
         ),
     ] = False,
@@ -65,8 +65,7 @@ def spark_options(
         option(
             "--save-as",
             metavar="TABLE",
-            help="Make the rows a table of Spark's catalog, in place of what it held, and print none; with"
-            " --stuck the findings, too, as TABLE_findings.",
+            help="Save rows in Spark's catalog, instead of printing.",
             section=Section.SPARK,
         ),
     ] = None,
@@ -96,8 +95,7 @@ class Streaming:
         bool,
         option(
             "--stream",
-            help="With --spark and --bootstrap-server: go on reading, and report again after each"
-            " micro-batch.",
+            help="With -b: report again after each micro-batch.",
             section=Section.SPARK,
         ),
     ] = False
@@ -106,20 +104,20 @@ class Streaming:
         option(
             "--checkpoint",
             metavar="DIR",
-            help="Where --stream remembers how far it has read, and what came of it.",
+            help="Where --stream keeps its state.",
             section=Section.SPARK,
         ),
     ] = None
     once: Annotated[
         bool,
-        option("--once", help="Stop --stream when all is read that is there now.", section=Section.SPARK),
+        option("--once", help="Stop --stream when it has caught up.", section=Section.SPARK),
     ] = False
     every: Annotated[
         str,
         option(
             "--every",
             metavar="DURATION",
-            help="From one micro-batch of --stream to the next.",
+            help="Time between micro-batches.",
             section=Section.SPARK,
             show_default=True,
         ),
@@ -130,7 +128,7 @@ class Streaming:
             "--max-offsets",
             metavar="N",
             min=1,
-            help="Records of one micro-batch of --stream, about.",
+            help="Records per micro-batch.",
             section=Section.SPARK,
             show_default=True,
         ),

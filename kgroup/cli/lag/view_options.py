@@ -1,15 +1,13 @@
 """In which ways `lag-report` shows what it finds other than a row for each partition. No heavy imports."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final
 
-from kgroup.cli.shell.options import new_file
+from kgroup.cli.options.lag import LagPage, SumsBy
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, OutputOptions
-from kgroup.report.lag.sums import By
 
 _SECONDS_MAX: Final = 86_400
 _PORT_MAX: Final = 65_535
@@ -20,50 +18,30 @@ _LOOPBACK: Final = "127.0.0.1"
 class Views:
     """In which ways a report is wanted other than a row for each partition, once."""
 
-    by: Annotated[
-        By | None,
-        option(
-            "--by",
-            metavar="group|topic|member",
-            help="A row with sums for each; what is unknown is counted apart.",
-            section=Section.SHOWN,
-        ),
-    ] = None
+    by: SumsBy = None
     watch: Annotated[
         str | None,
         option(
             "--watch",
             metavar="DURATION",
-            help="Look again so often (5 is 5s), and show how fast the lag grows between the looks, until"
-            " Ctrl-C.",
+            help="Refresh at this interval, as the command watch.",
             section=Section.SHOWN,
         ),
     ] = None
     prometheus: Annotated[
         bool,
-        option(
-            "--prometheus", help="Print metrics in the text format of Prometheus.", section=Section.OUTPUT
-        ),
+        option("--prometheus", help="Print metrics, as the command metrics.", section=Section.OUTPUT),
     ] = False
     serve_metrics: Annotated[
         str | None,
         option(
             "--serve-metrics",
             metavar="[HOST:]PORT",
-            help="Serve the same metrics at /metrics, of a new look at each scrape; on 127.0.0.1 by default.",
+            help="Serve these metrics at /metrics.",
             section=Section.OUTPUT,
         ),
     ] = None
-    html: Annotated[
-        Path | None,
-        option(
-            "--html",
-            metavar="FILE",
-            callback=new_file,
-            help="Also write a page for a browser to FILE: the lag of every group over time.",
-            section=Section.OUTPUT,
-        ),
-    ] = None
+    html: LagPage = None
 
     @property
     def repeated(self) -> bool:
@@ -73,24 +51,24 @@ class Views:
     def check(self, output: OutputOptions) -> None:
         """Raises InputError for a number that makes no sense, or a format that has an end."""
         if self.watch is not None and output.format not in (OutputFormat.TABLE, OutputFormat.JSONL):
-            raise InputError("--watch has no end: it goes with -o table or jsonl")
+            raise InputError(f"-o {output.format.value}: a live view has no end: -o table or jsonl")
         if self.watch is not None:
             parse_seconds(self.watch)
         if self.serve_metrics is not None:
             parse_address(self.serve_metrics)
 
 
-def parse_seconds(text: str) -> float:
+def parse_seconds(text: str, option: str = "--watch") -> float:
     """Seconds of `5`, `90s` or `15m`. Raises InputError for anything else, and for more than a day."""
-    seconds = parse_length(f"{text}s" if text.isdecimal() else text, "--watch", least="100ms") / 1000
+    seconds = parse_length(f"{text}s" if text.isdecimal() else text, option, least="100ms") / 1000
     if seconds > _SECONDS_MAX:
-        raise InputError(f"--watch {text}: more than a day")
+        raise InputError(f"{option} {text}: more than a day")
     return seconds
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, option: str = "--serve-metrics") -> tuple[str, int]:
     """Host and port of `9308`, `0.0.0.0:9308` or `[::1]:9308`; loopback without a host. Port 0 is any."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > _PORT_MAX or (host and not host.strip("[]")):
-        raise InputError(f"--serve-metrics {text}: give PORT or HOST:PORT, like 9308 or 0.0.0.0:9308")
+        raise InputError(f"{option} {text}: give PORT or HOST:PORT, like 9308 or 0.0.0.0:9308")
     return host.strip("[]") or _LOOPBACK, int(port)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import Clash, Needs, Rule
-from kgroup.cli.shell.options import Groups
+from kgroup.cli.shell.options import Groups, Since, Until
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 
@@ -75,18 +75,8 @@ class Selected:
             section=Section.SELECTION,
         ),
     ] = None
-    since: Annotated[
-        str | None,
-        option(
-            "--since",
-            metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
-            section=Section.SELECTION,
-        ),
-    ] = None
-    until: Annotated[
-        str | None, option("--until", metavar="TIME", help="Before this time.", section=Section.SELECTION)
-    ] = None
+    since: Since = None
+    until: Until = None
     from_offset: Annotated[
         int | None,
         option(

@@ -21,8 +21,8 @@ from kgroup.cli.shell.deferred import defer
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section
-from kgroup.cli.shell.usage_error import usage_error_line
-from kgroup.errors import KgroupError
+from kgroup.cli.shell.usage_error import did_you_mean_one, usage_error_line
+from kgroup.errors import InputError, KgroupError
 from kgroup.version import __version__
 
 COMMANDS: Final = {
@@ -30,12 +30,16 @@ COMMANDS: Final = {
     "assign": "Say which member gets which partition.",
     "deadlines": "Say when lags break bounds and data is deleted unread.",
     "decode": "Show every record of the offsets topic.",
+    "explain": "Explain a group on a page.",
     "feeds": "Say which groups write what other groups read.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "fsck": "Say whether a broker will load this offsets topic.",
+    "history": "Show how far groups were behind in the past.",
     "join": "Be a member of a consumer group.",
+    "lag": "Show how far every group is behind.",
     "lag-report": "Say how far every group is behind.",
     "ledger": "Say what a group skipped, and what it was handed twice.",
+    "metrics": "Print or serve metrics of lag for Prometheus.",
     "offsets-topic": "Say who fills the offsets topic.",
     "record": "Record what groups do, before compaction erases it.",
     "reenact": "Play a group's past again.",
@@ -44,9 +48,21 @@ COMMANDS: Final = {
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
     "simulate": "Play brokers and members on a virtual clock.",
+    "stuck": "Show what is wrong with groups.",
+    "watch": "Watch how far groups are behind.",
     "what-if": "Say what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
+
+TASKS: Final = {
+    "Lag and trouble": ("lag", "stuck", "explain", "history", "watch", "metrics", "deadlines", "lag-report"),
+    "What happened, and why": ("replay", "what-if", "advise", "ledger", "feeds", "report"),
+    "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
+    "To try things": ("assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
+}
+"""The headings under which `kgroup --help` lists the commands, in this order."""
+
+_OTHER_TASKS: Final = "More"
 
 EXIT_STATUS: Final = {
     0: "Done. Also when the reader of a pipe, like head, has had enough.",
@@ -97,6 +113,9 @@ def load_command(name: str) -> Any:  # the command class of the click that typer
     return typer.main.get_command(app)
 
 
+_NAMES_WIDTH: Final = 24  # longer ones stand on a line of their own, so that most helps fit one line
+
+
 class CommandHelp(TyperCommand):
     """A command whose help names arguments as its usage line does, without Python types."""
 
@@ -142,7 +161,7 @@ class CommandHelp(TyperCommand):
         for title, records in (("Arguments", self.argument_records(ctx)), *self.option_records(ctx)):
             if records:
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(records, col_max=_NAMES_WIDTH)
 
 
 class CommandGroup(TyperGroup):
@@ -150,8 +169,20 @@ class CommandGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Put the real command in place of the placeholder that typer found (also for shell completion)."""
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            hint = did_you_mean_one(args[0], COMMANDS)
+            raise InputError(f"no such command {args[0]!r}{hint} (see kgroup --help)")
         name, _, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name else None, rest
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands task by task, in columns that stand below each other."""
+        widest = max(map(len, COMMANDS))
+        others = tuple(name for name in COMMANDS if not any(name in names for names in TASKS.values()))
+        for task, names in (*TASKS.items(), (_OTHER_TASKS, others)):
+            if names:
+                with formatter.section(task):
+                    formatter.write_dl([(name.ljust(widest), COMMANDS[name]) for name in names])
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Parse and run; whatever goes wrong, in the command line or later, ends in `kgroup: why`."""
@@ -211,8 +242,8 @@ def _give_up_output() -> None:
 
 def _examples_text(examples: Sequence[Example]) -> str:
     # \b keeps click from refilling the paragraph.
-    shown = (f"\b\n{example.purpose}:\n  $ {example.call}" for example in examples)
-    return "\n\n".join(["Examples:", *shown])
+    shown = (f"{example.purpose}:\n  $ {example.call}" for example in examples)
+    return "\n".join(["\b", "Examples:", *shown])
 
 
 def _placeholder() -> None:

@@ -1,10 +1,11 @@
-"""Arguments and options that several commands share, each worded once.
+"""Arguments and options that several commands share, each worded once; those of lag are in `options/lag.py`.
 
 A command uses them as annotations: `def replay(*, source: Source, groups: Groups = None, output: Output)`.
 What goes together is a bundle (`bundle.py`). Every option has a metavar, so that help never shows a Python
 type, and a section, which says where in the help it stands.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -62,7 +63,7 @@ CommandConfig = Annotated[
     option(
         "--command-config",
         metavar="FILE",
-        help="Java client properties for the connection: security.protocol, sasl.*, ssl.*.",
+        help="Client properties, as Kafka's own tools take them.",
         section=Section.SOURCE,
     ),
 ]
@@ -84,7 +85,7 @@ ClientProperties = Annotated[
         "-X",
         metavar="KEY=VALUE",
         callback=_assignments,
-        help="One client property, over what --command-config says; repeatable.",
+        help="A client property; wins over the file. Repeatable.",
         section=Section.SOURCE,
     ),
 ]
@@ -118,6 +119,39 @@ def given(*, paths: Paths = None, connection: Connection) -> Given:
 
 Source = Annotated[Given, Bundle(given)]
 
+
+def given_files(*, paths: FilePaths = None, connection: Connection) -> Given:
+    """The source of a command that needs files, not a stream. Raises InputError as `given` does."""
+    return given(paths=paths, connection=connection)
+
+
+Files = Annotated[Given, Bundle(given_files)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOfSource:
+    """The group that a question is about, and where it is."""
+
+    group: str
+    source: Given
+
+
+def _group_of_source(
+    group: Annotated[
+        str,
+        typer.Argument(metavar="GROUP", help="The group, or a pattern.", autocompletion=complete_groups),
+    ],
+    *,
+    paths: FilePaths = None,
+    connection: Connection,
+) -> GroupOfSource:
+    if not paths and connection is None and Path(group).exists():
+        raise InputError(f"{group} is a path: GROUP comes first, PATH after it")
+    return GroupOfSource(group=group, source=given(paths=paths, connection=connection))
+
+
+GroupAndPaths = Annotated[GroupOfSource, Bundle(_group_of_source)]
+
 # What of it is wanted.
 Groups = Annotated[
     list[str] | None,
@@ -148,6 +182,36 @@ Topics = Annotated[
         section=Section.SELECTION,
     ),
 ]
+Since = Annotated[
+    str | None,
+    option(
+        "--since",
+        metavar="TIME",
+        help="From this time on: an ISO time, epoch ms, or 15m ago.",
+        section=Section.SELECTION,
+    ),
+]
+Until = Annotated[
+    str | None, option("--until", metavar="TIME", help="Before this time.", section=Section.SELECTION)
+]
+LogEnds = Annotated[
+    Path | None,
+    option(
+        "--log-ends",
+        metavar="FILE",
+        help="Log ends to use instead of those in the log dirs.",
+        section=Section.SOURCE,
+    ),
+]
+Now = Annotated[
+    str | None,
+    option(
+        "--now",
+        metavar="TIME",
+        help="As of this time (default: now, or the end of idle logs).",
+        section=Section.SHOWN,
+    ),
+]
 
 
 def new_file(given: Path | None) -> Path | None:
@@ -172,9 +236,8 @@ Format = Annotated[
         "-o",
         "--format",
         metavar="FORMAT",
-        help="table, json, jsonl, csv or parquet.",
+        help="table (default), json, jsonl, csv or parquet.",
         section=Section.OUTPUT,
-        show_default=True,
     ),
 ]
 OutputFile = Annotated[
@@ -211,7 +274,7 @@ Strict = Annotated[
     bool,
     option(
         "--strict",
-        help="Exit with status 3 if anything read was damaged or undecodable.",
+        help="Exit with status 3 if anything read was damaged.",
         section=Section.BEHAVIOUR,
     ),
 ]

@@ -1,6 +1,7 @@
 """What typer found wrong with a command line, in one line like every other error of kgroup."""
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from typer.exceptions import TyperException
 
 from kgroup.errors import did_you_mean
 
+_SUGGESTED_MAX: Final = 3
 _NO_NUMBER: Final = re.compile(r"'.*' is not a valid (?P<kind>int(eger)?|float)( range)?\.?$", re.DOTALL)
 _OUT_OF_RANGE: Final = re.compile(
     r"(?P<given>\S+) is not in the range ((?P<least>[^<>=]+)<=)?x((?P<sign>[<>])=(?P<bound>[^<>=]+?))?\.?$"
@@ -26,10 +28,8 @@ def usage_error_line(error: TyperException) -> str:
 def _cause(error: TyperException) -> str:
     parameter: Any = getattr(error, "param", None)
     option = str(getattr(error, "option_name", ""))
-    # typer counts the dashes as alike, too.
-    alike = [known for known in getattr(error, "possibilities", None) or () if _is_alike(option, known)]
-    if alike:
-        return f"no such option: {option}; did you mean {' or '.join(sorted(alike))}?"
+    if hasattr(error, "possibilities"):  # only an option that there is not has them
+        return f"no such option: {option}{did_you_mean_one(option, _options(error))}"
     if not isinstance(error, typer.BadParameter) or parameter is None or not error.message:
         # Without the possibilities that typer found, which are in brackets.
         said = " ".join(error.format_message().partition(" (Possible")[0].rstrip(".").split())
@@ -38,8 +38,25 @@ def _cause(error: TyperException) -> str:
     return f"{form}: {_reason(error.message)}"
 
 
-def _is_alike(option: str, known: str) -> bool:
-    return bool(get_close_matches(option.strip("-"), [known.strip("-")]))
+def did_you_mean_one(given: str, known: Iterable[str]) -> str:
+    """`; did you mean lag or lag-report?` for a name that is cut short, a part of one, or misspelt."""
+    plain = {name: name.strip("-") for name in known}
+    wanted = given.strip("-").replace("_", "-").lower()
+    near = [name for name, text in plain.items() if wanted and text.startswith(wanted)]
+    near = near or [name for name, text in plain.items() if wanted in text.split("-")]
+    near = near or [
+        name
+        for alike in get_close_matches(wanted, plain.values(), n=1)
+        for name, text in plain.items()
+        if text == alike
+    ]
+    return f"; did you mean {' or '.join(near[:_SUGGESTED_MAX])}?" if near else ""
+
+
+def _options(error: TyperException) -> list[str]:
+    context: Any = getattr(error, "ctx", None)
+    parameters = context.command.get_params(context) if context is not None else ()
+    return [max(parameter.opts, key=len) for parameter in parameters if parameter.opts[0].startswith("-")]
 
 
 def _reason(message: str) -> str:

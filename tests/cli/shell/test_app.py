@@ -7,7 +7,8 @@ import pytest
 
 from kgroup import __version__
 from kgroup.cli.shell import app
-from kgroup.cli.shell.app import COMMANDS, load_command
+from kgroup.cli.shell.app import COMMANDS, TASKS, load_command
+from kgroup.cli.shell.usage_error import did_you_mean_one
 from kgroup.errors import FindingsError, InputError, SourceError
 
 KGROUP = [sys.executable, "-m", "kgroup"]
@@ -83,7 +84,31 @@ def test_version(kgroup):
 def test_a_misspelt_command_is_answered_with_the_nearest(kgroup):
     ended = kgroup("find-coordinater")
     assert ended.status == 2
-    assert "Did you mean 'find-coordinator'?" in ended.err
+    assert "; did you mean find-coordinator?" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "hint"),
+    [
+        ("find", COMMANDS, "; did you mean find-coordinator?"),
+        ("coordinator", COMMANDS, "; did you mean find-coordinator?"),
+        ("lag_report", COMMANDS, "; did you mean lag-report?"),
+        ("LAG", COMMANDS, "; did you mean lag or lag-report?"),
+        ("explian", COMMANDS, "; did you mean explain?"),
+        ("--gr", ["--group", "--now"], "; did you mean --group?"),
+        ("--grupo", ["--group", "--now"], "; did you mean --group?"),
+        (
+            "--se",
+            ["--serve", "--seed", "--seeds", "--session", "--set"],
+            "; did you mean --serve or --seed or --seeds?",
+        ),
+        ("zzz", COMMANDS, ""),
+        ("", COMMANDS, ""),
+        ("--", ["--group"], ""),
+    ],
+)
+def test_a_name_cut_short_is_completed_and_a_part_or_a_slip_is_found(given, known, hint):
+    assert did_you_mean_one(given, known) == hint
 
 
 def test_a_misspelt_option_is_answered_with_the_nearest(kgroup):
@@ -93,7 +118,25 @@ def test_a_misspelt_option_is_answered_with_the_nearest(kgroup):
 
 
 def test_kgroup_alone_shows_its_help(kgroup):
-    assert "Commands:" in kgroup().err
+    assert next(iter(TASKS)) + ":\n" in kgroup().err
+
+
+def test_every_command_stands_under_one_task_of_the_help(kgroup):
+    shown = re.findall(r"^  ([a-z-]+)  ", kgroup("--help").out.partition("Lag and trouble:")[2], re.MULTILINE)
+    assert sorted(shown) == sorted(COMMANDS)
+    assert [name for names in TASKS.values() for name in names] == shown
+
+
+@pytest.mark.parametrize("name", ["lag", "stuck", "explain", "history", "watch", "metrics"])
+def test_a_command_for_one_question_has_a_help_of_a_screen(name, kgroup):
+    assert len(kgroup(name, "--help").out.splitlines()) <= 45
+
+
+def test_the_help_of_the_whole_report_is_no_longer_than_a_page_and_points_to_the_others(kgroup):
+    shown = kgroup("lag-report", "--help").out
+    assert len(shown.splitlines()) <= 90
+    for name in ("lag", "stuck", "explain", "history", "watch", "metrics"):
+        assert f"{name} (" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["find-coordinator", "test-group"]])
@@ -116,7 +159,7 @@ def test_the_list_of_commands_says_what_the_command_says_of_itself(name):
 
 
 def test_every_summary_fits_its_line(kgroup):
-    assert "..." not in kgroup("--help").out.partition("Commands:")[2]
+    assert "..." not in kgroup("--help").out.partition("Lag and trouble:")[2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

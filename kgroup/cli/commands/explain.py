@@ -1,0 +1,52 @@
+"""`kgroup explain`: all about one group, on a page."""
+
+from typing import Final
+
+from kgroup.cli.lag.asked import Asked
+from kgroup.cli.lag.run import run
+from kgroup.cli.options.lag import Hygiene, OffsetsRetention
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import (
+    GroupAndPaths,
+    LogEnds,
+    Now,
+    OutputFile,
+    Quiet,
+    Strict,
+)
+from kgroup.report.emit import OutputOptions
+
+EXAMPLES: Final = (
+    Example(
+        "A group that stands still",
+        "kgroup explain warehouse-stuck fixtures/2.4.1/lives --now 2026-11-20T12:42:11Z",
+    ),
+    Example("A group of a live cluster", "kgroup explain billing -b localhost:9092"),
+)
+
+
+def explain(
+    *,
+    about: GroupAndPaths,
+    log_ends: LogEnds = None,
+    now: Now = None,
+    hygiene: Hygiene = False,
+    offsets_retention: OffsetsRetention = None,
+    output: OutputFile = None,
+    quiet: Quiet = False,
+    strict: Strict = False,
+) -> None:
+    """Explain a group on a page.
+
+    Its state, members with their hosts, partitions and the rule that judged each, the last rebalances and
+    why, what is wrong and what to try, and whether a reset of its offsets would be accepted now, and stay.
+    GROUP is a name, or a pattern such as 'billing-*'.
+    """
+    run(
+        about.source,
+        asked=Asked(explain=about.group, now=now, hygiene=hygiene, offsets_retention=offsets_retention),
+        output=OutputOptions(path=output),
+        log_ends=log_ends,
+        quiet=quiet,
+        strict=strict,
+    )

@@ -1,0 +1,60 @@
+"""`kgroup metrics`: lag for Prometheus."""
+
+from typing import Annotated, Final
+
+from kgroup.cli.lag.asked import Asked
+from kgroup.cli.lag.run import run
+from kgroup.cli.lag.view_options import Views, parse_address
+from kgroup.cli.options.lag import OnlyLagging, Status, TimeLag
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Files, Groups, LogEnds, OutputFile, Quiet, Topics
+from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputOptions
+
+EXAMPLES: Final = (
+    Example("Once, for a look", "kgroup metrics fixtures/4.3.1/lives --group orders-app"),
+    Example("At http://127.0.0.1:9308/metrics", "kgroup metrics -b localhost:9092 --serve 9308"),
+)
+
+
+def metrics(
+    *,
+    source: Files,
+    log_ends: LogEnds = None,
+    groups: Groups = None,
+    topics: Topics = None,
+    only_lagging: OnlyLagging = False,
+    status: Status = False,
+    time_lag: TimeLag = None,
+    serve: Annotated[
+        str | None,
+        option(
+            "--serve",
+            metavar="[HOST:]PORT",
+            help="Serve them at /metrics, anew at each scrape, on 127.0.0.1 unless a HOST is given.",
+            section=Section.OUTPUT,
+        ),
+    ] = None,
+    output: OutputFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print or serve metrics of lag for Prometheus.
+
+    Names and labels are kafka-lag-exporter's where it has the same number. docs/lag_metrics.md lists them.
+    """
+    if serve is not None:
+        parse_address(serve, "--serve")
+        if output is not None:
+            raise InputError("--serve does not go with --output: it has no end")
+    run(
+        source,
+        asked=Asked(status=status, time_lag=time_lag),
+        output=OutputOptions(path=output),
+        views=Views(prometheus=serve is None, serve_metrics=serve),
+        groups=groups,
+        topics=topics,
+        log_ends=log_ends,
+        only_lagging=only_lagging,
+        quiet=quiet,
+    )
