@@ -59,6 +59,7 @@ def test_a_request_is_checked_before_its_coordinator_is_looked_for() -> None:
 
 def test_commits_and_members_survive_the_death_of_their_coordinator(world: BrokerWorld) -> None:
     node = coordinator(world)
+    world.ask(commit(7), node)
     member = world.ask(join(), node).member_id
     world.ask(sync(member, 1), node)
     world.cluster.kill(node, world.now_ms)
@@ -68,6 +69,16 @@ def test_commits_and_members_survive_the_death_of_their_coordinator(world: Broke
     world.settle()
     assert world.ask(heartbeat(member, 1), successor).error_code == E.NONE
     assert world.ask(sync(member, 1), successor).assignment == b"all"
+    [topic] = world.ask(fetch(), successor).topics
+    assert topic.partitions[0].committed_offset == 7
+
+
+def test_another_node_refuses_to_sync_and_the_coordinators_own_does_it(world: BrokerWorld) -> None:
+    node = coordinator(world)
+    other = next(number for number in world.nodes if number != node)
+    member = world.ask(join(), node).member_id
+    assert world.ask(sync(member, 1), other).error_code == E.NOT_COORDINATOR
+    assert world.ask(sync(member, 1), node).error_code == E.NONE
 
 
 def test_while_the_log_loads_members_are_told_to_keep_calm(world: BrokerWorld) -> None:

@@ -2,12 +2,18 @@
 
 import pytest
 
-from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.classic.states import GroupState, may_move
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.member.step import CallbackKind, Poll
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.requests.client import Fetch
-from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse, JoinGroup
+from kgroup.protocol.requests.client import Fetch, FindCoordinator, ListOffsets, Metadata, OffsetFetch
+from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    OffsetCommit,
+    SyncGroup,
+)
 from tests.group.coordinator.script import ScriptWorld
 from tests.group.member.member_world import MemberWorld
 
@@ -177,6 +183,34 @@ def test_who_waits_for_a_leader_that_joins_anew_is_sent_to_join():
     assert "REBALANCE_IN_PROGRESS" in world.run("sync m1 generation=1 assign=m1:one")[0]
 
 
+def test_a_round_waits_for_the_longest_rebalance_timeout_and_then_goes_on_without_who_is_missing():
+    """Members say it in JoinGroup: max.poll.interval.ms. Sessions are longer here, and count for nothing."""
+    world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=1_000))
+    for member, rebalance_ms in (("m1", 20_000), ("m2", 40_000)):
+        world.run(f"join {member} session=1800000 rebalance={rebalance_ms}")
+    world.run("advance 3000")
+    world.run("sync m1 generation=1 assign=m1:one,m2:two")
+    world.run("sync m2 generation=1")
+    world.run("join m3 session=1800000 rebalance=1000")
+    assert world.run("advance 39999") == []
+    lines = world.run("advance 1")
+    assert "members=[m3-3]" in answer_of(lines, "m3")
+    assert "UNKNOWN_MEMBER_ID" in world.run("heartbeat m2 generation=1")[0]
+
+
+def test_commits_of_an_empty_group_are_kept_for_seven_days_and_the_group_with_them():
+    """offsets.retention.minutes, 10080 by default, from when the group turned empty (KIP-211)."""
+    day_ms = 24 * 3_600_000
+    world = ScriptWorld(GroupSettings(initial_rebalance_delay_ms=0))
+    formed(world, "m1")
+    world.run("commit m1 generation=1 orders/0=5")
+    world.run("leave m1")
+    world.run(f"advance {7 * day_ms - 1}")
+    assert world.run("offsets") == ["orders-0 offset=5"]
+    lines = world.run("advance 600001")  # the next look comes within offsets.retention.check.interval.ms
+    assert [line.split(": ")[1] for line in lines] == ["log orders-0 tombstone", "log group tombstone"]
+
+
 # ---- states, and what makes a group rebalance ----------------------------------------------------
 
 
@@ -188,6 +222,20 @@ def test_a_group_goes_from_empty_over_two_states_to_stable_and_back():
         seen.append(world.run("describe")[0].split()[0])
     assert seen == ["PreparingRebalance", "CompletingRebalance", "Stable", "Empty"]
     assert set(seen) | {"Dead"} == set(GroupState)
+
+
+def test_no_other_moves_between_states_than_kafkas():
+    """ClassicGroupState of Kafka 4.3.1 lists for each state those that it can come from."""
+    came_from = {
+        "Empty": {"PreparingRebalance"},
+        "PreparingRebalance": {"Stable", "CompletingRebalance", "Empty"},
+        "CompletingRebalance": {"PreparingRebalance"},
+        "Stable": {"CompletingRebalance"},
+        "Dead": {"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"},
+    }
+    for state, before in came_from.items():
+        allowed = {str(each) for each in GroupState if may_move(each, GroupState(state))}
+        assert allowed == before, state
 
 
 @pytest.mark.parametrize("command", ["join m3", "leave m2", "join m2 topics=other", "join m1"])
@@ -220,9 +268,10 @@ def test_a_new_coordinator_knows_a_stable_group_and_lets_it_be():
 # ---- the client ---------------------------------------------------------------------------------
 
 
-def test_a_poll_returns_early_when_a_rebalance_is_due():
+@pytest.mark.parametrize("auto_commit", [False, True])
+def test_a_poll_returns_early_when_a_rebalance_is_due(auto_commit):
     """No records, though some are there: they belong to whoever has the partition next."""
-    world = MemberWorld()
+    world = MemberWorld(enable_auto_commit=auto_commit)
     world.subscribe()
     world.settle(Fetch)
     world.answer_usually()  # the fetch brings records
@@ -230,5 +279,61 @@ def test_a_poll_returns_early_when_a_rebalance_is_due():
     world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
     step = world.do(Poll())
     assert step.records == ()
-    assert [callback.kind for callback in step.callbacks] == [CallbackKind.REVOKED]
+    if not auto_commit:
+        assert [callback.kind for callback in step.callbacks] == [CallbackKind.REVOKED]
+        assert world.waiting(JoinGroup)
+        return
+    assert world.do(Poll()).records == ()
+    [commit] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(commit))
+    assert world.do(Poll()).records == ()
     assert world.waiting(JoinGroup)
+
+
+def test_no_records_are_handed_out_while_the_commit_before_a_rejoin_is_under_way():
+    """Kafka: maybeMarkPartitionsPendingRevocation. They would be revoked uncommitted, and be read again."""
+    world = MemberWorld(enable_auto_commit=True, max_poll_records=1)
+    world.subscribe()
+    world.settle(Fetch)
+    world.answer_usually()
+    assert world.do(Poll()).records  # one of six
+    world.advance(3_000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    for _ in range(3):
+        assert world.do(Poll()).records == ()
+    [commit] = world.waiting(OffsetCommit)
+    committed = {
+        (topic.name, each.partition_index): each.committed_offset
+        for topic in commit.topics
+        for each in topic.partitions
+    }
+    world.answer(OffsetCommit, world.commit_answer(commit))
+    world.do(Poll())
+    assert world.waiting(JoinGroup)
+    assert committed == {partition: offset + 1 for partition, offset in world.records} | {
+        partition: 0 for partition in (("orders", 0), ("orders", 1)) if partition not in dict(world.records)
+    }
+
+
+def test_a_poll_does_its_parts_in_kafkas_order():
+    """Coordinator, join, heartbeat, auto-commit, positions, fetch: each needs those before it."""
+    world = MemberWorld(enable_auto_commit=True)
+    world.log_end = 1_000
+    world.subscribe()
+    for _ in range(12):
+        world.do(Poll())
+        world.answer_usually()
+    first = dict.fromkeys(type(send.body) for step in world.steps for send in step.requests)
+    assert list(first) == [
+        FindCoordinator,
+        Metadata,
+        JoinGroup,
+        SyncGroup,
+        OffsetFetch,
+        ListOffsets,
+        Fetch,
+    ]
+    # All is due at once: records are there, and nobody has polled for five seconds.
+    world.now_ms += 5_000
+    due = [type(send.body) for send in world.do(Poll()).requests]
+    assert due == [Heartbeat, OffsetCommit, Fetch]

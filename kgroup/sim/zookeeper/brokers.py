@@ -19,6 +19,7 @@ from kgroup.sim.zookeeper.ensemble import CreateEphemeral, Zookeeper
 from kgroup.sim.zookeeper.reader import Inflow
 
 _REPLICAS_MAX: Final = 3
+_PORT: Final = 9092
 
 
 @dataclass(slots=True)
@@ -188,7 +189,9 @@ class Brokers:
             return
         broker.session = self._zookeeper.open_session()
         path = f"{BROKER_IDS}/{broker.number}"
-        self._zookeeper.answer(broker.session, CreateEphemeral(path, f"{node_name(broker.number)}:9092"))
+        address = {"host": node_name(broker.number), "port": _PORT, "jmx_port": -1}
+        data = json.dumps({"version": 1, **address, "timestamp": str(self._schedule.now_ms)})
+        self._zookeeper.answer(broker.session, CreateEphemeral(path, data))
         broker.leads = True
         self._write_leaders()
 

@@ -39,6 +39,14 @@ class Cluster:
 def test_brokers_topics_and_leaders_stand_where_kafka_0_8_has_them():
     cluster = Cluster()
     assert cluster.ids() == ("1", "2", "3")
+    # ZkUtils.registerBrokerInZk of 0.8.1.
+    assert cluster.data("/brokers/ids/2") == {
+        "version": 1,
+        "host": "node-2",
+        "port": 9092,
+        "jmx_port": -1,
+        "timestamp": str(cluster.scenario.epoch_ms),
+    }
     assert cluster.data("/brokers/topics/orders")["partitions"] == {
         "0": [1, 2, 3],
         "1": [2, 3, 1],

@@ -1,5 +1,7 @@
 """The member's rules, one by one: no clock, no network, every answer by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from kgroup.errors import InputError
@@ -309,6 +311,26 @@ def test_the_leader_notices_new_partitions_and_joins_again() -> None:
     world.settle(Fetch)
     assert set(world.partitions()) == {*BOTH, ("orders", 2)}
     assert world.generation == 2
+
+
+def test_a_follower_leaves_new_partitions_to_the_leader() -> None:
+    world = MemberWorld(metadata_max_age_ms=1000)
+    world.subscribe()
+    world.settle(JoinGroup, rounds=3)
+    for _ in range(2):
+        send = next(send for send in world.sent if isinstance(send.body, JoinGroup))
+        usual = world.usual_answer(send)
+        assert isinstance(usual, JoinGroupResponse)
+        world.answer(JoinGroup, replace(usual, leader="somebody", members=[]))
+        world.do(Poll())
+    world.answer(SyncGroup, SyncGroupResponse(assignment=assignment(*BOTH)))
+    world.settle(Fetch)
+    assert (world.member.state, world.member.is_leader) == (MemberState.STABLE, False)
+    world.topics["orders"] = 3
+    world.advance(1000)
+    assert world.waiting(Metadata)
+    world.settle(Fetch)
+    assert (world.member.state, world.generation) == (MemberState.STABLE, 1)
 
 
 def test_a_leader_that_skips_the_assignment_sends_none() -> None:
