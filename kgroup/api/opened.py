@@ -163,12 +163,7 @@ class OpenedLogs:
         missing = set(names) - {log.topic for log in listing.logs} - listing.hidden - listing.unsure
         if not missing:
             return listing
-        errors = self.cluster.why_unlisted(missing)
-        hidden = {name for name, error in errors.items() if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-        gone = {name for name, error in errors.items() if error in _GONE}
-        return replace(
-            listing, hidden=listing.hidden | hidden, unsure=listing.unsure | (missing - hidden - gone)
-        )
+        return looked_into(listing, self.cluster, missing)
 
     def message(self, text: str) -> str:
         """A message with the names that the user knows."""
@@ -177,6 +172,15 @@ class OpenedLogs:
     @cached_property
     def _one_replica_each(self) -> Sources:
         return one_replica_each(self._every_replica)
+
+
+def looked_into(listing: LogListing, cluster: "Cluster", missing: Collection[str]) -> LogListing:
+    """The listing, having asked the cluster for each of these topics, which it does not name."""
+    errors = cluster.why_unlisted(missing)
+    hidden = {name for name, error in errors.items() if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    gone = {name for name, error in errors.items() if error in _GONE}
+    unsure = set(missing) - hidden - gone
+    return replace(listing, hidden=listing.hidden | hidden, unsure=listing.unsure | unsure)
 
 
 def open_logs(

@@ -28,6 +28,7 @@ from kgroup.version import __version__
 COMMANDS: Final = {
     "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
+    "compat": "Do and print what kafka-consumer-groups does.",
     "deadlines": "Say when lags break bounds and data is deleted unread.",
     "decode": "Show every record of the offsets topic.",
     "explain": "Explain a group on a page.",
@@ -35,6 +36,7 @@ COMMANDS: Final = {
     "find-coordinator": "Say which partition and broker coordinate a group.",
     "fsck": "Say whether a broker will load this offsets topic.",
     "history": "Show how far groups were behind in the past.",
+    "groups": "List groups with their state, members and lag.",
     "join": "Be a member of a consumer group.",
     "lag": "Show how far every group is behind.",
     "lag-report": "Say how far every group is behind.",

@@ -18,10 +18,10 @@ class GroupKind(StrEnum):
 
 
 class GroupState(StrEnum):
-    """Kafka's names of the states that can be read off logged records.
+    """Kafka's names of the states of groups.
 
-    A rebalance under way (PreparingRebalance, CompletingRebalance) is never logged: a classic group with
-    members reads as Stable until the round ends.
+    A rebalance under way (PREPARING_REBALANCE, COMPLETING_REBALANCE) is never logged: in a log a classic
+    group with members reads as Stable until the round ends. DEAD and UNKNOWN are answers of coordinators.
     """
 
     EMPTY = "Empty"
@@ -29,6 +29,10 @@ class GroupState(StrEnum):
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     NOT_READY = "NotReady"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    DEAD = "Dead"
+    UNKNOWN = "Unknown"
 
 
 class OwnedPartition(NamedTuple):
@@ -41,7 +45,12 @@ class OwnedPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One member. `epoch` is None in classic groups, `subscribed` None if it could not be read."""
+    """One member. `epoch` is None in classic groups, `subscribed` None if it could not be read.
+
+    `target` is what the coordinator wants it to own; None where it has no such plan, or that is not known.
+    `is_classic` says of a member of a consumer group whether it still speaks the classic protocol; None where
+    that is not said.
+    """
 
     member_id: str
     instance_id: str | None
@@ -51,6 +60,8 @@ class Member:
     subscribed: tuple[str, ...] | None = ()
     subscribed_regex: str | None = None
     owned: tuple[OwnedPartition, ...] = ()
+    target: tuple[OwnedPartition, ...] | None = None
+    is_classic: bool | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +70,8 @@ class Group:
     """One group. `epoch` is the generation of a classic group and the group epoch of the others.
 
     `protocol` is the assignor: the one agreed on in a classic group, the one that members ask for in a
-    consumer group; None where the broker's default applies, which no log knows. `since_ms` is when its
+    consumer group; None where the broker's default applies, which no log knows. `target_epoch` is the epoch
+    that members are to reach, of groups whose assignments the broker makes. `since_ms` is when its
     present state was logged: its generation or epoch, or that it has become empty (epoch ms).
     """
 
@@ -67,6 +79,7 @@ class Group:
     kind: GroupKind
     state: GroupState
     epoch: int | None = None
+    target_epoch: int | None = None
     protocol_type: str = ""
     protocol: str | None = None
     leader: str | None = None

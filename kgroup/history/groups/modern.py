@@ -7,7 +7,7 @@ is applied, by the rules of `maybeUpdateGroupState` of Kafka 4.x's group classes
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
@@ -22,6 +22,7 @@ _STABLE_STREAMS_MEMBER = 1
 _MEMBER_KEYS = (
     keys.ConsumerGroupMemberMetadataKey,
     keys.ConsumerGroupCurrentMemberAssignmentKey,
+    keys.ConsumerGroupTargetAssignmentMemberKey,
     keys.ShareGroupMemberMetadataKey,
     keys.ShareGroupCurrentMemberAssignmentKey,
     keys.StreamsGroupMemberMetadataKey,
@@ -39,11 +40,13 @@ def consumer_group(
     target = _only(entries, values.ConsumerGroupTargetAssignmentMetadataValue)
     metadata = _by_member(entries, values.ConsumerGroupMemberMetadataValue)
     current = _by_member(entries, values.ConsumerGroupCurrentMemberAssignmentValue)
+    targets = _by_member(entries, values.ConsumerGroupTargetAssignmentMemberValue)
     members = tuple(
         replace(
             _member(member_id, member, current.get(member_id), topic_names),
             instance_id=member.instance_id,
             subscribed_regex=member.subscribed_topic_regex,
+            target=_named(targets[member_id].topic_partitions, topic_names) if member_id in targets else (),
         )
         for member_id, member in sorted(metadata.items())
     )
@@ -57,6 +60,7 @@ def consumer_group(
             {member_id for member_id, held in current.items() if held.state == _STABLE_MEMBER},
         ),
         epoch=epoch.epoch if epoch else None,
+        target_epoch=target.assignment_epoch if target else None,
         protocol_type="consumer",
         protocol=_preferred(member.server_assignor for _, member in sorted(metadata.items())),
         members=members,
@@ -69,6 +73,7 @@ def share_group(
 ) -> Group:
     """A share group from its living records. Its progress is in `__share_group_state`, not here."""
     epoch = _only(entries, values.ShareGroupMetadataValue)
+    target = _only(entries, values.ShareGroupTargetAssignmentMetadataValue)
     metadata = _by_member(entries, values.ShareGroupMemberMetadataValue)
     current = _by_member(entries, values.ShareGroupCurrentMemberAssignmentValue)
     members = tuple(
@@ -80,6 +85,7 @@ def share_group(
         kind=GroupKind.SHARE,
         state=GroupState.STABLE if members else GroupState.EMPTY,
         epoch=epoch.epoch if epoch else None,
+        target_epoch=target.assignment_epoch if target else None,
         protocol_type="share",
         members=members,
         notes=tuple(notes),
@@ -93,7 +99,7 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
     topology = _only(entries, values.StreamsGroupTopologyValue)
     by_member = _by_member(entries, values.StreamsGroupMemberMetadataValue)
     current = _by_member(entries, values.StreamsGroupCurrentMemberAssignmentValue)
-    sources = _source_topics(topology)
+    sources = source_topics(topology.subtopologies if topology else ())
     members = tuple(
         Member(
             member_id=member_id,
@@ -102,7 +108,7 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
             client_host=member.client_host,
             epoch=current[member_id].member_epoch if member_id in current else None,
             subscribed=tuple(sorted({topic for topics in sources.values() for topic in topics})),
-            owned=_task_partitions(current[member_id], sources) if member_id in current else (),
+            owned=task_partitions(current[member_id].active_tasks, sources) if member_id in current else (),
         )
         for member_id, member in sorted(by_member.items())
     )
@@ -120,6 +126,7 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
         kind=GroupKind.STREAMS,
         state=state,
         epoch=metadata.epoch if metadata else None,
+        target_epoch=target.assignment_epoch if target else None,
         protocol_type="streams",
         members=members,
         notes=tuple(notes),
@@ -185,23 +192,27 @@ def _named(
     )
 
 
-def _source_topics(topology: values.StreamsGroupTopologyValue | None) -> dict[str, tuple[str, ...]]:
-    """Subtopology id to the topics its tasks read. Regular expressions name no topic that a log knows."""
-    if topology is None:
-        return {}
+def source_topics(subtopologies: Iterable[Any]) -> dict[str, tuple[str, ...]]:
+    """Subtopology id to the topics its tasks read. Regular expressions name no topic that a log knows.
+
+    `subtopologies` are those of a record or of an answer.
+    """
     return {
         part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
-        for part in topology.subtopologies
+        for part in subtopologies
     }
 
 
-def _task_partitions(
-    held: values.StreamsGroupCurrentMemberAssignmentValue, sources: Mapping[str, tuple[str, ...]]
+def task_partitions(
+    active_tasks: Iterable[Any], sources: Mapping[str, tuple[str, ...]]
 ) -> tuple[OwnedPartition, ...]:
-    """Task n of a subtopology reads partition n of its source topics, of those that have that many."""
+    """Task n of a subtopology reads partition n of its source topics, of those that have that many.
+
+    `active_tasks` have `subtopology_id` and `partitions`, of a record or of an answer.
+    """
     return tuple(
         OwnedPartition(topic, partition)
-        for tasks in held.active_tasks
+        for tasks in active_tasks
         for topic in sources.get(tasks.subtopology_id, ())
         for partition in tasks.partitions
     )

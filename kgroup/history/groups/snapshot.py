@@ -150,7 +150,7 @@ def _last_time(entries: Iterable[LoggedEntry]) -> int:
 def _classic_group(group_id: str, value: values.Value | None, notes: Sequence[str]) -> Group:
     assert isinstance(value, values.GroupMetadataValue)
     members = tuple(
-        _classic_member(member, value.protocol_type)
+        classic_member(member, value.protocol_type)
         for member in sorted(value.members, key=lambda member: member.member_id)
     )
     if members and value.protocol_type != "consumer":
@@ -168,7 +168,8 @@ def _classic_group(group_id: str, value: values.Value | None, notes: Sequence[st
     )
 
 
-def _classic_member(member: values.MemberMetadata, protocol_type: str) -> Member:
+def classic_member(member: values.MemberMetadata, protocol_type: str) -> Member:
+    """A member of a classic group, with what its bytes say if the group is one of consumers."""
     subscribed: tuple[str, ...] | None = None
     owned: tuple[OwnedPartition, ...] = ()
     notes: tuple[str, ...] = ()

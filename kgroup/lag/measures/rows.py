@@ -183,7 +183,7 @@ def owners_of(group: Group, ends: LogEnds) -> dict[TopicPartition, list[_Owner]]
     owners: dict[TopicPartition, list[_Owner]] = {}
     if group.kind is GroupKind.SHARE:
         return owners
-    for member in group.members:
+    for member in sorted(group.members, key=lambda member: member.member_id):
         for owned in member.owned:
             if group.kind is GroupKind.STREAMS and ends.find(owned.topic, owned.partition) is None:
                 continue

@@ -5,7 +5,8 @@ kafka-python's answers become kgroup's values here, and every failure a SourceEr
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
@@ -99,11 +100,20 @@ class Cluster:
         self._config = client_config(options.read_properties())
         self._admin: Any = None
         self._problems = _LoggedProblems()
+        self.requests_sent = 0
+        """The requests that were asked for here; what a connection says to itself does not count."""
+
+    @property
+    def timeout_ms(self) -> int:
+        """The time that one request may take: request.timeout.ms, or kgroup's own."""
+        timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
+        assert isinstance(timeout_ms, int)
+        return timeout_ms
 
     def __enter__(self) -> Self:
         # Only the one that has let us in: kafka-python would choose by chance, and wait for a silent one.
         host, port = require_broker(self._servers, self._config)
-        timeout_ms = self._config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
+        timeout_ms = self.timeout_ms
         settings = {"client_id": "kgroup", "request_timeout_ms": timeout_ms, **self._config}
         server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._problems.listen()
@@ -233,20 +243,52 @@ class Cluster:
 
     def ask_each(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Send each broker its request, all at once; by broker its answer, or the SourceError instead."""
-        manager = self._admin._manager
+        answers: dict[int, Any] = {}
+        nodes = list(requests)
+        self.ask_many(list(requests.items()), lambda index, answer: answers.update({nodes[index]: answer}))
+        return answers
 
-        async def send_all() -> dict[int, Any]:
-            sent = {node_id: manager.send(request, node_id=node_id) for node_id, request in requests.items()}
-            answers: dict[int, Any] = {}
-            for node_id, future in sent.items():
+    def ask_many(
+        self, requests: Sequence[tuple[int, Any]], take: Callable[[int, Any], None], *, at_once: int = 4
+    ) -> None:
+        """Send brokers, by node id, their requests: to each of them no more than `at_once` at a time.
+
+        `take` hears the index of each request with its answer, or with the SourceError instead.
+        """
+        manager = self._admin._manager
+        waiting: dict[int, deque[int]] = {}
+        for index, (node_id, _) in enumerate(requests):
+            waiting.setdefault(node_id, deque()).append(index)
+        under_way: deque[tuple[int, int, Any]] = deque()
+
+        def send_next(node_id: int) -> None:
+            # Ends: each turn that sends nothing takes one of those that wait.
+            while waiting[node_id]:
+                index = waiting[node_id].popleft()
+                self.requests_sent += 1
                 try:
-                    answers[node_id] = await future
+                    sent = manager.send(requests[index][1], node_id=node_id)
                 except kafka_errors.KafkaError as error:
-                    answers[node_id] = self._failure(error)
-            return answers
+                    take(index, self._problem(error, requests[index][1]))
+                    continue
+                under_way.append((node_id, index, sent))
+                return
+
+        async def send_all() -> None:
+            for node_id in waiting:
+                for _ in range(at_once):
+                    send_next(node_id)
+            while under_way:
+                node_id, index, sent = under_way.popleft()
+                try:
+                    answer = await sent
+                except kafka_errors.KafkaError as error:
+                    answer = self._problem(error, requests[index][1])
+                send_next(node_id)
+                take(index, answer)
 
         try:
-            return dict(manager.run(send_all))
+            manager.run(send_all)
         except kafka_errors.KafkaError as error:
             raise self._failure(error) from error
 
@@ -277,13 +319,18 @@ class Cluster:
             for partition, leader in topic.leaders.items():
                 if leader is not None:
                     by_leader.setdefault(leader, {}).setdefault(topic.name, []).append(partition)
+        requests = {
+            leader: _list_offsets_request(partitions, timestamp, read_committed=read_committed)
+            for leader, partitions in sorted(by_leader.items())
+        }
         offsets = {}
-        for leader, partitions in sorted(by_leader.items()):
-            request = _list_offsets_request(partitions, timestamp, read_committed=read_committed)
-            for topic in self._ask(request, leader).topics:
-                for answer in topic.partitions:
-                    if answer.error_code == 0:
-                        offsets[topic.name, answer.partition_index] = answer.offset
+        for answer in self.ask_each(requests).values():
+            if isinstance(answer, SourceError):
+                raise answer
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    if partition.error_code == 0:
+                        offsets[topic.name, partition.partition_index] = partition.offset
         return offsets
 
     def _ask(self, request: Any, node_id: int | None = None) -> Any:
@@ -294,12 +341,16 @@ class Cluster:
         async def send() -> Any:
             return await manager.send(request, node_id=node_id)
 
+        self.requests_sent += 1
         try:
             return manager.run(send)
-        except kafka_errors.UnsupportedVersionError as error:
-            raise UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}") from error
         except kafka_errors.KafkaError as error:
-            raise self._failure(error) from error
+            raise self._problem(error, request) from error
+
+    def _problem(self, error: kafka_errors.KafkaError, request: Any) -> SourceError:
+        if isinstance(error, kafka_errors.UnsupportedVersionError):
+            return UnsupportedError(f"{self.name}: {type(request).__name__}: {_reason(error)}")
+        return self._failure(error)
 
     def _raise_for(self, error_code: int, doing: str) -> None:
         if error_code:

@@ -38,6 +38,7 @@ OWN_WORDS = {
     "--to": "a time, the folder of a recording",
     "--topic": "with partitions, with a count, to subscribe to, to make",
     "--trace": "to the screen, to a file",
+    "--type": "of records, of groups",
 }
 
 
