@@ -18,14 +18,14 @@ from kgroup.report.incident.document import (
     document,
 )
 from kgroup.report.incident.markdown import plain_json
+from kgroup.report.pages.svg import AXIS, RULES, Plot, label
 from kgroup.report.table import printable
 
 _BEGIN: Final = '<script type="application/json" id="kgroup-report">'
 _END: Final = "</script>"
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 150, 70, 24, 12
+_WIDTH, _HEIGHT, _LEFT, _TITLE = 760, 166, 70, 20
 _STYLE: Final = """
-:root { color-scheme: light dark; --line: #0b6bcb; --rule: #8885; }
-@media (prefers-color-scheme: dark) { :root { --line: #6cb2ff; } }
+:root { color-scheme: light dark; --rule: #8885; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 1.8rem; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.9rem; }
@@ -35,7 +35,7 @@ th { white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabula
 p, li { overflow-wrap: anywhere; } td { overflow-wrap: break-word; max-width: 36rem; }
 td:first-child, td:last-child, td.n { white-space: nowrap; }
 ul { padding-left: 1.2rem; } svg { max-width: 100%; height: auto; }
-svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
+svg text { font: 11px system-ui, sans-serif; }
 """.strip()
 
 
@@ -47,7 +47,7 @@ def page(incident: Incident) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{_text(title)}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n{body}\n"
+        f"<title>{_text(title)}</title>\n<style>\n{_STYLE}\n{RULES}\n</style>\n</head>\n<body>\n{body}\n"
         f"{_BEGIN}{plain_json(to_json(incident))}{_END}\n</body>\n</html>\n"
     )
 
@@ -90,44 +90,22 @@ def _row(cells: Iterable[str], tag: str, right: frozenset[int]) -> str:
 
 def _curve(group: str, times_ms: tuple[int, ...], lags: tuple[int | None, ...]) -> Iterator[str]:
     most = max((lag for lag in lags if lag is not None), default=0)
-    first, last = times_ms[0], times_ms[-1]
-
-    def x(at_ms: int) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 12) * (at_ms - first) / max(last - first, 1)
-
-    def y(lag: int) -> float:
-        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - lag / max(most, 1))
-
     title = f"Lag of {group}: {most:,} at the most"
-    yield f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img"><title>{_text(title)}</title>'
-    for lag in (0, most) if most else (0,):
-        yield (
-            f'<path d="M{_LEFT} {y(lag):.1f}H{_WIDTH - 12}" stroke="var(--rule)"/>'
-            f'<text x="{_LEFT - 6}" y="{y(lag) + 4:.1f}" text-anchor="end">{lag:,}</text>'
-        )
-    for run in _runs(times_ms, lags):
-        points = " ".join(f"{x(at_ms):.1f},{y(lag):.1f}" for at_ms, lag in run)
-        yield f'<polyline points="{points}" fill="none" stroke="var(--line)" stroke-width="2"/>'
-        yield from (
-            f'<circle cx="{x(at_ms):.1f}" cy="{y(lag):.1f}" r="2.5" fill="var(--line)"/>'
-            for at_ms, lag in run
-        )
-    yield f'<text x="{_LEFT}" y="{_HEIGHT - 6}">{iso_time(first)[11:19]}</text>'
-    yield f'<text x="{_WIDTH - 12}" y="{_HEIGHT - 6}" text-anchor="end">{iso_time(last)[11:19]}</text>'
-    yield f'<text x="{_WIDTH / 2:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{_text(title)}</text></svg>'
-
-
-def _runs(times_ms: tuple[int, ...], lags: tuple[int | None, ...]) -> Iterator[list[tuple[int, int]]]:
-    """The stretches in which the lag is known."""
-    run: list[tuple[int, int]] = []
+    plot = Plot(left=_LEFT, width=_WIDTH - _LEFT - 12, from_ms=times_ms[0], to_ms=times_ms[-1])
+    yield (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" class="kgroup" role="img">'
+        f"<title>{_text(title)}, times in UTC</title>"
+    )
+    yield label(8, 12, title, "text")
+    yield label(8, _TITLE + 10, "UTC")
+    yield from plot.ticks(_TITLE, _HEIGHT)
+    top, high = _TITLE + AXIS, _HEIGHT - _TITLE - AXIS - 8
+    yield from plot.curve(times_ms, lags, [False] * len(lags), top, high)
     for at_ms, lag in zip(times_ms, lags, strict=True):
         if lag is not None:
-            run.append((at_ms, lag))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+            place = f'cx="{plot.x(at_ms):.1f}" cy="{plot.y(lag, most, top, high):.1f}"'
+            yield f'<circle {place} r="2.5" class="text"><title>{iso_time(at_ms)}: {lag:,}</title></circle>'
+    yield "</svg>"
 
 
 def _text(text: str) -> str:

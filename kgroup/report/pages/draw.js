@@ -153,16 +153,22 @@ function drawEvents(c, row) {
 }
 function drawFindings(c, row) {
   label(c, "findings", row.y + 10);
-  const shown = g.findings.slice(0, FINDING_ROWS);
-  inPlot(c, row.y + row.high, () => shown.forEach((finding, k) => {
-    const {from: begin, to: end} = ofFinding(finding), y = row.y + 2 + 15 * k, left = Math.max(xOf(begin), labelWidth());
-    const colour = finding.severity === "hygiene" ? colours.go : colours.lost;
+  inPlot(c, row.y + row.high, () => kinds.slice(0, FINDING_ROWS).forEach((found, k) => drawKind(c, found, row.y + 2 + 15 * k)));
+  if (kinds.length > FINDING_ROWS) label(c, "and " + (kinds.length - FINDING_ROWS) + " kinds more below", row.y + 24);
+}
+function drawKind(c, found, y) {
+  const seen = found.filter(f => inView(ofFinding(f))), colour = found[0].severity === "hygiene" ? colours.go : colours.lost;
+  for (const finding of seen) {
+    const {from: begin, to: end} = ofFinding(finding), left = Math.max(xOf(begin), labelWidth());
     c.globalAlpha = 0.3; box(c, left, y, Math.max(xOf(end) - left, 2), 13, colour); c.globalAlpha = 1;
-    if (finding.from != null) box(c, xOf(begin), y, 3, 13, colour);
-    const said = finding.name + (finding.where ? " " + finding.where : ""), wide = c.measureText(said).width;
-    text(c, said, Math.max(labelWidth() + 6, Math.min(left + 7, width() - RIGHT - wide - 2)), y + 7, colours.fg);
-  }));
-  if (g.findings.length > FINDING_ROWS) label(c, "and " + (g.findings.length - FINDING_ROWS) + " more below", row.y + 24);
+    if (finding.from != null) box(c, xOf(begin), y, Math.min(3, Math.max(xOf(end) - xOf(begin), 1)), 13, colour);
+  }
+  if (!seen.length) return;
+  const said = found[0].name + (found.length > 1 ? " ×" + found.length : found[0].where ? " " + found[0].where : "");
+  const wide = c.measureText(said).width, first = Math.min(...seen.map(f => xOf(ofFinding(f).from)));
+  const left = Math.max(labelWidth() + 6, Math.min(first + 7, width() - RIGHT - wide - 2));
+  if (seen.length > 1) { c.globalAlpha = 0.8; box(c, left - 2, y + 1, wide + 4, 11, colours.bg); c.globalAlpha = 1; }
+  text(c, said, left, y + 7, colours.fg);
 }
 function drawCuts(c, top, high) {
   for (const x of h.generations) if (x.cut && x.at >= from && x.at <= to) for (let y = top; y < high; y += 6) box(c, xOf(x.at) - 0.5, y, 1, 3, colours.fg);
@@ -193,7 +199,7 @@ function drawLane(c, i, y, high, left, columns) {
   c.globalAlpha = 1;
   for (const s of seen) {
     const x = Math.max(xOf(s.from), left), wide = Math.min(xOf(s.to), left + plot()) - x;
-    if (wide >= 5 && s.from >= from) box(c, x, y, 1.5, high, colours.bg);
+    if (wide >= 14 && s.from >= from) box(c, x, y, 1, high, colours.bg);
     if (wide < 22 || high < 12) continue;
     const colour = isStrong(s.owned) ? colours.bg : s.owned ? colours.fg : colours.soft, named = h.sets[s.set][1];
     const said = named && c.measureText(named).width < wide - 10 ? named : String(s.owned);

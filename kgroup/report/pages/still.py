@@ -21,7 +21,7 @@ from kgroup.report.pages.labels import Labels, short_labels
 from kgroup.report.pages.lag import TimeAxis
 from kgroup.report.pages.lanes import Picture, Stay, cause_class, lane_names, picture_of
 from kgroup.report.pages.page import GroupPage
-from kgroup.report.pages.svg import AXIS, STYLE, Plot, label, level_of, text
+from kgroup.report.pages.svg import AXIS, RULES, Plot, label, level_of, text
 from kgroup.report.pages.ticks import time_step
 from kgroup.report.table import counted
 
@@ -111,7 +111,7 @@ def svg_parts(groups: Sequence[GroupPage], axis: TimeAxis | None = None) -> Iter
         f'<svg xmlns="http://www.w3.org/2000/svg" class="kgroup" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" font-size="11">\n'
     )
-    yield STYLE
+    yield f"<style>{RULES}</style>\n"
     yield '<rect width="100%" height="100%" rx="6" class="ground"/>\n'
     top = 0
     for still in stills:

@@ -1,6 +1,6 @@
 """What all stills draw alike, as pieces of SVG: an axis of time and a curve of lag above it.
 
-Colours are classes, so that the ground and the text go with a light or a dark page (`STYLE`).
+Colours are classes, so that the ground and the text go with a light or a dark page (`RULES`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,14 +55,13 @@ def _rules(colours: dict[str, str], few: Sequence[int], many: Sequence[int]) -> 
         yield f"svg.kgroup .t{level}{{fill:{colours['ground' if share > 0.5 else 'text']}}}"
 
 
-STYLE: Final = (
-    "<style>"
-    + "".join(_rules(_LIGHT, *_FEW_MANY[0]))
+RULES: Final = (
+    "".join(_rules(_LIGHT, *_FEW_MANY[0]))
     + "@media (prefers-color-scheme:dark){"
     + "".join(_rules(_DARK, *_FEW_MANY[1]))
-    + "}</style>\n"
+    + "}"
 )
-"""The colours, for an SVG of class `kgroup`."""
+"""The colours as style rules, for an SVG of class `kgroup`."""
 
 
 def level_of(owned: float, most: int) -> int:
@@ -101,6 +100,10 @@ class Plot:
         """The place of a time."""
         return self.left + self.width * (at_ms - self.from_ms) / max(self.to_ms - self.from_ms, 1)
 
+    def y(self, lag: int, largest: int, top: float, high: float) -> float:
+        """The place of a lag in a curve `high` from `top` on, whose largest is `largest`."""
+        return top + high - (high - 8) * lag / max(largest, 1)
+
     def ticks(self, top: float, bottom: float) -> Iterator[str]:
         """The axis, AXIS high from `top` on, with a line down to `bottom` at each tick."""
         most = max(int(self.width // _TICK), 2)
@@ -122,10 +125,9 @@ class Plot:
     ) -> Iterator[str]:
         """Lags at times, with a scale: dotted where they are only a bound, a gap where they are unknown."""
         largest = max((lag for lag in lags if lag is not None), default=0)
-        bottom = top + high
 
         def y(lag: int) -> float:
-            return bottom - (high - 8) * lag / max(largest, 1)
+            return self.y(lag, largest, top, high)
 
         for tick in number_ticks(largest, 3):
             yield f'<path class="grid" d="M{self.left} {y(tick):.1f}h{self.width}"/>\n'

@@ -69,14 +69,15 @@ function tellGroup() {
   if (g.history) parts.push((starts.length ? many(starts.length, "generation") : "no generations") + ", " + many(h.lanes.length, "lane") + ", " + many(h.commits, "commit"));
   $("parts").parentElement.hidden = !g.lag || g.lag.partitions.length < 2;
   $("about").textContent = parts.filter(Boolean).join("; ");
-  $("findings").replaceChildren(...g.findings.map(findingNode));
+  $("findings").replaceChildren(...kinds.map(found => findingNode(found[0], found.length - 1)));
   const common = (h.begin ? " begins with " + h.begin : "") + (h.begin && h.end ? " and" : "") + (h.end ? " ends with " + h.end : "");
   $("common").textContent = common ? "Each member's name" + common : "";
 }
-function findingNode(finding) {
+function findingNode(finding, more) {
   const d = el("div", null, "finding " + finding.severity), begun = finding.from == null ? "" : " " + clock(finding.from) + (finding.to != null ? " to " + clock(finding.to) : " until the end");
   d.append(el("strong", finding.name), el("span", (finding.where ? " " + finding.where : "") + begun + " "), el("span", finding.grade, "grade"), " " + finding.evidence);
   if (finding.try) d.append(el("p", "Try: " + finding.try, "soft"));
+  if (more) d.append(el("p", "And " + more + " more of them, in the table of findings.", "soft"));
   return d;
 }
 function legend() {

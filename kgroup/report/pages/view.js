@@ -6,7 +6,7 @@ const LETTER = {come: "J", go: "L", lost: "T", static: "S", change: "C", open: "
 const AXIS = DATA.axis, STRIDE = 7, SPAN_MIN = 20, FINDING_ROWS = 6, RIGHT = 10;
 let g = null, whole = [0, 1], from = 0, to = 1, at = null, lane = -1, hover = null, colours = {};
 const NO_HISTORY = {from: 0, to: 0, commits: 0, most: 0, begin: "", end: "", lanes: [], sets: [], stays: [], pauses: [], generations: [], events: []};
-let h = NO_HISTORY, stays = [], starts = [], leads = [], items = [];
+let h = NO_HISTORY, stays = [], starts = [], leads = [], items = [], kinds = [];
 
 function el(tag, text, cls) {
   const e = document.createElement(tag);
@@ -58,6 +58,8 @@ function take(group) {
     const more = Math.max((h.told - h.from) * 0.1, 500);
     [from, to] = [Math.max(first, h.from - more), Math.min(last, h.told + more)];
   }
+  // Findings of a kind share a row: there may be a hundred.
+  kinds = [...new Set(g.findings.map(f => f.name))].map(name => g.findings.filter(f => f.name === name));
   const times = [...starts, ...h.events.map(e => e.t), ...g.findings.map(f => f.from)];
   items = [...new Set(times.filter(t => t != null && t >= whole[0] && t <= whole[1]))].sort((a, b) => a - b);
 }
@@ -78,7 +80,7 @@ function rows() {
   const shown = [["axis", 32], ["lag", g.lag ? 104 : 24]];
   if (g.history) shown.push(["why", 46]);
   if (h.events.length) shown.push(["events", 20]);
-  if (g.findings.length) shown.push(["findings", 4 + 15 * Math.min(g.findings.length, FINDING_ROWS)]);
+  if (kinds.length) shown.push(["findings", 4 + 15 * Math.min(kinds.length, FINDING_ROWS)]);
   if (!g.history) shown.push(["none", 24]);
   let y = 0;
   const places = {};

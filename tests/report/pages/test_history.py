@@ -83,11 +83,24 @@ def test_a_hundred_members_by_a_thousand_generations(tmp_path):
     timeline = crowd(100, 1000)
     write_timelines([timeline], page)
     write_svg(pages_of([timeline]), still)
-    assert page.stat().st_size < 12e6 and still.stat().st_size < 12e6
+    assert page.stat().st_size < 1.5e6 and still.stat().st_size < 1.5e6
     document = in_browser(page, "#theme=dark&generation=500")
     assert 'data-ready="yes"' in document
     assert "1,000 generations, 100 lanes" in document
     assert "Generation 500" in document
+
+
+def test_a_page_grows_by_no_more_than_45_bytes_a_change_of_a_member(tmp_path):
+    """The most there can be: everybody gets other partitions each time, and nobody the same twice."""
+    log = GroupLog()
+    for number in range(60):
+        first = 30 * number
+        log.generation(number, number + 1, *(member(f"m{n}", first + n, first + n + 90) for n in range(30)))
+    write_timelines([log.timeline()], tmp_path / "page.html")
+    write_timelines([crowd(30, 1)], tmp_path / "small.html")
+    grown = (tmp_path / "page.html").stat().st_size - (tmp_path / "small.html").stat().st_size
+    generations = 59 * 700
+    assert grown < generations + 45 * 59 * 30
 
 
 @needs_browser
