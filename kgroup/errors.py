@@ -43,6 +43,10 @@ class InputError(KgroupError):
     exit_code = 2
 
 
+class RefusedError(KgroupError):
+    """A change that was not begun, with the reason; nothing is different from before."""
+
+
 class FindingsError(KgroupError):
     """Everything was done and printed, but `--strict` or `--fail-on` found what it was to look for.
 

@@ -16,7 +16,7 @@ if [ $# -gt 0 ]; then
 fi
 # The other packages' tests start processes and Sparks; what they reach here is not counted.
 measured -rs -n 2 --dist loadgroup \
-    tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim \
+    tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim tests/operations \
     tests/fsck tests/api/decode tests/api/test_reenact.py
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.
 measured --cov-append -p tests.scan.uncompiled \

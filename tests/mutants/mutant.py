@@ -19,6 +19,8 @@ PACKAGES: Final = {
     "protocol": ("kgroup/protocol", ("tests/protocol",)),
     "wire": ("kgroup/wire", ("tests/wire",)),
     "sim": ("kgroup/sim", ("tests/sim",)),
+    "operations": ("kgroup/operations", ("tests/operations",)),
+    "undo": ("kgroup/api/operations", ("tests/api/operations",)),
 }
 """Of each package its folder, and the folders of its own tests."""
 

@@ -12,6 +12,7 @@ from kgroup.cli.shell.section import Section
 
 # Options that mean another thing, or the same in other words, from command to command; each says why.
 OWN_WORDS = {
+    "--all": "what is not in sight, who is in a group",
     "--assignor": "which assignors there are: of clients, of coordinators, of share groups",
     "--bootstrap-server": "join has no files to read instead, and a default",
     "--by": "what can be added up",
@@ -36,6 +37,7 @@ OWN_WORDS = {
     "--serve-metrics": "of groups, or of the recorder itself",
     "--strict": "assign has flawed answers instead of damage",
     "--to": "a time, the folder of a recording",
+    "--to-offset": "of records to read, to commit",
     "--topic": "with partitions, with a count, to subscribe to, to make",
     "--trace": "to the screen, to a file",
     "--type": "of records, of groups",

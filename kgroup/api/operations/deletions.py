@@ -1,0 +1,71 @@
+"""Deletions of groups, and of a group's offsets for some topics, planned."""
+
+from collections.abc import Sequence
+
+from kgroup.api.operations.asked import existing_group, idle_group, partitions_by_topic
+from kgroup.api.operations.planned import PlannedOperation, steps_of
+from kgroup.errors import RefusedError
+from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.committed import fetch_offsets, fetch_offsets_and_open
+from kgroup.operations.chosen import chosen_partitions, parse_topic
+from kgroup.operations.journal import Step, StepKind
+from kgroup.operations.model import Change, PlanRow, Target
+from kgroup.operations.plan import make_plan, totals
+
+
+def plan_delete(cluster: Cluster, groups: Sequence[str], *, command: str) -> PlannedOperation:
+    """A plan to delete these groups with their offsets.
+
+    Raises RefusedError for a group that is not there or has members, SourceError if the cluster does not
+    answer.
+    """
+    rows: list[PlanRow] = []
+    steps: list[Step] = []
+    notes: list[str] = []
+    for group in dict.fromkeys(groups):
+        idle_group(cluster, group, create=False)
+        commits = fetch_offsets(cluster, group).commits
+        changes = [
+            Change(group=group, topic=topic, partition=partition, old=position, new=None)
+            for (topic, partition), position in sorted(commits.items())
+        ]
+        of_group = [PlanRow(change=change) for change in changes]
+        rows += of_group
+        steps.append(Step(kind=StepKind.DELETE_GROUP, group=group, changes=tuple(changes)))
+        notes.append(f"{group}: {totals(of_group).sentence() if of_group else 'has no offsets'}")
+    return PlannedOperation(
+        command=command,
+        rows=tuple(rows),
+        steps=tuple(steps),
+        existed=dict.fromkeys(dict.fromkeys(groups), True),
+        notes=tuple(notes),
+    )
+
+
+def plan_delete_offsets(
+    cluster: Cluster, group: str, topics: Sequence[str], *, command: str
+) -> PlannedOperation:
+    """A plan to delete a group's offsets for topics that nobody in it subscribes to (KIP-496).
+
+    The group may have members; the coordinator refuses topics that they subscribe to. Raises RefusedError for
+    a group, topic or partition that is not there, and where there is no offset to delete.
+    """
+    existing_group(cluster, group)
+    asked = [parse_topic(text) for text in topics]
+    offsets = fetch_offsets_and_open(cluster, group)
+    # A topic that is gone has its partitions by the offsets that are left of it.
+    known = partitions_by_topic(cluster, {topic for topic, _ in asked})
+    for topic, partition in sorted(offsets.commits):
+        if partition not in known.get(topic, ()):
+            known.setdefault(topic, []).append(partition)
+    chosen = [place for place in chosen_partitions(asked, known) if place in offsets.commits]
+    if not chosen:
+        raise RefusedError(f"group {group!r} has no offsets for {', '.join(topics)}")
+    rows = make_plan(offsets, {place: Target(position=None) for place in chosen}, {})
+    return PlannedOperation(
+        command=command,
+        rows=tuple(rows),
+        steps=tuple(steps_of(row.change for row in rows)),
+        existed={group: True},
+        notes=(f"{group}: {totals(rows).sentence()}",),
+    )

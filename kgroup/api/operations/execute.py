@@ -1,0 +1,122 @@
+"""Carrying out a plan: journal, request, mark, and in the end a look at what is committed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import assert_never
+
+from kgroup.api.operations.planned import PlannedOperation
+from kgroup.api.operations.undo_file import UndoFile
+from kgroup.errors import SourceError
+from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.committed import Refused, commit_offsets, delete_offsets, fetch_offsets
+from kgroup.net.admin.group_changes import delete_group
+from kgroup.operations.journal import JournalHead, Step, StepKind
+from kgroup.operations.model import Change, Position
+from kgroup.operations.outcomes import Answer, Outcome, Result, explained, outcome
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+@dataclass(slots=True, kw_only=True)
+class Executed:
+    """How an operation ended: by change, and the line that stopped it, None if it came to its end."""
+
+    outcomes: dict[Change, Outcome] = field(default_factory=dict)
+    groups: dict[str, Outcome] = field(default_factory=dict)
+    """Of steps without changes of offsets, such as the deletion of a group that has none."""
+    stopped: str | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of it was done and reads back."""
+        every = [*self.outcomes.values(), *self.groups.values()]
+        return self.stopped is None and all(each.result is Result.DONE for each in every)
+
+
+Checkpoint = Callable[[str], None]
+"""Hears of each moment at which a process may die; tests die there."""
+
+
+def execute(
+    cluster: Cluster,
+    planned: PlannedOperation,
+    undo_path: Path,
+    *,
+    now_ms: int,
+    checkpoint: Checkpoint = lambda moment: None,
+) -> Executed:
+    """Write the undo file, make the changes step by step, and read them back.
+
+    What a step fails with ends it: the steps after it are not tried. Raises SourceError only before anything
+    is changed.
+    """
+    head = JournalHead(
+        command=planned.command,
+        cluster_id=cluster.cluster_id(),
+        bootstrap_servers=cluster.name,
+        created_ms=now_ms,
+        existed=planned.existed,
+    )
+    journal = UndoFile.create(undo_path, head, planned.steps)
+    executed = Executed()
+    answers: dict[int, Answer] = {}
+    try:
+        checkpoint("planned")
+        for number, step in enumerate(planned.steps):
+            try:
+                journal.begin(number)
+                checkpoint("begun")
+                answers[number] = Answer(refused=None)
+                refused = _make(cluster, step)
+                answers[number] = Answer(refused=refused)
+                checkpoint("answered")
+                journal.applied(number, refused)
+                checkpoint("applied")
+            except SourceError as error:
+                executed.stopped = str(error)
+                break
+    finally:
+        journal.close()
+    _read_back(cluster, planned, answers, executed)
+    return executed
+
+
+def _make(cluster: Cluster, step: Step) -> Refused:
+    """Make a step's changes; why each refused one was refused. Raises SourceError without an answer."""
+    match step.kind:
+        case StepKind.COMMIT:
+            positions = {change.place: change.new for change in step.changes if change.new is not None}
+            return commit_offsets(cluster, step.group, positions)
+        case StepKind.DELETE_OFFSETS:
+            return delete_offsets(cluster, step.group, [change.place for change in step.changes])
+        case StepKind.DELETE_GROUP:
+            error = delete_group(cluster, step.group)
+            if error is not None:
+                raise SourceError(f"{cluster.name}: cannot delete group {step.group!r}: {explained(error)}")
+            return {}
+        case _:
+            assert_never(step.kind)
+
+
+def _read_back(
+    cluster: Cluster, planned: PlannedOperation, answers: Mapping[int, Answer], executed: Executed
+) -> None:
+    commits: dict[str, Mapping[TopicPartition, Position] | None] = {}
+    for group in sorted({planned.steps[number].group for number in answers}):
+        try:
+            commits[group] = fetch_offsets(cluster, group).commits
+        except SourceError as error:
+            commits[group] = None
+            executed.stopped = executed.stopped or str(error)
+    for number, step in enumerate(planned.steps):
+        answer = answers.get(number)
+        if not step.changes:
+            executed.groups[step.group] = _of_group(answer)
+        for change in step.changes:
+            executed.outcomes[change] = outcome(change, answer, commits.get(step.group))
+
+
+def _of_group(answer: Answer | None) -> Outcome:
+    if answer is None:
+        return Outcome(result=Result.NOT_TRIED)
+    return Outcome(result=Result.REFUSED if answer.refused is None else Result.DONE)

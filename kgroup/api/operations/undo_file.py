@@ -1,0 +1,87 @@
+"""The undo file: a journal on the disk, whole before the first request, and synced at each mark."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Final, Self
+
+from kgroup.errors import InputError, SourceError
+from kgroup.input_files import LIST_BYTES_MAX, read_input_file
+from kgroup.log.store.atomic_file import replace_text
+from kgroup.operations.journal import (
+    Journal,
+    JournalHead,
+    Step,
+    applied_line,
+    begun_line,
+    parse_journal,
+    plan_text,
+)
+from kgroup.private_folder import is_private
+from kgroup.protocol.topic_partition import TopicPartition
+
+SUFFIX: Final = ".undo"
+_NAME_MAX: Final = 60
+
+
+class UndoFile:
+    """A journal that is being written."""
+
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self.path = path
+        self._file = file
+
+    @classmethod
+    def create(cls, path: Path, head: JournalHead, steps: tuple[Step, ...]) -> Self:
+        """Write the plan, and bring it and its name to the disk. Raises SourceError; never overwrites."""
+        if path.exists():
+            raise SourceError(f"{path}: there is such a file already, and an undo file is never overwritten")
+        try:
+            replace_text(path, plan_text(head, steps), durable=True)
+            path.chmod(0o600)
+            return cls(path, path.open("a", encoding="utf-8"))
+        except OSError as error:
+            why = error.strerror or error
+            raise SourceError(f"{path}: no undo file, so nothing is changed: {why}") from error
+
+    def begin(self, step: int) -> None:
+        """Before a step's request. Raises SourceError if the disk does not take it."""
+        self._write(begun_line(step))
+
+    def applied(self, step: int, failed: Mapping[TopicPartition, str]) -> None:
+        """After a step's answer, which refused what is in `failed`. Raises as `begin`."""
+        self._write(applied_line(step, failed))
+
+    def close(self) -> None:
+        """No more marks."""
+        self._file.close()
+
+    def _write(self, line: str) -> None:
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise SourceError(f"{self.path}: {error.strerror or error}") from error
+
+
+def default_path(folder: Path, command: str, group: str, time_text: str) -> Path:
+    """A name in this folder that nothing has. Raises SourceError if others may write to the folder."""
+    if not is_private(folder):
+        raise SourceError(f"{folder}: no private folder for the undo file; give --undo-file")
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in group)
+    stem = f"{time_text}-{command}-{name[:_NAME_MAX]}"
+    number, path = 1, folder / f"{stem}{SUFFIX}"
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}{SUFFIX}"
+    return path
+
+
+def read_undo_file(path: Path) -> Journal:
+    """The journal in a file. Raises SourceError if it cannot be read, InputError for what is no journal."""
+    content = read_input_file(path, kind="undo file", bytes_max=LIST_BYTES_MAX)
+    try:
+        return parse_journal(content.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from error

@@ -1,0 +1,138 @@
+"""`kgroup copy-offsets`: one group's offsets for another group, perhaps of another cluster."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kgroup.cli.operations.carry_out import carry_out
+from kgroup.cli.operations.options import ChangedCluster, Clamp, Create, ExecutionOptions, TopicParts
+from kgroup.cli.shell.complete_names import complete_groups
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import Clash, Needs, OneOf, Rule, check_options
+from kgroup.cli.shell.options import Output, Quiet
+from kgroup.cli.shell.section import Section, option
+
+EXAMPLES: Final = (
+    Example(
+        "A new group that begins where another one is",
+        "kgroup copy-offsets billing billing-v2 -b localhost:9092 --create --execute",
+    ),
+    Example(
+        "To another cluster, whose offsets differ: by the time of the next record",
+        "kgroup copy-offsets billing billing -b east:9092 --to-bootstrap west:9092 --by-time --create",
+    ),
+)
+RULES: Final[tuple[Rule, ...]] = (
+    Needs(
+        options={"--to-command-config", "--by-time", "--same-offsets"},
+        one_of={"--to-bootstrap"},
+        why="--to-command-config, --by-time and --same-offsets are for another cluster: give --to-bootstrap",
+    ),
+    Clash(options={"--by-time"}, others={"--same-offsets"}),
+)
+_OTHER_CLUSTER: Final[tuple[Rule, ...]] = (
+    OneOf(
+        options=("--by-time", "--same-offsets"),
+        none="offsets of another cluster are other records, as a rule: give --by-time, or --same-offsets for"
+        " a mirror that keeps offsets",
+    ),
+)
+
+
+def copy_offsets(
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", help="The group whose offsets are copied.", autocompletion=complete_groups
+        ),
+    ],
+    destination: Annotated[
+        str, typer.Argument(metavar="TO", help="The group that gets them.", autocompletion=complete_groups)
+    ],
+    connection: ChangedCluster,
+    to_bootstrap: Annotated[
+        str | None,
+        option(
+            "--to-bootstrap",
+            metavar="HOST:PORT,...",
+            help="The cluster of TO, if it is another one.",
+            section=Section.SOURCE,
+        ),
+    ] = None,
+    to_command_config: Annotated[
+        Path | None,
+        option(
+            "--to-command-config",
+            metavar="FILE",
+            help="Java client properties for the cluster of TO; by default those of --command-config and -X.",
+            section=Section.SOURCE,
+        ),
+    ] = None,
+    topics: TopicParts = None,
+    by_time: Annotated[
+        bool,
+        option(
+            "--by-time",
+            help="In another cluster: the first record at or after the time of the one that FROM reads next.",
+            section=Section.SETUP,
+        ),
+    ] = False,
+    same_offsets: Annotated[
+        bool,
+        option(
+            "--same-offsets",
+            help="In another cluster: the same numbers, as of a mirror that keeps offsets.",
+            section=Section.SETUP,
+        ),
+    ] = False,
+    output: Output,
+    clamp: Clamp = False,
+    create: Create = False,
+    execution: ExecutionOptions,
+    quiet: Quiet = False,
+) -> None:
+    """Give a group the offsets of another one.
+
+    Within a cluster offsets go with their leader epochs and metadata. FROM may have members, TO must not.
+    Offsets that TO has for other partitions stay. As for reset-offsets nothing is changed without --execute,
+    and there is an undo file.
+    """
+    given = {
+        "--to-bootstrap": to_bootstrap,
+        "--to-command-config": to_command_config,
+        "--by-time": by_time,
+        "--same-offsets": same_offsets,
+    }
+    check_options((*RULES, *(_OTHER_CLUSTER if to_bootstrap is not None else ())), given)
+    execution.check()
+    from kgroup.api.operations.copies import plan_copy
+    from kgroup.net.admin.cluster import Cluster
+    from kgroup.net.connect.properties import ConnectionOptions
+
+    with ExitStack() as stack:
+        there = here = stack.enter_context(Cluster(connection))
+        if to_bootstrap is not None:
+            is_own = to_command_config is not None
+            connection = ConnectionOptions(
+                bootstrap_servers=to_bootstrap,
+                command_config=to_command_config if is_own else connection.command_config,
+                properties=() if is_own else connection.properties,
+            )
+            here = stack.enter_context(Cluster(connection))
+        planned = plan_copy(
+            there,
+            source,
+            here,
+            destination,
+            topics or (),
+            by_time=by_time,
+            clamp=clamp,
+            create=create,
+            now_ms=int(time.time() * 1000),
+            command="copy-offsets",
+        )
+        carry_out(here, connection, planned, execution, output, quiet=quiet)

@@ -1,0 +1,45 @@
+"""`kgroup delete-offsets`: a group's offsets for some topics deleted."""
+
+from typing import Final
+
+from kgroup.cli.operations.carry_out import carry_out
+from kgroup.cli.operations.options import ChangedCluster, ExecutionOptions, GroupName, TopicParts
+from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.options import Output, Quiet
+from kgroup.errors import InputError
+
+EXAMPLES: Final = (
+    Example(
+        "Forget a topic that a group no longer reads",
+        "kgroup delete-offsets billing -b localhost:9092 --topic orders-old --execute",
+    ),
+    Example(
+        "Only of two partitions: what would be deleted",
+        "kgroup delete-offsets billing -b localhost:9092 --topic orders:0,1",
+    ),
+)
+
+
+def delete_offsets(
+    *,
+    group: GroupName,
+    connection: ChangedCluster,
+    topics: TopicParts = None,
+    output: Output,
+    execution: ExecutionOptions,
+    quiet: Quiet = False,
+) -> None:
+    """Delete a group's offsets for topics.
+
+    The group may have members, as long as none of them subscribes to the topic. Who comes back to it then
+    begins as auto.offset.reset says. Nothing is deleted without --execute, and there is an undo file.
+    """
+    if not topics:
+        raise InputError("no --topic given: the topics whose offsets are to be deleted")
+    execution.check()
+    from kgroup.api.operations.deletions import plan_delete_offsets
+    from kgroup.net.admin.cluster import Cluster
+
+    with Cluster(connection) as cluster:
+        planned = plan_delete_offsets(cluster, group, topics, command="delete-offsets")
+        carry_out(cluster, connection, planned, execution, output, quiet=quiet)

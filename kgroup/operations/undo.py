@@ -1,0 +1,50 @@
+"""The way back: from a journal and what is committed now to the state before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kgroup.operations.journal import Journal
+from kgroup.operations.model import Change, Position, Target
+from kgroup.protocol.topic_partition import TopicPartition
+
+MOVED_SINCE = "committed since by somebody else"
+
+
+@dataclass(slots=True, kw_only=True)
+class WayBack:
+    """For one group: targets that give the state before, and partitions that are left alone, and why."""
+
+    targets: dict[TopicPartition, Target] = field(default_factory=dict)
+    left: dict[TopicPartition, str] = field(default_factory=dict)
+
+
+def way_back(journal: Journal, group: str, now: Mapping[TopicPartition, Position]) -> WayBack:
+    """What to do for a group that now has these commits. Partitions that are as before need nothing."""
+    way = WayBack()
+    for number, step in enumerate(journal.steps):
+        if step.group != group or number not in journal.begun | journal.applied:
+            continue
+        for change in step.changes:
+            _add(way, journal, number, change, now.get(change.place))
+    return way
+
+
+def groups_to_delete(
+    journal: Journal, remaining: Mapping[str, Mapping[TopicPartition, Position]]
+) -> list[str]:
+    """The groups that the change made, and that have no commits once all is undone; sorted."""
+    return sorted(
+        group for group, existed in journal.head.existed.items() if not existed and not remaining.get(group)
+    )
+
+
+def _add(way: WayBack, journal: Journal, number: int, change: Change, now: Position | None) -> None:
+    place = change.place
+    if now == change.old or place in journal.failed.get(number, {}):
+        return
+    if now == change.new:
+        way.targets[place] = Target(position=change.old)
+    elif number in journal.applied:
+        way.targets[place] = Target(position=change.old, why=MOVED_SINCE)
+    else:
+        way.left[place] = "neither what was there before nor what was to be written: left as it is"
