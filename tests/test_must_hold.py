@@ -6,22 +6,20 @@ import sys
 from pathlib import Path
 
 from kgroup.sim.scenario.file import shipped_names
+from tests.must_hold.statements import statements
 
 ROOT = Path(__file__).parents[1]
-ROWS = [
-    line
-    for line in (ROOT / "docs" / "must_hold.md").read_text(encoding="utf-8").splitlines()
-    if line.startswith("| ") and not line.startswith("| statement")
-]
+PAGE = (ROOT / "docs" / "must_hold.md").read_text(encoding="utf-8")
+STATEMENTS = statements()
 
 
 def test_every_statement_has_a_test():
-    assert len(ROWS) > 70
-    assert [row for row in ROWS if "`tests/" not in row] == []
+    assert len(STATEMENTS) > 70
+    assert [each.text for each in STATEMENTS if not each.tests] == []
 
 
 def test_every_test_named_there_exists():
-    named = sorted({test for row in ROWS for test in re.findall(r"`(tests/[^`]+)`", row)})
+    named = sorted({test for each in STATEMENTS for test in each.tests})
     collected = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *named],
         cwd=ROOT,
@@ -35,8 +33,7 @@ def test_every_test_named_there_exists():
 def test_every_scenario_named_there_comes_with_kgroup():
     named = {
         name
-        for row in ROWS
-        for listed in re.findall(r"scenarios? ((?:`[a-z0-9-]+`(?:, )?)+)", row)
+        for listed in re.findall(r"scenarios? ((?:`[a-z0-9-]+`(?:, )?)+)", PAGE)
         for name in re.findall(r"`([a-z0-9-]+)`", listed)
     }
     assert len(named) >= 8
