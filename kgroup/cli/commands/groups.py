@@ -109,12 +109,8 @@ def groups(
 ) -> None:
     """List groups with their state, members and lag.
 
-    One row a group: state, type, assignor, members and their hosts, partitions, total lag, and the age of
-    the last commit. LAG is the sum over the partitions whose lag is known; UNKNOWN counts the others.
-
-    A cluster is asked through its coordinators, fifty to a hundred groups in one request and at most four
-    requests to a broker at a time. A log tells less: a rebalance under way is not in it, so a classic group
-    with members reads as Stable; of share groups it has no offsets.
+    LAG is the sum over the partitions whose lag is known; UNKNOWN counts the others. A cluster is asked
+    through its coordinators. A log tells less: no rebalance under way, and no offsets of share groups.
     """
     from kgroup.api.groups.groups import groups as groups_of
     from kgroup.history.groups.model import GroupKind

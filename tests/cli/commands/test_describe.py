@@ -1,0 +1,173 @@
+"""`kgroup describe`, on files and on a cluster."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import kgroup.testing
+from kgroup.history.groups.model import OwnedPartition
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.report.describe_rows import partitions_text
+from tests.cli.conftest import Ended, Kgroup
+from tests.net.usual_groups import CLIENT_ID, usual_groups
+
+LIVES = "fixtures/4.3.1/lives"
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[kgroup.testing.Cluster]:
+    with usual_groups() as running:
+        yield running
+
+
+def rows(ended: Ended) -> list[dict]:
+    assert ended.status == 0, ended.err
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def test_partitions_of_a_log_are_those_of_the_lag_report(kgroup: Kgroup) -> None:
+    described = rows(kgroup("describe", "--all", "--from", LIVES, "-o", "jsonl"))
+    reported = rows(kgroup("lag-report", LIVES, "-o", "jsonl"))
+    fields = (
+        "group",
+        "topic",
+        "partition",
+        "current_offset",
+        "log_end_offset",
+        "lag",
+        "member_id",
+        "client_id",
+    )
+    assert len(described) > 100
+    assert [[row[field] for field in fields] for row in described] == [
+        [row[field] for field in fields] for row in reported
+    ]
+
+
+@pytest.mark.parametrize(
+    ("group", "members"),
+    [
+        # What the broker said just before it stopped, in the capture's groups.json.
+        ("trades-848", {"kip-1": "orders:2-3 payments:2", "kip-3": "orders:0-1 payments:0-1"}),
+        ("share-queue", {"share-0": "clicks.web:1", "share-1": "clicks.web:0"}),
+        ("orders-app", {"grow-1": "orders:0-1 payments:0-1", "grow-3": "orders:2-3 payments:2"}),
+    ],
+)
+def test_members_of_each_kind_own_what_they_own(kgroup: Kgroup, group: str, members: dict[str, str]) -> None:
+    described = rows(kgroup("describe", group, "--members", "--from", LIVES, "-o", "jsonl"))
+    assert {row["client_id"]: row["assignment"] for row in described} == members
+
+
+def test_a_log_has_epochs_and_targets_of_the_consumer_protocol(kgroup: Kgroup) -> None:
+    for row in rows(kgroup("describe", "trades-848", "--members", "--from", LIVES, "-o", "jsonl")):
+        assert row["epoch"] == row["target_epoch"] == 7
+        assert row["target_assignment"] == row["assignment"]
+    (state,) = rows(kgroup("describe", "trades-848", "--state", "--from", LIVES, "-o", "jsonl"))
+    assert (state["type"], state["state"], state["epoch"], state["target_epoch"], state["members"]) == (
+        "consumer",
+        "Stable",
+        7,
+        7,
+        2,
+    )
+
+
+def test_a_share_group_of_a_log_has_members_and_no_offsets(kgroup: Kgroup) -> None:
+    ended = kgroup("describe", "share-queue", "--from", LIVES, "-o", "jsonl")
+    assert (ended.status, ended.out) == (0, "")
+    assert ended.err.splitlines()[0] == "kgroup: group share-queue (share, Stable, 2 members): no offsets"
+
+
+def test_a_group_that_was_named_and_is_not_there_is_said_and_the_others_are_shown(kgroup: Kgroup) -> None:
+    ended = kgroup("describe", "orders-app", "nosuch", "--state", "--from", LIVES, "-q", "-o", "csv")
+    assert ended.status == 1
+    assert [line.split(",")[0] for line in ended.out.splitlines()] == ["group", "orders-app"]
+    assert ended.err == "kgroup: no group here matches nosuch\n"
+
+
+def test_partitions_of_a_cluster(kgroup: Kgroup, kafka: kgroup.testing.Cluster) -> None:
+    described = rows(kgroup("describe", "live-*", "empty-g", "-b", kafka.bootstrap, "-o", "jsonl"))
+    shown = [
+        (
+            row["group"],
+            row["partition"],
+            row["current_offset"],
+            row["log_end_offset"],
+            row["lag"],
+            row["client_id"],
+        )
+        for row in described
+    ]
+    assert shown == [
+        ("empty-g", 0, 0, 0, 0, None),
+        ("empty-g", 1, 0, 0, 0, None),
+        ("empty-g", 2, 50, 300, 250, None),
+        *(
+            (group, partition, end, end, 0, CLIENT_ID)
+            for group in ("live-classic", "live-new")
+            for partition, end in ((0, 0), (1, 0), (2, 300))
+        ),
+    ]
+
+
+def test_members_of_a_cluster_with_epochs(kgroup: Kgroup, kafka: kgroup.testing.Cluster) -> None:
+    described = rows(kgroup("describe", "--all", "--members", "-b", kafka.bootstrap, "-o", "jsonl"))
+    classic, new = described
+    assert (classic["group"], classic["assignment"], classic["epoch"], classic["target_assignment"]) == (
+        "live-classic",
+        "orders:0-2",
+        None,
+        None,
+    )
+    assert (new["group"], new["assignment"], new["target_assignment"], new["is_classic"]) == (
+        "live-new",
+        "orders:0-2",
+        "orders:0-2",
+        False,
+    )
+    assert new["epoch"] == new["target_epoch"] > 0
+
+
+def test_states_of_a_cluster_with_coordinators(kgroup: Kgroup, kafka: kgroup.testing.Cluster) -> None:
+    ended = kgroup("describe", "--all", "--state", "-b", kafka.bootstrap)
+    assert ended.status == 0
+    heading, *lines = ended.out.splitlines()
+    assert heading.split() == [
+        "GROUP",
+        "TYPE",
+        "STATE",
+        "PROTOCOL",
+        "EPOCH",
+        "TARGET-EPOCH",
+        "MEMBERS",
+        "COORDINATOR",
+    ]
+    assert [line.split()[:4] for line in lines] == [
+        ["empty-g", "simple", "Empty", "-"],
+        ["live-classic", "classic", "Stable", "range"],
+        ["live-new", "consumer", "Stable", "uniform"],
+    ]
+    assert all(line.endswith(f"{kafka.bootstrap} (1)") for line in lines)
+
+
+def test_a_group_that_nobody_may_describe_is_said_to_be_so(
+    kgroup: Kgroup, kafka: kgroup.testing.Cluster
+) -> None:
+    kafka.refuse("DescribeGroups", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    ended = kgroup("describe", "live-classic", "--state", "-b", kafka.bootstrap, "-q", "-o", "jsonl")
+    (row,) = rows(ended)
+    assert (row["state"], row["members"], row["problem"]) == ("Stable", 0, "GROUP_AUTHORIZATION_FAILED")
+    assert ended.err == "kgroup: group live-classic: GROUP_AUTHORIZATION_FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("owned", "text"),
+    [
+        ([], ""),
+        ([("b", 1), ("a", 0), ("a", 2), ("a", 1), ("a", 5)], "a:0-2,5 b:1"),
+        ([("a", 10), ("a", 9), ("a", 7)], "a:7,9-10"),
+    ],
+)
+def test_partitions_in_a_row_are_written_as_first_and_last(owned: list[tuple[str, int]], text: str) -> None:
+    assert partitions_text([OwnedPartition(*each) for each in owned]) == text
