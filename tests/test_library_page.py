@@ -1,4 +1,4 @@
-"""The `python` blocks of docs/library.md are run from top to bottom, and must answer what they show."""
+"""The `python` blocks of docs/library.md and docs/tables.md are run, and must answer what they show."""
 
 import doctest
 import re
@@ -13,9 +13,9 @@ PAGE = ROOT / "docs" / "library.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def examples() -> list[doctest.Example]:
+def examples(page: Path) -> list[doctest.Example]:
     """Every statement of the blocks with the answer below it, in order; `lineno` counts the page's from 0."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     shown = []
     for block in BLOCK.finditer(text):
         first_line = text.count("\n", 0, block.start(1))
@@ -25,13 +25,16 @@ def examples() -> list[doctest.Example]:
     return shown
 
 
-def test_the_page_answers_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "least"), [("library.md", 20), ("tables.md", 8)])
+def test_the_page_answers_what_it_shows(
+    name: str, least: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(ROOT)
-    answers: list[str] = []
-    test = doctest.DocTest(examples(), {}, PAGE.name, str(PAGE), 0, None)
+    page, answers = ROOT / "docs" / name, list[str]()
+    test = doctest.DocTest(examples(page), {"folder": tmp_path}, name, str(page), 0, None)
     ended = doctest.DocTestRunner(verbose=False).run(test, out=answers.append)
     assert not ended.failed, "".join(answers)
-    assert ended.attempted > 20
+    assert ended.attempted > least
 
 
 def test_the_table_of_the_page_has_every_public_name() -> None:

@@ -217,17 +217,17 @@ def _is_nullable(field: Any, version: int) -> bool:
 
 
 def _nested_shape(value_class: type, field: Any, version: int) -> _Shape[Any]:
-    nested_class = _dataclass_in(get_type_hints(value_class)[field.name])
+    nested_class = dataclass_in(get_type_hints(value_class)[field.name])
     assert nested_class is not None, f"{value_class.__name__}.{field.name} has no dataclass for its struct"
     return _Shape(nested_class, field.array_of if field.is_array() else field, version)
 
 
-def _dataclass_in(hint: Any) -> type | None:
+def dataclass_in(hint: Any) -> type | None:
     """The dataclass in a field's type, as `Endpoint` in `Endpoint | None` or `tuple[Endpoint, ...]`."""
     if isinstance(hint, type) and is_dataclass(hint):
         return hint
     for part in get_args(hint):
-        if (nested := _dataclass_in(part)) is not None:
+        if (nested := dataclass_in(part)) is not None:
             return nested
     return None
 

@@ -54,7 +54,9 @@ class Kind(Enum):
     DURATION_MS = "duration_ms"
     """Milliseconds: like `2h 5m` in tables, an integer elsewhere."""
     NESTED = "nested"
-    """Lists and mappings of JSON's types: JSON in JSON, and JSON text in CSV and Parquet."""
+    """Lists and mappings of JSON's types: JSON in JSON; JSON text in CSV, and in Parquet if the column has no
+    `nested` type.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class Column:
     """One field. `header` is the heading in tables; by default the name in capitals.
 
     Where a screen is too narrow, `narrow` is the heading, and the column with the highest `spare` is left out
-    first; one with 0 stays.
+    first; one with 0 stays. `nested` gives the Arrow type of values of Kind.NESTED in Parquet.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Column:
     kind: Kind = Kind.TEXT
     narrow: str | None = None
     spare: int = 0
+    nested: "Callable[[], pa.DataType] | None" = None
 
     @property
     def heading(self) -> str:
@@ -417,7 +420,12 @@ def arrow_schema(columns: Sequence[Column]) -> "pa.Schema":
         Kind.DURATION_MS: pa.int64(),
         Kind.NESTED: pa.string(),
     }
-    return pa.schema([(column.name, types[column.kind]) for column in columns])
+    return pa.schema(
+        [
+            (column.name, types[column.kind] if column.nested is None else column.nested())
+            for column in columns
+        ]
+    )
 
 
 def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[pa.RecordBatch]":
@@ -425,7 +433,7 @@ def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[p
     import pyarrow as pa
 
     schema = arrow_schema(columns)
-    converters = [(column.name, parquet_converter(column.kind)) for column in columns]
+    converters = [(column.name, parquet_converter(column)) for column in columns]
     pending: list[dict[str, object]] = []
     for row in rows:
         pending.append({name: convert(row.get(name)) for name, convert in converters})
@@ -435,23 +443,49 @@ def arrow_batches(rows: Iterable[Row], columns: Sequence[Column]) -> "Iterator[p
     yield pa.RecordBatch.from_pylist(pending, schema)
 
 
-def parquet_converter(kind: Kind) -> Callable[[object], object]:
+def parquet_converter(column: Column) -> Callable[[object], object]:
     """Makes of a value what a column of `arrow_schema` takes."""
 
-    def text(value: object) -> object:
-        if value is None:
-            return None
-        plain = value.value if isinstance(value, Enum) else value
-        as_text = plain.hex() if isinstance(plain, bytes) else str(plain)
-        return as_text.encode("utf-8", SURROGATES_ESCAPED).decode()
-
     def nested(value: object) -> object:
-        return None if value is None else text(to_json(value))
+        return None if value is None else _parquet_text(to_json(value))
 
-    match kind:
+    if column.nested is not None:
+        return partial(fitted, kind=column.nested())
+    match column.kind:
         case Kind.TEXT:
-            return text
+            return _parquet_text
         case Kind.NESTED:
             return nested
         case _:
             return lambda value: value
+
+
+def _parquet_text(value: object) -> str | None:
+    if value is None:
+        return None
+    plain = value.value if isinstance(value, Enum) else value
+    as_text = plain.hex() if isinstance(plain, bytes) else str(plain)
+    return as_text.encode("utf-8", SURROGATES_ESCAPED).decode()
+
+
+def fitted(value: object, kind: "pa.DataType") -> object:
+    """A value of JSON's types as an Arrow type takes it.
+
+    Times before 1970, as Kafka's -1 for none, are null, and so are fields that a mapping lacks. Raises
+    KeyError for a field that the type lacks.
+    """
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if isinstance(kind, pa.StructType):
+        assert isinstance(value, Mapping)
+        types = {field.name: field.type for field in kind}
+        return {name: fitted(each, types[name]) for name, each in value.items()}
+    if isinstance(kind, pa.ListType):
+        assert isinstance(value, list | tuple)
+        return [fitted(each, kind.value_type) for each in value]
+    if pa.types.is_timestamp(kind):
+        assert isinstance(value, int)
+        return value if value >= 0 else None
+    return _parquet_text(value) if pa.types.is_string(kind) else value

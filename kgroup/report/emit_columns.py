@@ -79,7 +79,7 @@ def column_batches(
     import pyarrow as pa
 
     schema = arrow_schema(columns)
-    converters = [parquet_converter(column.kind) for column in columns]
+    converters = [parquet_converter(column) for column in columns]
 
     def batch(pending: "Sequence[list[object]]") -> pa.RecordBatch:
         arrays = [pa.array(values, field.type) for values, field in zip(pending, schema, strict=True)]

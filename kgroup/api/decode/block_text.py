@@ -1,7 +1,7 @@
 """The text and the tables that `kgroup decode` shows, made of blocks."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kgroup.report.records.item_columns import ItemColumns
-
-_ROWS_AT_ONCE: Final = 4096
 
 
 def block_texts(
@@ -39,26 +37,18 @@ def block_texts(
 
 def block_tables(
     items: Iterable[ChosenItems | ReadRecord | Damage], source: FileSource, columns: "ItemColumns"
-) -> "Iterator[pa.Table]":
-    """The same as tables."""
-    waiting: list[Row] = []
+) -> "Iterator[pa.Table | Row]":
+    """The same as tables, and as rows where a block has them only so."""
     for item in items:
-        if not isinstance(item, ChosenItems):
-            waiting.append(columns.flat(item, None if isinstance(item, Damage) else source.outcome(item)))
-            if len(waiting) < _ROWS_AT_ONCE:
-                continue
-        if waiting:
-            yield columns.table_of_rows(waiting)
-            waiting = []
         if isinstance(item, ChosenItems):
             of = item.of
             by_hand = {
                 number: columns.flat(read, source.outcome(read)) for number, read in item.records.items()
             }
             outcomes = transactions(item, source)
-            yield columns.table(of.segment, of.reader, of.block, item.items, outcomes, by_hand)
-    if waiting:
-        yield columns.table_of_rows(waiting)
+            yield from columns.pieces(of.segment, of.reader, of.block, item.items, outcomes, by_hand)
+        else:
+            yield columns.flat(item, None if isinstance(item, Damage) else source.outcome(item))
 
 
 def transactions(chosen: ChosenItems, source: FileSource) -> Transactions | None:

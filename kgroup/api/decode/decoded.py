@@ -9,7 +9,7 @@ from kgroup.api.decode.chosen import Choice, offsets_that_count
 from kgroup.api.decode.filter import Filter, parse_topics, parse_types
 from kgroup.api.decode.missing import NamesShown
 from kgroup.api.decode.problems import Problems
-from kgroup.api.decode.rows import flat_rows, json_texts, table_rows
+from kgroup.api.decode.rows import arrow_rows, csv_rows, json_texts, table_rows
 from kgroup.api.decode.selection import Preselection
 from kgroup.api.decode.source import EntrySource, FileSource, LiveSource, only_offsets, topic_names
 from kgroup.api.names import names_given
@@ -22,7 +22,7 @@ from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.report.emit import Column, OutputFormat, Row
 from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
-from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
+from kgroup.report.records.columns import ARROW_COLUMNS, TABLE_COLUMNS
 from kgroup.report.records.entry_json import TopicNames
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Decoded(Tabular):
     def text_pieces(self, output: OutputFormat) -> "Iterator[bytes | Bytes]":
         """The lines of JSON, as an array or not, or of CSV without a heading, in UTF-8.
 
-        By the columnar path, to the byte what `json_texts` and `arrow_rows` come to. Each piece is good until
+        By the columnar path, to the byte what `json_texts` and `csv_rows` come to. Each piece is good until
         the next is asked for.
         """
         from kgroup.api.decode.block_text import block_texts
@@ -115,7 +115,7 @@ class Decoded(Tabular):
             yield from block_texts(chosen_blocks(blocks, preselection, choice), files, text)
 
     def tables(self) -> "Iterator[pa.Table]":
-        """The rows of `arrow_rows` by the columnar path, with dictionaries in place of texts."""
+        """The rows of `arrow_rows` by the columnar path."""
         from kgroup.api.decode.block_text import block_tables
         from kgroup.api.decode.blocks import chosen_blocks, read_blocks
         from kgroup.report.records.item_columns import ItemColumns, row_groups
@@ -149,11 +149,15 @@ class Decoded(Tabular):
 
     def arrow_columns(self) -> Sequence[Column]:
         """As `kgroup decode -o parquet` has them."""
-        return COLUMNS
+        return ARROW_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
         """A row for each record and damaged place."""
-        return flat_rows(self.records(), self._source, self._names)
+        return arrow_rows(self.records(), self._source, self._names)
+
+    def csv_rows(self) -> Iterator[Row]:
+        """The same in the columns of CSV, which has no structs."""
+        return csv_rows(self.records(), self._source, self._names)
 
     @property
     def is_in_bulk(self) -> bool:

@@ -22,8 +22,16 @@ def json_texts(items: Iterable[ReadRecord | Damage], source: EntrySource, names:
             yield text.line(item, source.outcome(item))
 
 
-def flat_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
-    """The same fields for CSV and Parquet, and the group whatever the key calls it."""
+def arrow_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
+    """The same fields in the columns of Arrow."""
+    from kgroup.report.records.item_columns import record_row
+
+    for item in items:
+        yield record_row(item, None if isinstance(item, Damage) else source.outcome(item), names)
+
+
+def csv_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
+    """The same fields for CSV, and the group whatever the key calls it."""
     text = RecordText(names)
     for item in items:
         if isinstance(item, Damage):

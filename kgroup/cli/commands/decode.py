@@ -101,14 +101,15 @@ def _show(decoded: "Decoded", output: OutputOptions) -> None:
             emit(decoded.table_rows(), TABLE_COLUMNS, output)
         case OutputFormat.JSON | OutputFormat.JSONL | OutputFormat.CSV if decoded.is_in_bulk:
             emit_text(decoded.text_pieces(output.format), COLUMNS, output)
-        case OutputFormat.PARQUET if decoded.is_in_bulk:
-            from kgroup.report.records.item_columns import write_tables
+        case OutputFormat.PARQUET:
+            from kgroup.report.records.item_columns import write_records
 
-            emit_parquet(decoded.tables(), COLUMNS, output, write_tables)
+            tables = decoded.tables() if decoded.is_in_bulk else decoded.batches()
+            emit_parquet(tables, decoded.arrow_columns(), output, write_records)
         case OutputFormat.JSON | OutputFormat.JSONL:
             emit_json(decoded.json_texts(), output)
-        case OutputFormat.CSV | OutputFormat.PARQUET:
-            emit(decoded.arrow_rows(), decoded.arrow_columns(), output)
+        case OutputFormat.CSV:
+            emit(decoded.csv_rows(), COLUMNS, output)
 
 
 def _summarize(problems: "Problems", *, strict: bool, quiet: bool) -> None:

@@ -1,10 +1,8 @@
-"""Blocks of records as Arrow columns: what `flat_rows` come to, without a mapping for each row.
-
-Texts that many rows share are dictionaries, which a Parquet file has anyway.
-"""
+"""Records as Arrow columns: blocks without a mapping for each row, and what is not frequent by rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -14,22 +12,27 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import RecordType, TransactionOutcome
-from kgroup.report.emit import (
-    PARQUET_ROWS_AT_ONCE,
-    Column,
-    Kind,
-    Row,
-    arrow_schema,
-    parquet_converter,
-    to_json,
+from kgroup.protocol.topic_id import topic_id_text
+from kgroup.report.emit import PARQUET_ROWS_AT_ONCE, Column, Row, arrow_batches, arrow_schema
+from kgroup.report.records.arrow_types import batch_type, key_type, value_type
+from kgroup.report.records.columns import ARROW_COLUMNS, SCHEMA_VERSION
+from kgroup.report.records.entry_json import TopicNames
+from kgroup.report.records.item_text import Transactions
+from kgroup.report.records.programs import batch_words
+from kgroup.report.records.record_json import damage_json, group_of_record, place_json, record_json
+from kgroup.scan.kernels.gather import no_rows, strings_at
+from kgroup.scan.kernels.keys import (
+    GROUP,
+    GROUP_TAG,
+    PARTITION,
+    START,
+    TOPIC,
+    TOPIC_TAG,
+    Keys,
+    ids_with_tag,
+    string_bytes,
 )
-from kgroup.report.records.columns import COLUMNS
-from kgroup.report.records.item_text import ItemText, Transactions
-from kgroup.report.records.programs import Programs, programs_of, sample_read, value_pieces
-from kgroup.report.records.record_json import damage_json, group_of_record, place_json
-from kgroup.scan.kernels.bytes_at import Bytes
-from kgroup.scan.kernels.gather import strings_at
-from kgroup.scan.kernels.records import Cell, Form
+from kgroup.scan.kernels.records import Cell, Form, Head, Table
 from kgroup.scan.reading.records import RecordBlock, RecordReader
 
 if TYPE_CHECKING:
@@ -37,210 +40,302 @@ if TYPE_CHECKING:
 else:
     ArrowColumn = pa.Array
 
-_UNIQUE: Final = "value"
-"""The column of texts of which hardly two are equal."""
-_KINDS: Final = dict.fromkeys(list(Form)[: Form.TOMBSTONE], "record") | {
-    Form.TOMBSTONE: "tombstone",
-    Form.COMMITTED: "control",
-    Form.ABORTED: "control",
-}
-_CONTROLS: Final = {Form.COMMITTED: "COMMIT", Form.ABORTED: "ABORT"}
+Valid = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+_FIRST_WITH_LEADER_EPOCH: Final = Form.COMMIT_3
+_MAGIC: Final = 2
+_TIME: Final = pa.timestamp("ms", tz="UTC")
+_REPEATED: Final = (
+    *(
+        "segment",
+        "kind",
+        "type",
+        "group",
+        "transaction",
+        "control",
+        "key.group",
+        "key.topic",
+        "value.metadata",
+    ),
+    *("value.topicId", "value.topicName", "batch.codec", "batch.timestampType"),
+)
+"""Columns of Parquet that are worth a dictionary; numbers and times are smaller as they are, or compress."""
 
 
-def encoded_schema() -> pa.Schema:
-    """`arrow_schema(COLUMNS)` with dictionaries in place of texts."""
-    shared = pa.dictionary(pa.int32(), pa.string())
-    return pa.schema(
-        [
-            (field.name, shared if field.type == pa.string() and field.name != _UNIQUE else field.type)
-            for field in arrow_schema(COLUMNS)
-        ]
-    )
+def record_row(item: ReadRecord | Damage, outcome: TransactionOutcome | None, names: TopicNames) -> Row:
+    """A record or damaged place in ARROW_COLUMNS, by the plain path."""
+    if isinstance(item, Damage):
+        return damage_json(item)
+    row = record_json(item, transaction=outcome, topic_names=names)
+    row["group"] = group_of_record(item)
+    for size in ("keySize", "valueSize"):
+        if row.get(size) == -1:
+            row[size] = None
+    value = row.get("value")
+    if row.get("type") == RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION.name and isinstance(value, dict):
+        row["value"] = value | {"topics": [{"topicName": name} for name in value["topics"]]}
+    return row
 
 
-class ItemColumns(ItemText):
-    """Makes tables of `encoded_schema`; one serves a whole run."""
+class ItemColumns:
+    """Makes tables of `arrow_schema(ARROW_COLUMNS)`; one serves a whole run."""
+
+    def __init__(self, names: TopicNames) -> None:
+        self._names = names
+        self._schema = arrow_schema(ARROW_COLUMNS)
+        self._reader: RecordReader | None = None
+        self._words = {head: _texts(words) for head, words in batch_words().items() if head in _WORDED}
 
     def flat(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> Row:
         """A record or damaged place by the plain path."""
-        if isinstance(item, Damage):
-            return damage_json(item)
-        return {**self._plain.flat(item, outcome), "group": group_of_record(item)}
+        return record_row(item, outcome, self._names)
 
-    def table_of_rows(self, rows: Sequence[Row]) -> pa.Table:
-        """Rows of `flat`."""
-        schema = arrow_schema(COLUMNS)
-        converters = [(column.name, parquet_converter(column.kind)) for column in COLUMNS]
-        plain = [{name: convert(row.get(name)) for name, convert in converters} for row in rows]
-        batch = pa.RecordBatch.from_pylist(plain, schema)
-        columns = [
-            column.dictionary_encode() if pa.types.is_dictionary(field.type) else column
-            for column, field in zip(batch.columns, encoded_schema(), strict=True)
-        ]
-        return pa.Table.from_arrays(columns, schema=encoded_schema())
-
-    def table(
+    def pieces(
         self,
         segment: SegmentFile,
         reader: RecordReader,
         block: RecordBlock,
-        items: NDArray[np.int64],
+        items: Numbers,
         transactions: Transactions | None,
         by_hand: Mapping[int, Row],
-    ) -> pa.Table:
+    ) -> Iterator[pa.Table | Row]:
         """These items of a block; `by_hand` has what `flat` says of those of form OTHER or EMPTY_BATCH."""
-        cells = block.cells
-        plain = items[cells[Cell.FORM].take(items) < Form.OTHER]
+        plain = items[block.cells[Cell.FORM].take(items) < Form.OTHER]
         table = self._plain_table(segment, reader, block, plain, transactions)
-        if not by_hand:
-            return table
-        numbers = np.concatenate([plain, np.array(list(by_hand), np.int64)])
-        both = pa.concat_tables([table, self.table_of_rows(list(by_hand.values()))]).unify_dictionaries()
-        return both.combine_chunks().take(_integers(np.argsort(numbers, kind="stable")))
+        at = 0
+        for number in sorted(by_hand):
+            end = int(np.searchsorted(plain, number))
+            if end > at:
+                yield table.slice(at, end - at)
+            yield by_hand[number]
+            at = end
+        yield table.slice(at)
 
     def _plain_table(
         self,
         segment: SegmentFile,
         reader: RecordReader,
         block: RecordBlock,
-        plain: NDArray[np.int64],
+        plain: Numbers,
         transactions: Transactions | None,
     ) -> pa.Table:
         cells, count = block.cells, len(plain)
-        sizes, texts = [np.zeros(0, np.int64)], bytearray()
-        batches, spans = np.empty(0, np.uint8), np.zeros(0, np.int64)
-        for written in self._written(segment, reader, block, plain, transactions, {}):
-            sizes.append(np.diff(written.ends, prepend=0))
-            texts += written.text.tobytes()
-            batches, spans = written.block_texts, written.block_spans
         forms = cells[Cell.FORM].take(plain)
         is_keyed, has_value = forms <= Form.TOMBSTONE, forms < Form.TOMBSTONE
-        kept = self._kept
-        place = place_json(segment)
         outcomes = np.zeros(count, np.int64) if transactions is None else transactions.take(plain)
-        nothing = np.zeros(count, np.bool_)
-        zeros = np.zeros(count, np.int64)
+        key_ids = cells[Cell.KEY_ID].take(plain)[is_keyed]
+        groups = _names_of(reader.keys, key_ids, GROUP, GROUP_TAG, is_keyed)
+        key_sizes, value_sizes = (cells[size].take(plain) for size in (Cell.KEY_SIZE, Cell.VALUE_SIZE))
         columns: dict[str, ArrowColumn] = {
-            "partition": _integers(np.full(count, segment.partition, np.int64)),
-            "segment": _coded(zeros, _texts([str(place["segment"])]), None),
+            "partition": _constant(segment.partition, count),
+            "segment": _constant(str(place_json(segment)["segment"]), count),
             "offset": _integers(cells[Cell.LOG_OFFSET].take(plain)),
-            "timestamp": _integers(cells[Cell.TIMESTAMP].take(plain)).view(pa.timestamp("ms", tz="UTC")),
-            "kind": _coded(forms, _texts([_KINDS.get(form, "") for form in Form]), None),
-            "type": _coded(zeros, _texts([RecordType.OFFSET_COMMIT.name]), is_keyed),
-            "group": _of_arena(cells[Cell.GROUP_TEXT].take(plain), kept.texts, kept.spans, is_keyed),
+            "timestamp": _integers(cells[Cell.TIMESTAMP].take(plain)).view(_TIME),
+            "keySize": _integers(key_sizes, key_sizes >= 0),
+            "valueSize": _integers(value_sizes, value_sizes >= 0),
             "keyVersion": _integers(np.full(count, int(RecordType.OFFSET_COMMIT), np.int64), is_keyed),
             "valueVersion": _integers(forms, has_value),
-            "key": _of_arena(cells[Cell.KEY_TEXT].take(plain), kept.texts, kept.spans, is_keyed),
-            "value": _strings(bytes(texts), np.concatenate(sizes), has_value),
-            "transaction": _coded(
-                np.maximum(outcomes - 1, 0),
-                _texts([outcome.value for outcome in TransactionOutcome]),
-                outcomes > 0,
-            ),
-            "control": _coded(forms, _texts([_CONTROLS.get(form, "") for form in Form]), ~is_keyed),
-            "batch": _of_arena(cells[Cell.BATCH].take(plain), batches, spans, None),
+            "kind": _words(_KINDS, forms),
+            "type": _words(_texts([RecordType.OFFSET_COMMIT.name]), np.zeros(count, np.int64), is_keyed),
+            "group": groups,
+            "key": _keys(reader.keys, key_ids, groups, is_keyed),
+            "value": self._values(reader, block, plain, forms, has_value),
+            "transaction": _words(_OUTCOMES, np.maximum(outcomes - 1, 0), outcomes > 0),
+            "control": _words(_CONTROLS, forms, ~is_keyed),
+            "coordinatorEpoch": _integers(cells[Cell.OFFSET].take(plain), ~is_keyed),
+            "batch": self._batches(block.heads, cells[Cell.BATCH].take(plain)),
         }
-        schema = encoded_schema()
-        for field in schema:
-            if field.name not in columns:
-                is_text = pa.types.is_dictionary(field.type)
-                columns[field.name] = (
-                    _coded(zeros, _texts([""]), nothing) if is_text else _integers(zeros, nothing)
-                )
-        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+        return pa.Table.from_arrays(
+            [
+                columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+                for field in self._schema
+            ],
+            schema=self._schema,
+        )
 
-    # ---- what a format is ---------------------------------------------------------------------------
+    def _values(
+        self, reader: RecordReader, block: RecordBlock, plain: Numbers, forms: Numbers, has_value: Valid
+    ) -> ArrowColumn:
+        cells = block.cells
+        sizes = np.where(has_value, cells[Cell.TEXT_SIZE].take(plain), 0)
+        expiry = np.where(forms == Form.COMMIT_1, cells[Cell.EXPIRE_TIMESTAMP].take(plain), -1)
+        committed = np.where(has_value, cells[Cell.COMMIT_TIMESTAMP].take(plain), -1)
+        topic_ids = np.where(has_value, cells[Cell.TOPIC_ID].take(plain), 0)
+        self._begin(reader)
+        while len(self._topic_ids) <= topic_ids.max(initial=0):
+            topic_id = UUID(bytes=string_bytes(reader.topic_ids, len(self._topic_ids) - 1))
+            self._topic_ids.append(topic_id_text(topic_id))
+            self._topic_names.append(self._names.get(topic_id))
+        has_epoch = has_value & (forms >= _FIRST_WITH_LEADER_EPOCH)
+        return _structs(
+            value_type(),
+            {
+                "offset": _integers(cells[Cell.OFFSET].take(plain), has_value),
+                "leaderEpoch": _integers(cells[Cell.LEADER_EPOCH].take(plain), has_epoch),
+                "metadata": _only(
+                    strings_at(block.buffer, cells[Cell.TEXT_POSITION].take(plain), sizes), has_value
+                ),
+                "commitTimestamp": _integers(committed, committed >= 0).view(_TIME),
+                "expireTimestamp": _integers(expiry, expiry >= 0).view(_TIME),
+                "topicId": _words(_texts(self._topic_ids), topic_ids),
+                "topicName": _words(_texts(self._topic_names), topic_ids),
+            },
+            has_value,
+        )
 
-    def line(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> str:
-        """The value alone."""
-        assert not isinstance(item, Damage)
-        value = self._plain.flat(item, outcome).get("value")
-        return "" if value is None else to_json(value)
+    def _batches(self, heads: Table, numbers: Numbers) -> ArrowColumn:
+        count = len(numbers)
 
-    def _shown_json(self, text: str) -> str:
-        return text
+        def of(head: Head) -> Numbers:
+            values: Numbers = heads[head].take(numbers)
+            return values
 
-    def _group_text(self, group: str) -> str:
-        return group
+        newest = of(Head.MAX_TIMESTAMP)
+        columns: dict[str, ArrowColumn] = {name: _integers(of(head)) for name, head in _HEADS.items()}
+        columns |= {
+            "magic": _constant(_MAGIC, count),
+            "codec": _words(self._words[Head.CODEC], of(Head.CODEC)),
+            "timestampType": _words(self._words[Head.LOG_APPEND_TIME], of(Head.LOG_APPEND_TIME)),
+            "maxTimestamp": _integers(newest, newest >= 0).view(_TIME),
+            "crcValid": _flags(np.ones(count, np.bool_)),
+            "transactional": _flags(of(Head.TRANSACTIONAL) != 0),
+            "control": _flags(of(Head.CONTROL) != 0),
+            "deleteHorizonMs": _integers(of(Head.DELETE_HORIZON), of(Head.HAS_HORIZON) != 0).view(_TIME),
+        }
+        return _structs(batch_type(), columns, None)
 
-    def _outcome_text(self, outcome: TransactionOutcome) -> str:
-        return outcome.value
-
-    def _programs(self, segment: SegmentFile) -> Programs:
-        samples = []
-        for form in list(Form)[: Form.OTHER]:
-            has_value = form < Form.TOMBSTONE
-            text = self.line(*sample_read(form)) if has_value else ""
-            samples.append((text, value_pieces(form, self._inside_json) if has_value else []))
-        return programs_of(samples)
-
-
-def row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows, as many at a time as `arrow_batches` has; the last table may have none."""
-    pending = encoded_schema().empty_table()
-    for table in tables:
-        pending = pa.concat_tables([pending, table])
-        while pending.num_rows >= PARQUET_ROWS_AT_ONCE:
-            yield pending.slice(0, PARQUET_ROWS_AT_ONCE)
-            pending = pending.slice(PARQUET_ROWS_AT_ONCE)
-    yield pending
+    def _begin(self, reader: RecordReader) -> None:
+        if reader is not self._reader:
+            self._reader = reader
+            self._topic_ids: list[str | None] = [None]
+            self._topic_names: list[str | None] = [None]
 
 
-def write_tables(tables: Iterable[pa.Table], columns: Sequence[Column], file: IO[bytes]) -> None:
-    """Write a Parquet file of `arrow_schema(columns)`."""
-    from base64 import b64encode
+def _keys(keys: Keys, key_ids: Numbers, groups: ArrowColumn, is_keyed: Valid) -> ArrowColumn:
+    partitions = np.zeros(len(is_keyed), np.int64)
+    partitions[is_keyed] = keys.strings[key_ids, PARTITION]
+    return _structs(
+        key_type(),
+        {
+            "group": groups,
+            "topic": _names_of(keys, key_ids, TOPIC, TOPIC_TAG, is_keyed),
+            "partition": _integers(partitions, is_keyed),
+        },
+        is_keyed,
+    )
 
+
+def _names_of(keys: Keys, key_ids: Numbers, column: int, tag: int, is_keyed: Valid) -> ArrowColumn:
+    """The group or topic of each key, null for items without a key."""
+    ids = ids_with_tag(keys, tag)[keys.strings[key_ids, column]]
+    starts, sizes = np.zeros(len(is_keyed), np.int64), np.zeros(len(is_keyed), np.int64)
+    starts[is_keyed] = keys.strings[ids, START]
+    sizes[is_keyed] = keys.strings[ids + 1, START] - keys.strings[ids, START]
+    return _only(strings_at(keys.arena, starts, sizes), is_keyed)
+
+
+def row_groups(pieces: Iterable[pa.Table | Row]) -> Iterator[pa.Table]:
+    """The same rows as tables, as many at a time as `arrow_batches` has; the last one may have none."""
+    pending: list[pa.Table | Row] = []
+    count = 0
+    for piece in pieces:
+        pending.append(piece)
+        count += piece.num_rows if isinstance(piece, pa.Table) else 1
+        if count >= PARQUET_ROWS_AT_ONCE:
+            table = _together(pending)
+            for start in range(0, count - count % PARQUET_ROWS_AT_ONCE, PARQUET_ROWS_AT_ONCE):
+                yield table.slice(start, PARQUET_ROWS_AT_ONCE)
+            count %= PARQUET_ROWS_AT_ONCE
+            pending = [table.slice(table.num_rows - count)]
+    yield _together(pending)
+
+
+def _together(pieces: Sequence[pa.Table | Row]) -> pa.Table:
+    """One table; the rows among them are made columns all at once."""
+    schema = arrow_schema(ARROW_COLUMNS)
+    rows = [piece for piece in pieces if not isinstance(piece, pa.Table)]
+    of_rows = pa.Table.from_batches(arrow_batches(rows, ARROW_COLUMNS), schema)
+    singles = (of_rows.slice(number, 1) for number in range(len(rows)))
+    tables = [piece if isinstance(piece, pa.Table) else next(singles) for piece in pieces]
+    return pa.concat_tables([no_rows(schema), *tables])
+
+
+def write_records(
+    tables: Iterable[pa.Table | pa.RecordBatch], columns: Sequence[Column], file: IO[bytes]
+) -> None:
+    """Write a Parquet file of `arrow_schema(columns)`, whose metadata have the version of the schema."""
     from pyarrow import parquet
 
-    shared = [column.name for column in columns if column.kind in (Kind.TEXT, Kind.NESTED)]
-    shared.remove(_UNIQUE)
-    # Parquet knows no dictionaries, but a reader of Arrow's takes the types that it finds written there.
-    types = {"ARROW:schema": b64encode(arrow_schema(columns).serialize().to_pybytes()).decode()}
     with parquet.ParquetWriter(
         file,
-        encoded_schema(),
-        store_schema=False,
-        use_dictionary=shared,  # type: ignore[arg-type]  # the stubs do not know of names
+        arrow_schema(columns),
+        use_dictionary=list(_REPEATED),  # type: ignore[arg-type]  # the stubs do not know of names
     ) as writer:
-        writer.add_key_value_metadata(types)
+        writer.add_key_value_metadata({"kgroup.schema": SCHEMA_VERSION})
         for table in tables:
-            writer.write_table(table.unify_dictionaries(), PARQUET_ROWS_AT_ONCE)
+            writer.write(table, PARQUET_ROWS_AT_ONCE)
 
 
-def _integers(values: NDArray[np.int64], valid: NDArray[np.bool_] | None = None) -> ArrowColumn:
+def _integers(values: Numbers, valid: Valid | None = None) -> ArrowColumn:
     return pa.Array.from_buffers(
         pa.int64(), len(values), [_bits(valid), pa.py_buffer(np.ascontiguousarray(values).data)]
     )
 
 
-def _coded(codes: NDArray[np.int64], dictionary: ArrowColumn, valid: NDArray[np.bool_] | None) -> ArrowColumn:
+def _flags(values: Valid) -> ArrowColumn:
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
+
+
+def _constant(value: str | int, count: int) -> ArrowColumn:
+    return pa.repeat(value, count)
+
+
+def _words(words: ArrowColumn, codes: NDArray[np.integer[Any]], valid: Valid | None = None) -> ArrowColumn:
+    """The word for each code, null where it is not valid."""
     indices = pa.Array.from_buffers(
-        pa.int32(), len(codes), [_bits(valid), pa.py_buffer(codes.astype(np.int32).data)]
+        pa.int64(), len(codes), [_bits(valid), pa.py_buffer(np.ascontiguousarray(codes, np.int64).data)]
     )
-    return pa.DictionaryArray.from_arrays(indices, dictionary, safe=False)
+    return words.take(indices)
 
 
-def _of_arena(
-    numbers: NDArray[np.int64], texts: Bytes, spans: NDArray[np.int64], valid: NDArray[np.bool_] | None
-) -> ArrowColumn:
-    """Texts by their numbers; where they are not valid the number may be anything."""
-    if valid is not None:
-        numbers = np.where(valid, numbers, 0)
-    used, codes = np.unique(numbers, return_inverse=True)
-    starts = spans[2 * used]
-    return _coded(codes, strings_at(texts, starts, spans[2 * used + 1] - starts), valid)
+def _only(texts: ArrowColumn, valid: Valid) -> ArrowColumn:
+    """The same with null where it is not valid."""
+    return pa.Array.from_buffers(pa.string(), len(texts), [_bits(valid), *texts.buffers()[1:]])
 
 
-def _strings(texts: bytes, sizes: NDArray[np.int64], valid: NDArray[np.bool_]) -> ArrowColumn:
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int32)
-    return pa.Array.from_buffers(
-        pa.string(), len(sizes), [_bits(valid), pa.py_buffer(offsets.data), pa.py_buffer(texts)]
-    )
+def _structs(kind: pa.StructType, columns: Mapping[str, ArrowColumn], valid: Valid | None) -> ArrowColumn:
+    """Structs of this type; fields without a column are null."""
+    count = len(next(iter(columns.values())))
+    children = [
+        columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in kind
+    ]
+    return pa.Array.from_buffers(kind, count, [_bits(valid)], children=children)
 
 
-def _texts(texts: list[str]) -> ArrowColumn:
+def _texts(texts: Sequence[str | None]) -> ArrowColumn:
     return pa.array(texts, pa.string())
 
 
-def _bits(valid: NDArray[np.bool_] | None) -> pa.Buffer | None:
+def _bits(valid: Valid | None) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little").data)
+
+
+_WORDED: Final = (Head.CODEC, Head.LOG_APPEND_TIME)
+_HEADS: Final = {
+    "position": Head.POSITION,
+    "sizeInBytes": Head.SIZE,
+    "baseOffset": Head.BASE_OFFSET,
+    "lastOffset": Head.LAST_OFFSET,
+    "count": Head.COUNT,
+    "crc": Head.CRC,
+    "producerId": Head.PRODUCER_ID,
+    "producerEpoch": Head.PRODUCER_EPOCH,
+    "baseSequence": Head.BASE_SEQUENCE,
+    "leaderEpoch": Head.LEADER_EPOCH,
+}
+_KINDS: Final = _texts(
+    ["record"] * Form.TOMBSTONE + ["tombstone", "control", "control"] + [""] * (len(Form) - Form.OTHER)
+)
+_CONTROLS: Final = _texts([{Form.COMMITTED: "COMMIT", Form.ABORTED: "ABORT"}.get(form, "") for form in Form])
+_OUTCOMES: Final = _texts([outcome.value for outcome in TransactionOutcome])

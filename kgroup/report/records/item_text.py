@@ -6,7 +6,7 @@ topic or a batch is put into words once. Anything else comes as records and goes
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -45,7 +45,7 @@ from kgroup.report.records.record_json import batch_json, damage_json, group_of_
 from kgroup.report.records.record_text import RecordText
 from kgroup.report.records.text_arena import EMPTY, TextArena, TextNumbers
 from kgroup.scan.kernels.bytes_at import Bytes
-from kgroup.scan.kernels.keys import START, Keys, key_bytes
+from kgroup.scan.kernels.keys import key_bytes, string_bytes
 from kgroup.scan.kernels.records import Cell, Form, Head, Table
 from kgroup.scan.kernels.text import SLACK, write_items
 from kgroup.scan.reading.records import RecordBlock, RecordReader
@@ -57,15 +57,6 @@ Outcomes = Callable[[int, int], TransactionOutcome]
 Transactions = NDArray[np.int64]
 """For each item what `OUTCOMES` has at this place."""
 OUTCOMES: Final = (None, *TransactionOutcome)
-
-
-class Written(NamedTuple):
-    """The text of some items, where in it each of them ends, and the texts of the block's batches."""
-
-    text: Bytes
-    ends: NDArray[np.int64]
-    block_texts: Bytes
-    block_spans: NDArray[np.int64]
 
 
 class ItemText(ABC):
@@ -122,19 +113,6 @@ class ItemText(ABC):
 
         `by_hand` has what `line` says of those that are of form OTHER or EMPTY_BATCH.
         """
-        for written in self._written(segment, reader, block, items, transactions, by_hand):
-            yield written.text
-
-    def _written(
-        self,
-        segment: SegmentFile,
-        reader: RecordReader,
-        block: RecordBlock,
-        items: NDArray[np.int64],
-        transactions: Transactions | None,
-        by_hand: Mapping[int, str],
-    ) -> Iterator[Written]:
-        """The same with where the text of each item ends."""
         self._begin(segment, reader)
         cells = block.cells
         self._number_texts(reader, cells, items)
@@ -166,8 +144,8 @@ class ItemText(ABC):
             if end == item:  # one that is larger than all that there was before
                 self._out = np.empty(2 * len(self._out), np.uint8)
                 continue
-            first, item = item, end
-            yield Written(self._out[:at], ends[first:item], texts, spans)
+            item = end
+            yield self._out[:at]
 
     def _begin(self, segment: SegmentFile, reader: RecordReader) -> None:
         if reader is not self._reader:
@@ -203,7 +181,7 @@ class ItemText(ABC):
         cells[Cell.GROUP_TEXT, plain] = self._groups.of(key_ids)
         numbers = cells[Cell.TOPIC_ID].take(plain)
         for number in self._topics.missing(numbers):
-            topic_id = UUID(bytes=_string(reader.topic_ids, number - 1))
+            topic_id = UUID(bytes=string_bytes(reader.topic_ids, number - 1))
             self._topics.put(number, self._kept.add(self._inside_json(topic_id_text(topic_id, self._names))))
         cells[Cell.TOPIC_TEXT, plain] = self._topics.of(numbers)
 
@@ -334,8 +312,3 @@ class CsvItems(ItemText):
 
 def _column(name: str) -> Column:
     return next(column for column in COLUMNS if column.name == name)
-
-
-def _string(strings: Keys, number: int) -> bytes:
-    start, end = int(strings.strings[number, START]), int(strings.strings[number + 1, START])
-    return strings.arena[start:end].tobytes()

@@ -93,6 +93,12 @@ def key_bytes(keys: Keys, key_id: int) -> bytes:
     return int(keys.strings[key_id, TAG]).to_bytes(2, "big") + keys.arena[start:end].tobytes()
 
 
+def string_bytes(strings: Keys, number: int) -> bytes:
+    """A string of a table that has no keys, as of topic ids."""
+    start, end = int(strings.strings[number, START]), int(strings.strings[number + 1, START])
+    return strings.arena[start:end].tobytes()
+
+
 def ids_with_tag(keys: Keys, tag: int) -> NDArray[np.int64]:
     """The ids of all strings with a tag. Of groups and of topics, they are in the order of their numbers."""
     return np.flatnonzero(keys.strings[: keys.counts[_STRINGS], TAG] == tag)

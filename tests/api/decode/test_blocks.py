@@ -13,8 +13,8 @@ from kgroup.api.opened import open_logs
 from kgroup.log.format.batch import Codec
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json, emit_parquet
 from kgroup.report.emit_text import emit_text
-from kgroup.report.records.columns import COLUMNS
-from kgroup.report.records.item_columns import write_tables
+from kgroup.report.records.columns import ARROW_COLUMNS, COLUMNS
+from kgroup.report.records.item_columns import write_records
 from tests.fuzz.mutations import MUTATIONS
 from tests.log.offsets_log import NAME, batch, commit, group_metadata, tombstone
 
@@ -50,7 +50,7 @@ def answer(
     if in_bulk:
         emit_text(decoded.text_pieces(output), COLUMNS, options)
     elif output is OutputFormat.CSV:
-        emit(decoded.arrow_rows(), COLUMNS, options)
+        emit(decoded.csv_rows(), COLUMNS, options)
     else:
         emit_json(decoded.json_texts(), options)
     return path.read_bytes(), decoded.problems, decoded.missing, _counts(decoded)
@@ -76,9 +76,10 @@ def test_every_record(capture: str, output: OutputFormat, tmp_path: Path) -> Non
 def test_columns(capture: str, tmp_path: Path) -> None:
     one_by_one, in_bulk = tmp_path / "one_by_one", tmp_path / "in_bulk"
     decoded = decode(open_logs(FIXTURES / capture))
-    emit(decoded.arrow_rows(), COLUMNS, OutputOptions(format=OutputFormat.PARQUET, path=one_by_one))
+    before = OutputOptions(format=OutputFormat.PARQUET, path=one_by_one)
+    emit_parquet(decoded.batches(), ARROW_COLUMNS, before, write_records)
     options = OutputOptions(format=OutputFormat.PARQUET, path=in_bulk)
-    emit_parquet(decoded.tables(), COLUMNS, options, write_tables)
+    emit_parquet(decoded.tables(), ARROW_COLUMNS, options, write_records)
     assert parquet.read_table(in_bulk).equals(parquet.read_table(one_by_one), check_metadata=True)
     footer, footer_before = (parquet.ParquetFile(path).metadata for path in (in_bulk, one_by_one))
     assert footer.metadata == footer_before.metadata
