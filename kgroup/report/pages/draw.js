@@ -26,14 +26,15 @@ function text(c, said, x, y, colour, align) { c.fillStyle = colour; c.textAlign 
 function label(c, said, y, colour) {
   text(c, fitted(said, labelWidth() - 14, t => c.measureText(t).width), 8, y, colour ?? colours.soft);
 }
-function hatch(c, x, y, w, high) {
-  c.save(); c.beginPath(); c.rect(x, y, w, high); c.clip();
-  c.strokeStyle = colours.soft; c.globalAlpha = 0.5; c.lineWidth = 1; c.beginPath();
-  for (let k = Math.floor((x - high) / 6) * 6; k < x + w; k += 6) { c.moveTo(k, y + high); c.lineTo(k + high, y); }
+// Hatches an area within a box.
+function hatch(c, area, x, y, w, high) {
+  c.save(); c.clip(area);
+  c.strokeStyle = colours.soft; c.globalAlpha = 0.35; c.lineWidth = 1; c.beginPath();
+  for (let k = Math.floor((x - high) / 8) * 8; k < x + w; k += 8) { c.moveTo(k, y + high); c.lineTo(k + high, y); }
   c.stroke(); c.restore();
 }
 function inPlot(c, high, drawn) {
-  c.save(); c.beginPath(); c.rect(labelWidth(), 0, plot() + RIGHT, high); c.clip(); drawn(); c.restore();
+  c.save(); c.beginPath(); c.rect(labelWidth(), 0, plot() + (to < whole[1] ? 0 : RIGHT), high); c.clip(); drawn(); c.restore();
 }
 
 function draw() {
@@ -71,7 +72,9 @@ function lagScale(row) {
 }
 function drawLag(c, row) {
   if (!g.lag) {
-    hatch(c, labelWidth(), row.y + 3, plot(), row.high - 6);
+    const strip = new Path2D();
+    strip.rect(labelWidth(), row.y + 3, plot(), row.high - 6);
+    hatch(c, strip, labelWidth(), row.y + 3, plot(), row.high - 6);
     label(c, "lag", row.y + row.high / 2);
     const said = fitted("unknown" + (g.whyNoLag ? ": " + g.whyNoLag : ""), plot() - 20, t => c.measureText(t).width);
     box(c, labelWidth() + 6, row.y + 4, c.measureText(said).width + 8, row.high - 8, colours.bg);
@@ -87,23 +90,35 @@ function drawLag(c, row) {
     text(c, short(tick), labelWidth() - 6, at, colours.soft, "right");
   }
   inPlot(c, row.y + row.high, () => {
-    for (let i = 0; i < AXIS.count; i++) if (g.lag.total.lags[i] == null && g.lag.total.least[i] === "1" && inView({from: begins(i), to: when(i)}))
-      hatch(c, xOf(begins(i)), y(most), xOf(when(i)) - xOf(begins(i)), y(0) - y(most));
+    // It may have been anything from the bound on.
+    for (const [first, last] of unknownStretches(g.lag.total)) {
+      const bound = i => y(g.lag.total.lags[i] ?? 0), area = new Path2D();
+      area.moveTo(xOf(begins(first)), y(most)); area.lineTo(xOf(begins(first)), bound(first));
+      for (let i = first; i <= last; i++) area.lineTo(xOf(when(i)), bound(i));
+      area.lineTo(xOf(when(last)), y(most)); area.closePath();
+      hatch(c, area, labelWidth(), y(most), plot(), y(0) - y(most));
+    }
     ofPartitions().forEach((line, k) => trace(c, line, y, 1.3, colours["l" + k]));
     trace(c, g.lag.total, y, 2.2, colours.fg);
     if (g.now != null) { c.fillStyle = colours.accent; c.beginPath(); c.arc(xOf(AXIS.end), y(g.now), 4, 0, 7); c.fill(); }
   });
 }
-// Known and at-least stretches are drawn apart; a single point is a short dash.
+// Known and at-least stretches are drawn apart; a single point is a short dash. A bound of 0 says nothing.
 function trace(c, line, y, thick, colour) {
   for (const dotted of [false, true]) {
     c.beginPath(); c.strokeStyle = colour; c.lineWidth = thick; c.lineJoin = "round";
     c.setLineDash(dotted ? [1.5, 4] : []); c.lineCap = dotted ? "round" : "butt";
+    let goesOn = false;
     for (let i = 0; i < AXIS.count; i++) {
-      if (line.lags[i] == null || (line.least[i] === "1") !== dotted) continue;
+      const lag = line.lags[i], before = i > 0 ? line.lags[i - 1] : null;
+      const is = lag != null && (line.least[i] === "1") === dotted && !(dotted && !lag && !before);
+      if (!is) { goesOn = false; continue; }
       const x = xOf(when(i));
-      if (i > 0 && line.lags[i - 1] != null) { c.moveTo(xOf(when(i - 1)), y(line.lags[i - 1])); c.lineTo(x, y(line.lags[i])); }
-      else { c.moveTo(x - 2, y(line.lags[i])); c.lineTo(x + 2, y(line.lags[i])); }
+      if (before == null) { c.moveTo(x - 2, y(lag)); c.lineTo(x + 2, y(lag)); goesOn = false; continue; }
+      // One path for what goes on, as dashes begin anew with each.
+      if (!goesOn) c.moveTo(xOf(when(i - 1)), y(before));
+      c.lineTo(x, y(lag));
+      goesOn = true;
     }
     c.stroke();
   }

@@ -44,8 +44,8 @@ def lines_max(groups: int, points: int) -> int:
 def lag_data(lags: GroupLags, now: LagNow | None, lines: int) -> dict[str, object]:
     """The whole lag, the `lines` worst partitions, and numbers of all of them.
 
-    A partition's numbers are its highest lag, its last known one in the curve, and that of now; the highest
-    counts the one of now, too.
+    A partition's numbers are its highest lag, its last in the curve, that of now, and whether the last in the
+    curve is only a bound; the highest counts the one of now, too.
     """
     of_now = now.lags if now else {}
     highest = {key: _highest(line, of_now.get(key)) for key, line in lags.partitions.items()}
@@ -57,7 +57,11 @@ def lag_data(lags: GroupLags, now: LagNow | None, lines: int) -> dict[str, objec
             {"name": f"{topic} {partition}", **_line(lags.partitions[topic, partition])}
             for topic, partition in worst[:lines]
         ],
-        "partitions": [[*key, highest[key], _last(lags.partitions[key]), of_now.get(key)] for key in worst],
+        "partitions": [
+            [*key, highest[key], lag, of_now.get(key), is_bound]
+            for key in worst
+            for lag, is_bound in [_last(lags.partitions[key])]
+        ],
     }
 
 
@@ -65,8 +69,10 @@ def _highest(line: LagLine, now: int | None) -> int | None:
     return max((lag for lag in (*line.lags, now) if lag is not None), default=None)
 
 
-def _last(line: LagLine) -> int | None:
-    return next((lag for lag in reversed(line.lags) if lag is not None), None)
+def _last(line: LagLine) -> tuple[int | None, bool]:
+    """The last lag, and whether it is only a bound; None if none is known, or nothing is committed."""
+    known = zip(reversed(line.lags), reversed(line.at_least), strict=True)
+    return next(((lag, least) for lag, least in known if lag is not None or least), (None, False))
 
 
 def _line(line: LagLine) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import Timeline
-from kgroup.lag.measures.over_time import GroupLags, LagLine
+from kgroup.lag.measures.over_time import GroupLags
 from kgroup.report.emit import iso_time, short_duration
 from kgroup.report.pages import file
 from kgroup.report.pages.density import binned, columns_of
@@ -152,7 +152,6 @@ def _group(still: _Still, top: int) -> Iterator[str]:
         yield label(8, top + _TITLE + AXIS + 14, "lag", "text")
         total, axis = still.lags.total, still.axis
         ends = [min(axis.start_ms + (window + 1) * axis.step_ms, axis.end_ms) for window in range(axis.count)]
-        yield from _unknown(total, ends, plot, top + _TITLE + AXIS + 8)
         yield from plot.curve(ends, total.lags, total.at_least, top + _TITLE + AXIS, _LAG - 12)
     yield from _causes(still, lanes - _CAUSES, plot)
     for number, (name, lane) in enumerate(zip(still.labels.names, picture.lanes, strict=True)):
@@ -161,18 +160,6 @@ def _group(still: _Still, top: int) -> Iterator[str]:
         yield label(8, lanes + number * _LANE + 13, named, "text")
     for number, stays in enumerate(picture.stays_by_lane()):
         yield from _lane(still, stays, lanes + number * _LANE + 1, plot)
-
-
-def _unknown(total: LagLine, ends_ms: Sequence[int], plot: Plot, top: int) -> Iterator[str]:
-    """A ground where there was a commit, and nothing says how long the log was."""
-    for window, at_ms in enumerate(ends_ms):
-        if total.lags[window] is None and total.at_least[window]:
-            x = plot.x(ends_ms[window - 1] if window else plot.from_ms)
-            width = plot.x(at_ms) - x
-            yield (
-                f'<rect x="{x:.1f}" y="{top}" width="{width:.1f}" height="{_LAG - 20}" class="none">'
-                "<title>lag unknown</title></rect>\n"
-            )
 
 
 def _causes(still: _Still, top: int, plot: Plot) -> Iterator[str]:
@@ -260,4 +247,4 @@ def _legend(top: int, has_lag: bool) -> Iterator[str]:
         yield label(round(x) + 14, top + 12, meaning)
         x += 28 + _LETTER * len(meaning)
     if has_lag:
-        yield label(round(x), top + 12, "lag: dotted at least, grey unknown")
+        yield label(round(x), top + 12, "lag: dotted at least, grey may be")

@@ -3,7 +3,7 @@
 Colours are classes, so that the ground and the text go with a light or a dark page (`RULES`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -79,6 +79,17 @@ def label(x: float, y: float, said: str, look: str = "soft", more: str = "") -> 
     return f'<text x="{x:g}" y="{y:g}" class="{look}"{more}>{text(said)}</text>\n'
 
 
+def _stretches(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The first and the last place of each stretch of those that are set."""
+    first = None
+    for place, is_set in enumerate([*flags, False]):
+        if is_set and first is None:
+            first = place
+        elif not is_set and first is not None:
+            yield first, place - 1
+            first = None
+
+
 def _short(number: int) -> str:
     """`800`, `2k`, `1.5M`: a tick has no more digits."""
     for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
@@ -123,7 +134,7 @@ class Plot:
         top: float,
         high: float,
     ) -> Iterator[str]:
-        """Lags at times, with a scale: dotted where they are only a bound, a gap where they are unknown."""
+        """Lags at times, with a scale: dotted where they are only a bound, grey what they may have been."""
         largest = max((lag for lag in lags if lag is not None), default=0)
 
         def y(lag: int) -> float:
@@ -132,14 +143,41 @@ class Plot:
         for tick in number_ticks(largest, 3):
             yield f'<path class="grid" d="M{self.left} {y(tick):.1f}h{self.width}"/>\n'
             yield label(self.left - 6, round(y(tick) + 4, 1), _short(tick), more=' text-anchor="end"')
-        for dotted in (False, True):
-            path = "".join(
-                f"M{self.x(times_ms[i - 1]):.1f} {y(before):.1f}L{self.x(times_ms[i]):.1f} {y(lag):.1f}"
-                if i and (before := lags[i - 1]) is not None
-                else f"M{self.x(times_ms[i]) - 1:.1f} {y(lag):.1f}h2"
-                for i, lag in enumerate(lags)
-                if lag is not None and at_least[i] is dotted
+        for first, last in _stretches(at_least):
+            above = "".join(
+                f"L{self.x(times_ms[i]):.1f} {y(lags[i] or 0):.1f}" for i in range(first, last + 1)
             )
+            begin = self.x(times_ms[max(first - 1, 0)])
+            end = self.x(times_ms[last])
+            yield (
+                f'<path class="none" d="M{begin:.1f} {top + 8:g}V{y(lags[first] or 0):.1f}{above}'
+                f'L{end:.1f} {top + 8:g}Z"/>\n'
+            )
+        for dotted in (False, True):
             dashes = ' stroke-dasharray="2 4" stroke-linecap="round"' if dotted else ""
-            if path:
+            if path := "".join(self._path(times_ms, lags, at_least, y, dotted=dotted)):
                 yield f'<path class="curve" stroke-width="2"{dashes} d="{path}"/>\n'
+
+    def _path(
+        self,
+        times_ms: Sequence[int],
+        lags: Sequence[int | None],
+        at_least: Sequence[bool],
+        y: Callable[[int], float],
+        *,
+        dotted: bool,
+    ) -> Iterator[str]:
+        """What goes on is one path, as dashes begin anew with each. A bound of 0 says nothing."""
+        goes_on = False
+        for i, lag in enumerate(lags):
+            before = lags[i - 1] if i else None
+            if lag is None or at_least[i] is not dotted or (dotted and not lag and not before):
+                goes_on = False
+                continue
+            x = self.x(times_ms[i])
+            if before is None:
+                yield f"M{x - 1:.1f} {y(lag):.1f}h2"
+            else:
+                yield "" if goes_on else f"M{self.x(times_ms[i - 1]):.1f} {y(before):.1f}"
+                yield f"L{x:.1f} {y(lag):.1f}"
+            goes_on = before is not None

@@ -88,7 +88,7 @@ function legend() {
     const more = g.lag.partitions.length - ofPartitions().length;
     if (ofPartitions().length && more > 0) items.push(el("span", "and " + many(more, "partition") + " more in the table"));
   }
-  if (g.lag && g.lag.total.lags.some((lag, i) => lag == null && g.lag.total.least[i] === "1") || !g.lag) add("lag unknown", null, "hatch");
+  if (!g.lag || g.lag.total.least.includes("1")) add(g.lag ? "unknown; dotted: at least this much" : "unknown", null, "hatch");
   if (h.generations.length) {
     for (const [kind, said] of Object.entries(CLASSES)) add(LETTER[kind] + " " + said, "var(--" + kind + ")");
     for (const n of new Set([0, 1, h.most])) add(many(n, "partition"), shade(n));
@@ -126,7 +126,7 @@ const TABLES = [
   {name: "Lag over time", of: () => g.lag ? g.lag.total.lags.map((_, i) => i).filter(i => within(when(i))) : [], heads: () => ["time", "all", ...(g.lag?.lines ?? []).map(line => line.name)],
     numbers: [1, 2, 3, 4, 5, 6, 7], cells: i => [goTo(when(i)), ...[g.lag.total, ...g.lag.lines].map(line => amount(line, i))]},
   {name: "Lag by partition", whole: true, of: () => g.lag?.partitions ?? [], heads: ["topic", "partition", "highest", "last in the curve", "now"], numbers: [1, 2, 3, 4],
-    cells: p => [p[0], p[1], number(p[2]), number(p[3]), g.now == null ? "-" : number(p[4])]},
+    cells: p => [p[0], p[1], number(p[2]), told(p[3], p[5]), g.now == null ? "-" : number(p[4])]},
 ];
 function tables() {
   $("tables").replaceChildren(...TABLES.filter(table => table.all = tableOf(table, true)).map(table => table.box));

@@ -27,10 +27,17 @@ const begins = i => AXIS.start + i * AXIS.step;
 function windowAt(time) {
   return AXIS && time >= AXIS.start && time <= AXIS.end ? Math.min(Math.floor((time - AXIS.start) / AXIS.step), AXIS.count - 1) : -1;
 }
-// A lag as it was when the window ended.
-function amount(line, i) {
-  const lag = line.lags[i];
-  return lag == null ? (line.least[i] === "1" ? "unknown" : "no commit") : (line.least[i] === "1" ? "at least " : "") + number(lag);
+// A lag as it was when the window ended; that it was at least 0 goes without saying.
+function told(lag, least) { return least && !lag ? "unknown" : lag == null ? "no commit" : (least ? "at least " : "") + number(lag); }
+const amount = (line, i) => told(line.lags[i], line.least[i] === "1");
+// [first, last] window of each stretch in which a lag is unknown, or no more than a bound is known.
+function unknownStretches(line) {
+  const found = [];
+  for (let i = 0; i < AXIS.count; i++) if (line.least[i] === "1") {
+    const last = found[found.length - 1];
+    if (last && last[1] === i - 1) last[1] = i; else found.push([i, i]);
+  }
+  return found;
 }
 
 // ---- a group ----

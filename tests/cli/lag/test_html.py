@@ -43,11 +43,11 @@ def test_the_last_lags_of_a_topic_whose_log_is_there_are_the_brokers(
     data = page_of(kgroup, tmp_path / "page.html", "--topic", "payments")
     for group in data["groups"]:
         partitions = group["lag"]["partitions"]
-        lags = {f"payments-{partition}": last for _, partition, _, last, _ in partitions}
+        lags = {f"payments-{partition}": last for _, partition, _, last, *_ in partitions}
         offsets = answered[group["group"]]
         assert lags == {name: offsets[name]["lag"] for name in lags}
         assert set(group["lag"]["total"]["least"]) == {"0"}
-        assert group["now"] == sum(lags.values()) == sum(now for *_, now in partitions)
+        assert group["now"] == sum(lags.values()) == sum(now for *_, now, _ in partitions)
     assert len(data["groups"]) > 5
 
 
@@ -64,14 +64,14 @@ def test_a_stuck_group_falls_behind_as_far_as_others_have_read(
         )
         for partition in range(4)
     }
-    assert {partition: last for _, partition, _, last, _ in group["lag"]["partitions"]} == {
+    assert {partition: last for _, partition, _, last, *_ in group["lag"]["partitions"]} == {
         partition: offset - 69 for partition, offset in furthest.items()
     }
     lags = [lag for lag in group["lag"]["total"]["lags"] if lag is not None]
     stuck_from = next(number for number, lag in enumerate(lags) if lag > 100)
     assert lags[stuck_from:] == sorted(lags[stuck_from:])
     assert group["now"] == group["lag"]["highest"] == 836
-    assert sum(now for *_, now in group["lag"]["partitions"]) == 836
+    assert sum(now for *_, now, _ in group["lag"]["partitions"]) == 836
     assert group["lag"]["total"]["least"].endswith("1")
 
 

@@ -58,7 +58,7 @@ def test_the_data_are_the_lines_and_where_they_are_only_a_bound(tmp_path: Path) 
         "total": {"lags": [30, 80, 130], "least": "010"},
         "highest": 130,
         "lines": [{"name": "orders 0", "lags": [30, 80, 130], "least": "010"}],
-        "partitions": [["orders", 0, 130, 130, 130]],
+        "partitions": [["orders", 0, 130, 130, 130, False]],
     }
     assert fast["lag"]["total"] == {"lags": [0, 0, None], "least": "110"}
 
@@ -70,7 +70,7 @@ def test_no_lag_of_now_is_higher_than_the_highest_seen(tmp_path: Path) -> None:
     write_lags(two_groups(), now, axis(3), page)
     slow = data_of(page)["groups"][1]
     assert (slow["now"], slow["lag"]["highest"]) == (191, 191)
-    assert slow["lag"]["partitions"] == [["orders", 0, 191, 130, 191]]
+    assert slow["lag"]["partitions"] == [["orders", 0, 191, 130, 191, False]]
 
 
 def test_a_lag_that_nobody_knows_is_none_and_never_0(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_lag_that_nobody_knows_is_none_and_never_0(tmp_path: Path) -> None:
     (group,) = data_of(page)["groups"]
     assert group["lag"]["total"] == {"lags": [None, None], "least": "11"}
     assert group["lag"]["highest"] is None
-    assert group["lag"]["partitions"] == [["t", 0, None, None, None]]
+    assert group["lag"]["partitions"] == [["t", 0, None, None, None, True]]
 
 
 def test_of_many_partitions_the_worst_have_lines_and_all_have_numbers(tmp_path: Path) -> None:
@@ -133,6 +133,8 @@ def test_a_time_says_whether_its_number_is_all_or_a_bound(tmp_path: Path) -> Non
     write_lags(two_groups(), NOW, axis(3), page)
     document = in_browser(page, "#group=slow&at=22:15:10&theme=dark", width=390)
     assert "2023-11-14 22:15:10 UTC<span>: lag at least 80" in document
+    document = in_browser(page, "#group=fast&at=22:14")
+    assert "UTC<span>: lag unknown" in document  # that it was 0 or more goes without saying
     document = in_browser(page, "#group=fast&at=22:16")
     assert "lag now 1 (2 partitions unknown)" in document
     assert "lag no commit" in document
