@@ -74,9 +74,13 @@ def api_of(body: MemberRequest) -> str:
     return type(body).__name__
 
 
-def choose_version(api: str, lowest: int, highest: int) -> int:
-    """The highest version that both sides speak. Raises SourceError if there is none."""
+def choose_version(api: str, lowest: int, highest: int, pinned: int | None = None) -> int:
+    """The highest version that both sides speak, or the one that is pinned. Raises SourceError."""
     ours = SPOKEN[api]
+    if pinned is not None:
+        if not lowest <= pinned <= highest:
+            raise SourceError(f"the broker speaks {api} {lowest} to {highest}, and not version {pinned}")
+        return pinned
     version = min(highest, ours[1])
     if version < max(lowest, ours[0]):
         raise SourceError(

@@ -3,12 +3,23 @@
 import asyncio
 import signal
 import ssl
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
+from kgroup.cli.narrate.member_actions import TimedAct, parse_act, parse_partitions
 from kgroup.cli.narrate.member_events import MemberEvents
-from kgroup.cli.options.join import RULES, Cluster, Duration, LinesFormat, Membership, Subscription, Trace
+from kgroup.cli.options.join import (
+    RULES,
+    ApiVersions,
+    At,
+    Cluster,
+    Duration,
+    LinesFormat,
+    Membership,
+    Subscription,
+    Trace,
+)
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options
@@ -17,8 +28,9 @@ from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError, KgroupError
 from kgroup.group.member.new import new_member
+from kgroup.group.member.positions import SubscriptionKind
 from kgroup.group.member.settings import MemberSettings
-from kgroup.group.member.step import SubscribePattern
+from kgroup.group.member.step import Assign, Subscribe, SubscribePattern, UseError
 from kgroup.net.connect.consumer_properties import member_settings
 from kgroup.net.connect.first_contact import require_broker
 from kgroup.net.connect.login import Login
@@ -27,6 +39,8 @@ from kgroup.net.member.client import GroupMember
 from kgroup.net.member.connection import Security
 from kgroup.protocol.requests.client import Node
 from kgroup.report.emit import OutputFormat
+from kgroup.report.records.exchange_text import api_name
+from kgroup.wire.member_requests import SPOKEN
 
 EXAMPLES: Final = (
     Example("One member, as kgroup serve has it on its first port", "kgroup join --group g --topic orders"),
@@ -47,10 +61,20 @@ EXAMPLES: Final = (
         "kgroup join --group g --topic orders --group-instance-id shop-1 -X session.timeout.ms=6000 "
         "-X heartbeat.interval.ms=2000",
     ),
+    Example(
+        "A user that holds one partition back for ten seconds, and then unsubscribes",
+        "kgroup join --group g --topic orders --at '10s pause orders:0' --at '20s resume orders:0' "
+        "--at '30s unsubscribe' --for 40s",
+    ),
+    Example(
+        "What a client of Kafka 2.4 says, request by request",
+        "kgroup join --group g --topic orders --api-version JoinGroup=5 --api-version SyncGroup=3 --trace",
+    ),
 )
 _POLL_S: Final = 0.2
 _LEAVING_S: Final = 1.0  # then it is worth a word that it takes so long
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_Begin = Subscribe | SubscribePattern | Assign
 
 
 def join(
@@ -58,6 +82,8 @@ def join(
     cluster: Cluster,
     subscription: Annotated[Subscription, Bundle(Subscription)],
     membership: Annotated[Membership, Bundle(Membership)],
+    api_versions: ApiVersions = None,
+    at: At = None,
     trace: Trace = False,
     output_format: LinesFormat = OutputFormat.TABLE,
     duration: Duration = None,
@@ -70,7 +96,15 @@ def join(
     (session.timeout.ms, isolation.level, ...).
     """
     group, topics, pattern = subscription.group, tuple(subscription.topics or ()), subscription.pattern
-    check_options(RULES, {"--topic": topics, "--pattern": pattern is not None})
+    check_options(
+        RULES,
+        {"--topic": topics, "--pattern": pattern is not None, "--assign": bool(subscription.assign)},
+    )
+    script = _Script(
+        begin=_beginning(topics, pattern, subscription.assign or ()),
+        acts=tuple(sorted(map(parse_act, at or ()), key=lambda act: act.at_ms)),
+        versions=dict(map(_pinned, api_versions or ())),
+    )
     if output_format not in (OutputFormat.TABLE, OutputFormat.JSONL):
         raise InputError(f"-o {output_format.value}: join goes on and on; table and jsonl can")
     given = cluster.read_properties()
@@ -89,7 +123,37 @@ def join(
         as_json = output_format is OutputFormat.JSONL
         events = MemberEvents(own.client_id, stop.set, as_json=as_json, trace=trace, quiet=quiet)
         created.append((own, events))
-    asyncio.run(_run(created, stop, servers, config, topics, pattern, _seconds(duration)))
+    asyncio.run(_run(created, stop, servers, config, script, _seconds(duration)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Script:
+    """What each member does: the subscription it begins with, and what follows. `versions` are pinned."""
+
+    begin: _Begin
+    acts: tuple[TimedAct, ...]
+    versions: dict[str, int]
+
+
+def _beginning(topics: tuple[str, ...], pattern: str | None, assign: Sequence[str]) -> _Begin:
+    if pattern is not None:
+        return SubscribePattern(pattern=pattern)
+    try:
+        return Assign(partitions=parse_partitions(assign)) if assign else Subscribe(topics=topics)
+    except InputError as error:
+        raise InputError(f"--assign: {error}") from None
+
+
+def _pinned(text: str) -> tuple[str, int]:
+    """`JoinGroup=5`; also JOIN_GROUP, as a trace writes it."""
+    said, _, number = text.partition("=")
+    name = next((each for each in SPOKEN if said in (each, api_name(each))), None)
+    if name is None:
+        raise InputError(f"--api-version {text}: a member asks {', '.join(SPOKEN)}")
+    lowest, highest = SPOKEN[name]
+    if not number.isdecimal() or len(number) > 3 or not lowest <= int(number) <= highest:
+        raise InputError(f"--api-version {text}: a member speaks {name} {lowest} to {highest}")
+    return name, int(number)
 
 
 async def _run(
@@ -97,8 +161,7 @@ async def _run(
     stop: asyncio.Event,
     servers: list[tuple[str, int]],
     config: dict[str, object],
-    topics: tuple[str, ...],
-    pattern: str | None,
+    script: _Script,
     seconds: float | None,
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -108,19 +171,23 @@ async def _run(
         loop.call_later(seconds, stop.set)
     security = _security(config)
     for settings, _ in created:
-        _check(settings, servers, pattern)
+        _check(settings, servers, script.begin)
     # Without await, as nobody can join before it is clear who listens: that one, as others may be silent.
     host, port = require_broker(servers, config)
     members = []
     for settings, events in created:
-        member = GroupMember(settings, [Node(node_id=-1, host=host, port=port)], events, security)
+        node = Node(node_id=-1, host=host, port=port)
+        member = GroupMember(settings, [node], events, security, script.versions)
         events.machine = member.machine
-        if pattern is not None:
-            member.subscribe_pattern(pattern)
-        else:
-            member.subscribe(topics)
+        match script.begin:
+            case SubscribePattern(pattern=pattern):
+                member.subscribe_pattern(pattern)
+            case Assign(partitions=partitions):
+                member.assign(partitions)
+            case Subscribe(topics=topics):
+                member.subscribe(topics)
         members.append((member, events))
-    lives = [_live(member, events, stop) for member, events in members]
+    lives = [_live(member, events, stop, script.acts) for member, events in members]
     ends: list[BaseException | None] = await asyncio.gather(*lives, return_exceptions=True)
     ends += [events.closed_pipe for _, events in members]
     for end in ends:
@@ -128,12 +195,11 @@ async def _run(
             raise end
 
 
-def _check(settings: MemberSettings, servers: list[tuple[str, int]], pattern: str | None) -> None:
+def _check(settings: MemberSettings, servers: list[tuple[str, int]], begin: _Begin) -> None:
     """Raises InputError for what no member can be, before anybody is asked."""
     [(host, port), *_] = servers
     machine = new_member(settings, [Node(node_id=-1, host=host, port=port)], lambda: 0.0)
-    if pattern is not None:
-        machine.handle(SubscribePattern(pattern=pattern), 0)
+    machine.handle(begin, 0)
 
 
 def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
@@ -144,9 +210,18 @@ def _leave(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
     loop.call_later(_LEAVING_S, say, "no broker has let it leave yet; the next Ctrl-C ends it at once")
 
 
-async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) -> None:
+async def _live(
+    member: GroupMember, events: MemberEvents, stop: asyncio.Event, acts: tuple[TimedAct, ...]
+) -> None:
+    loop = asyncio.get_running_loop()
+    began_s, left = loop.time(), list(acts)
     try:
         while not stop.is_set():
+            while left and loop.time() >= began_s + left[0].at_ms / 1000:
+                _do(left.pop(0), member, events)
+            if member.machine.subscription_kind is SubscriptionKind.NONE:
+                await asyncio.sleep(_POLL_S)  # nobody may poll without a subscription
+                continue
             for partition, records in await member.poll(_POLL_S):
                 events.read(partition, records)
     except KgroupError:
@@ -155,6 +230,15 @@ async def _live(member: GroupMember, events: MemberEvents, stop: asyncio.Event) 
     finally:
         await member.close()
     events.left()
+
+
+def _do(act: TimedAct, member: GroupMember, events: MemberEvents) -> None:
+    """What a member cannot do, as it has another partition, say, is told and changes nothing."""
+    events.acts(act.said)
+    try:
+        act.act(member)
+    except (UseError, InputError) as error:
+        events.failed(f"{act.said}: {error}")
 
 
 def _numbered(settings: MemberSettings, number: int, members: int) -> MemberSettings:

@@ -35,6 +35,7 @@ class MemberEvents:
         self._last_trouble = ""
         self._topics_named: set[str] = set()
         self._last_committed: tuple[tuple[TopicPartition, int], ...] | None = None
+        self._last_state: tuple[str, int] | None = None
 
     def callback(self, callback: Callback) -> None:
         """Partitions came or went."""
@@ -91,6 +92,20 @@ class MemberEvents:
             say(f"{self.name}: {why}")
         self._last_trouble = why
 
+    def acts(self, said: str) -> None:
+        """The user does something."""
+        self._say("does", said, does=said)
+
+    def stepped(self) -> None:
+        """The member may have another state; a trace says which."""
+        member = self.machine
+        if member is None or not self._trace:
+            return
+        now = (member.state.value, member.generation)
+        if now != self._last_state:
+            self._last_state = now
+            self._say("state", f"{now[0]}, generation {now[1]}", state=now[0], generation=now[1])
+
     def left(self) -> None:
         """The member is closed."""
         self._say("left", "")
@@ -111,6 +126,7 @@ class MemberEvents:
                 version=exchange.version,
                 correlation_id=exchange.correlation_id,
                 node=exchange.node,
+                connection_id=exchange.connection_id,
                 timeout_ms=exchange.timeout_ms,
                 body=json_fields(fields),
                 bytes=exchange.frame.hex(),
@@ -121,7 +137,8 @@ class MemberEvents:
         size = f"{len(exchange.frame)} bytes" if exchange.frame else "its bytes are secret"
         self._say(
             f"{arrow} {api_name(exchange.api)} v{exchange.version}",
-            f"{exchange.node}, correlation id {exchange.correlation_id}, {size}{waits}",
+            f"{exchange.node}, connection {exchange.connection_id}, correlation id "
+            f"{exchange.correlation_id}, {size}{waits}",
         )
         lines = [*field_lines(fields), *byte_lines(exchange.frame)]
         self._print("\n".join(lines))

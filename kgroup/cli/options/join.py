@@ -14,10 +14,10 @@ from kgroup.group.member.settings import GroupProtocol, OffsetReset
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat
 
-_TOPIC_OR_PATTERN: Final = "give --topic or --pattern, and not both"
+_ONE_KIND: Final = "give --topic or --pattern or --assign, and no two of them"
 
 RULES: Final[tuple[Rule, ...]] = (
-    OneOf(options=("--topic", "--pattern"), none=_TOPIC_OR_PATTERN, several=_TOPIC_OR_PATTERN),
+    OneOf(options=("--topic", "--pattern", "--assign"), none=_ONE_KIND, several=_ONE_KIND),
 )
 
 
@@ -70,6 +70,15 @@ class Subscription:
             metavar="REGEX",
             help="Subscribe to all topics whose whole name matches this RE2 expression, instead of --topic. "
             "With --protocol consumer the coordinator does the matching.",
+            section=Section.SELECTION,
+        ),
+    ] = None
+    assign: Annotated[
+        list[str] | None,
+        option(
+            "--assign",
+            metavar="TOPIC:PARTITIONS",
+            help="Read these partitions, like orders:0,2, outside of any rebalance; repeatable.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -162,11 +171,31 @@ class Membership:
         return {name: value for name, value in settings.items() if value is not None}
 
 
+At = Annotated[
+    list[str] | None,
+    option(
+        "--at",
+        metavar="'TIME WHAT'",
+        help="Do this so long after the start, as '10s pause orders:0'; repeatable. What can be done: "
+        "subscribe TOPIC..., unsubscribe, assign, pause or resume TOPIC:PARTITIONS..., seek "
+        "TOPIC:PARTITION to OFFSET, rebalance.",
+        section=Section.BEHAVIOUR,
+    ),
+]
+ApiVersions = Annotated[
+    list[str] | None,
+    option(
+        "--api-version",
+        metavar="API=VERSION",
+        help="Speak this version of an API, like JoinGroup=5, as an older client does; repeatable.",
+        section=Section.SETUP,
+    ),
+]
 Trace = Annotated[
     bool,
     option(
         "--trace",
-        help="Print every request and response with its fields and bytes.",
+        help="Print every request and response with its connection, fields and bytes, and every state.",
         section=Section.SHOWN,
     ),
 ]

@@ -73,7 +73,7 @@ class Fetcher:
         for partition, position in self._subscriptions.positions.items():
             if position.state is not _FETCHING:
                 all_known = False
-            elif not position.buffered and not position.is_given_up:
+            elif not position.buffered and not position.is_held_back:
                 leader = self._view.leader(partition)
                 if leader is not None and leader.node_id not in self._fetching_from:
                     ready.append(partition)
@@ -92,7 +92,7 @@ class Fetcher:
     def has_records(self) -> bool:
         """Whether a poll would hand out records."""
         for position in self._subscriptions.positions.values():  # asked at every answer
-            if position.buffered and not position.is_given_up:
+            if position.buffered and not position.is_held_back:
                 return True
         return False
 
@@ -102,7 +102,7 @@ class Fetcher:
         positions = self._subscriptions.positions
         for partition in list(positions):
             position = positions[partition]
-            if not left or not position.buffered or position.is_given_up:
+            if not left or not position.buffered or position.is_held_back:
                 continue
             records = position.hand_out(left)
             left -= len(records)

@@ -28,7 +28,9 @@ from kgroup.group.member.step import (
     MemberInput,
     MemberStep,
     MemberTurn,
+    Pause,
     Poll,
+    Resume,
     Seek,
     Subscribe,
     SubscribePattern,
@@ -240,7 +242,7 @@ class Machine:
 
     def _call(
         self,
-        event: Subscribe | SubscribePattern | Assign | Unsubscribe | Seek | Commit | Close,
+        event: Subscribe | SubscribePattern | Assign | Unsubscribe | Seek | Pause | Resume | Commit | Close,
         now_ms: int,
     ) -> None:
         match event:
@@ -249,14 +251,13 @@ class Machine:
             case Unsubscribe():
                 self._unsubscribe()
             case Seek():
-                position = self._subscriptions.positions.get(event.partition)
-                if position is None:
-                    raise UseError(
-                        f"{event.partition[0]}-{event.partition[1]} is not assigned to this member"
-                    )
+                [position] = self._subscriptions.assigned([event.partition])
                 if event.offset < 0:
                     raise InputError(f"offset {event.offset} is below 0")
                 position.move_to(event.offset)
+            case Pause() | Resume():
+                for position in self._subscriptions.assigned(event.partitions):
+                    position.is_paused = isinstance(event, Pause)
             case Commit():
                 if self._settings.group_id is None:
                     raise UseError("commits need a group.id")
@@ -265,7 +266,7 @@ class Machine:
                 if self._close_until_ms is None:
                     self._leaves_if_static = event.leave_group
                     self._close_until_ms = now_ms + self._settings.request_timeout_ms
-                    if self._settings.enable_auto_commit and self._place.in_generation:
+                    if self._settings.enable_auto_commit and self._may_commit():
                         self._committer.add(None, None, now_ms)
             case _:
                 assert_never(event)
@@ -286,6 +287,11 @@ class Machine:
                 self._committer.on_poll(now_ms)
                 self._subscriptions.assign(event.partitions)
                 self._fetcher.ask_again()
+
+    def _may_commit(self) -> bool:
+        if self._subscriptions.in_group:
+            return self._place.in_generation
+        return self._settings.group_id is not None
 
     def _unsubscribe(self) -> None:
         self._membership.give_up_all()

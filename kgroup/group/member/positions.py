@@ -53,6 +53,14 @@ class Position:
     is_given_up: bool = False
     """It will be revoked once its commit is answered: no more is fetched or handed out (KAFKA-14196)."""
 
+    is_paused: bool = False
+    """Its user wants nothing of it now; it stays assigned."""
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether nothing is to be fetched or handed out."""
+        return self.is_given_up or self.is_paused
+
     def move_to(self, offset: int) -> None:
         """Go on at `offset`; what was fetched ahead is dropped."""
         self.state, self.position = PositionState.FETCHING, offset
@@ -159,6 +167,16 @@ class Subscriptions:
         _refuse_blank(topic for topic, _ in wanted)
         self._become(SubscriptionKind.USER_ASSIGNED)
         self.replace_partitions(wanted)
+
+    def assigned(self, partitions: Iterable[TopicPartition]) -> list[Position]:
+        """Their positions. Raises UseError for one that this member does not have."""
+        found = []
+        for partition in partitions:
+            position = self.positions.get(partition)
+            if position is None:
+                raise UseError(f"{partition[0]}-{partition[1]} is not assigned to this member")
+            found.append(position)
+        return found
 
     def unsubscribe(self) -> None:
         """Back to nothing."""

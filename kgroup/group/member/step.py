@@ -87,6 +87,20 @@ class Seek:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Fetch and hand out nothing of these partitions until `Resume`; what was fetched is kept."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Read these partitions again."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """Commit these offsets, or with None every position; `commit_id` comes back in `CommitOutcome`."""
 
@@ -104,7 +118,7 @@ class Close:
     leave_group: bool = False
 
 
-UserCall = Subscribe | SubscribePattern | Assign | Unsubscribe | Poll | Seek | Commit | Close
+UserCall = Subscribe | SubscribePattern | Assign | Unsubscribe | Poll | Seek | Pause | Resume | Commit | Close
 
 
 class Answered(NamedTuple):

@@ -5,8 +5,9 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from kgroup.errors import SourceError
 from kgroup.group.member.classic.member import ClassicMember
@@ -15,26 +16,54 @@ from kgroup.group.member.one_user import SingleUser
 from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import (
     Answered,
+    Assign,
+    Callback,
+    CallbackKind,
     Close,
     Commit,
     CommitOutcome,
     Failed,
     MemberInput,
     MemberStep,
+    Pause,
     Poll,
+    Resume,
+    Seek,
     Send,
     Subscribe,
     SubscribePattern,
+    Unsubscribe,
 )
 from kgroup.net.member.connection import OPEN, BrokenError, Connection, Security, Watcher
 from kgroup.protocol.requests.client import FetchedRecord, Node
 from kgroup.protocol.topic_partition import TopicPartition
 
+
+class RebalanceListener(Protocol):
+    """Kafka's ConsumerRebalanceListener. Runs inside `poll`, `unsubscribe` and `close`, and must not wait.
+
+    What it raises comes out of that call, once the member has done its part.
+    """
+
+    def on_partitions_assigned(self, partitions: Sequence[TopicPartition]) -> None:
+        """These are new, perhaps none."""
+
+    def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        """These go, and what was read of them can be committed still."""
+
+    def on_partitions_lost(self, partitions: Sequence[TopicPartition]) -> None:
+        """These are gone: others may read them by now. Kafka's default is to treat them as revoked."""
+        self.on_partitions_revoked(partitions)
+
+
 Records = tuple[tuple[TopicPartition, tuple[FetchedRecord, ...]], ...]
 
 
 class GroupMember:
-    """One consumer on real connections, for one task at a time."""
+    """One consumer on real connections, for one task at a time.
+
+    `versions`: the version to speak of an API, by its name, instead of the highest that both sides can.
+    """
 
     def __init__(
         self,
@@ -42,8 +71,11 @@ class GroupMember:
         bootstrap: Sequence[Node],
         watcher: Watcher,
         security: Security = OPEN,
+        versions: Mapping[str, int] | None = None,
     ) -> None:
         self.machine = new_member(settings, bootstrap, random.random)
+        self._versions = versions or {}
+        self._listener: RebalanceListener | None = None
         self._settings = settings
         self._watcher = watcher
         self._security = security
@@ -58,13 +90,35 @@ class GroupMember:
         self._closed = asyncio.Event()
         self._crash: BaseException | None = None
 
-    def subscribe(self, topics: Sequence[str]) -> None:
-        """Share these topics with the group."""
+    def subscribe(self, topics: Sequence[str], listener: RebalanceListener | None = None) -> None:
+        """Share these topics with the group, in place of those before; none of them: unsubscribe."""
         self._call(Subscribe(topics=tuple(topics)))
+        self._listener = listener
 
-    def subscribe_pattern(self, pattern: str) -> None:
+    def subscribe_pattern(self, pattern: str, listener: RebalanceListener | None = None) -> None:
         """Share the topics whose whole name matches."""
         self._call(SubscribePattern(pattern=pattern))
+        self._listener = listener
+
+    def unsubscribe(self) -> None:
+        """Give everything up and leave the group; nothing is committed."""
+        self._call(Unsubscribe())
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Read exactly these partitions, outside of any rebalance."""
+        self._call(Assign(partitions=tuple(partitions)))
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read a partition on from `offset`. Raises UseError if the member does not have it."""
+        self._call(Seek(partition=partition, offset=offset))
+
+    def pause(self, partitions: Sequence[TopicPartition]) -> None:
+        """Get no records of these until they are resumed; they stay assigned."""
+        self._call(Pause(partitions=tuple(partitions)))
+
+    def resume(self, partitions: Sequence[TopicPartition]) -> None:
+        """Get records of these again."""
+        self._call(Resume(partitions=tuple(partitions)))
 
     async def poll(self, timeout_s: float) -> Records:
         """Records, as soon as there are some; none after the timeout. Raises MemberError, UseError."""
@@ -122,7 +176,9 @@ class GroupMember:
     def _now_ms(self) -> int:
         return int(asyncio.get_running_loop().time() * 1000)
 
-    def _call(self, event: Subscribe | SubscribePattern) -> None:
+    def _call(
+        self, event: Subscribe | SubscribePattern | Unsubscribe | Assign | Seek | Pause | Resume
+    ) -> None:
         with self._guard.using(asyncio.current_task()):
             self._take(event)
 
@@ -134,8 +190,11 @@ class GroupMember:
             self._watcher.committed(outcome)
             if outcome.commit_id is not None:
                 self._outcomes[outcome.commit_id] = outcome
+        thrown = None
         for callback in step.callbacks:
             self._watcher.callback(callback)
+            thrown = self._listen(callback) or thrown
+        self._watcher.stepped()
         for connection_id in step.disconnects:
             self._drop(connection_id, "closed: the coordinator is another one, or is silent")
         for send in step.requests:
@@ -145,7 +204,26 @@ class GroupMember:
         if step.closed:
             self._closed.set()
         self._set_timer()
+        if thrown is not None:  # once all is carried out: the member goes on if its user does
+            raise thrown
         return step
+
+    def _listen(self, callback: Callback) -> Exception | None:
+        """Run the user's part of a callback; what it raises."""
+        listener = self._listener
+        if listener is None:
+            return None
+        try:
+            match callback.kind:
+                case CallbackKind.ASSIGNED:
+                    listener.on_partitions_assigned(callback.partitions)
+                case CallbackKind.REVOKED:
+                    listener.on_partitions_revoked(callback.partitions)
+                case CallbackKind.LOST:
+                    listener.on_partitions_lost(callback.partitions)
+        except Exception as error:
+            return error
+        return None
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         """A request ended. What it did not expect ends the member: the next poll raises it."""
@@ -199,7 +277,7 @@ class GroupMember:
             if not usable:
                 opening = None
         if opening is None:
-            opening = asyncio.create_task(self._open(send.host, send.port))
+            opening = asyncio.create_task(self._open(send))
             self._connections[send.connection_id] = opening
         try:
             return await asyncio.shield(opening)
@@ -210,12 +288,17 @@ class GroupMember:
                 raise BrokenError(f"{send.host}:{send.port}: closed before it had opened") from None
             raise
 
-    async def _open(self, host: str, port: int) -> Connection:
+    async def _open(self, send: Send) -> Connection:
         connection = Connection(
-            f"{host}:{port}", self._settings.client_id, self._watcher, self._next_correlation_id
+            f"{send.host}:{send.port}",
+            self._settings.client_id,
+            self._watcher,
+            self._next_correlation_id,
+            connection_id=send.connection_id,
+            versions=self._versions,
         )
         try:
-            await connection.open(host, port, self._security)
+            await connection.open(send.host, send.port, self._security)
         except (BrokenError, SourceError) as error:
             connection.close(str(error))
             raise

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -45,12 +45,14 @@ OPEN: Final = Security()
 class Exchange:
     """One frame that passed. `body` is kafka-python's object, `frame` the bytes without their length.
 
+    `connection_id`: the node's id, or 2147483647 less that id for the connection to the coordinator.
     Of a login, `frame` and the field `auth_bytes` are empty: they would tell the secret.
     """
 
     is_request: bool
     client_id: str
     node: str
+    connection_id: int
     api: str
     version: int
     correlation_id: int
@@ -78,6 +80,10 @@ class Watcher(Protocol):
         """A request found no answer; the member goes on by itself."""
         ...
 
+    def stepped(self) -> None:
+        """The member has taken a step: its state may be another one."""
+        ...
+
 
 class BrokenError(Exception):
     """A connection that cannot be used: `str()` says why."""
@@ -92,8 +98,13 @@ class Connection:
         client_id: str,
         watcher: Watcher,
         next_correlation_id: Callable[[], int],
+        *,
+        connection_id: int = -1,
+        versions: Mapping[str, int] | None = None,
     ) -> None:
         self.name = name
+        self._connection_id = connection_id
+        self._pinned = versions or {}
         self._client_id = client_id
         self._watcher = watcher
         self._next_correlation_id = next_correlation_id
@@ -161,7 +172,7 @@ class Connection:
         )
 
     async def ask(self, send: Send) -> MemberResponse:
-        """The answer to a member's request. Raises BrokenError."""
+        """The answer to a member's request. Raises BrokenError, and SourceError for a pinned version."""
         api = api_of(send.body)
         spoken = self._versions.get(API_KEYS[api])
         if spoken is None and isinstance(send.body, ConsumerGroupHeartbeat):
@@ -169,10 +180,13 @@ class Connection:
             return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         if spoken is None:
             raise BrokenError(f"{self.name} does not speak {api}")
-        try:
-            version = choose_version(api, *spoken)
-        except SourceError as error:
-            raise BrokenError(str(error)) from error
+        if api in self._pinned:  # a SourceError of that ends the member: no other answer will come
+            version = choose_version(api, *spoken, pinned=self._pinned[api])
+        else:
+            try:
+                version = choose_version(api, *spoken)
+            except SourceError as error:
+                raise BrokenError(str(error)) from error
         request = write_request(send.body, version)
         correlation_id, frame = await self._exchange(request, api, version, send.timeout_ms)
         response = request.header.get_response_class()
@@ -226,6 +240,7 @@ class Connection:
                 is_request=is_request,
                 client_id=self._client_id,
                 node=self.name,
+                connection_id=self._connection_id,
                 api=api,
                 version=version,
                 correlation_id=correlation_id,

@@ -143,3 +143,6 @@ class _Unwatched:
 
     def failed(self, why: str) -> None:
         pass
+
+    def stepped(self) -> None:
+        pass

@@ -1,8 +1,10 @@
 """Positions and records: which answers count, what is asked again, and who is asked."""
 
+import pytest
+
 from kgroup.group.member.positions import PositionState
 from kgroup.group.member.settings import OffsetReset
-from kgroup.group.member.step import Assign, Poll, Seek
+from kgroup.group.member.step import Assign, Close, Pause, Poll, Resume, Seek, UseError
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import (
     CommittedOffset,
@@ -164,3 +166,48 @@ def test_an_offset_of_a_partition_that_went_away_is_dropped() -> None:
     gone = ListedOffset(partition=("orders", 9), offset=4)
     world.answer(ListOffsets, ListOffsetsResponse(offsets=(gone,)))
     assert ("orders", 9) not in world.member.positions
+
+
+# ---- what a user holds back ------------------------------------------------------------------------
+
+
+def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched() -> None:
+    """KafkaConsumer.pause: fetched records stay, and nothing more is asked for."""
+    world = reading()
+    world.answer_usually()
+    world.do(Pause(partitions=(P0,)))
+    world.do(Poll())
+    assert {partition for partition, _ in world.records} == {P1}
+    [fetch] = world.waiting(Fetch)
+    assert set(dict(fetch.offsets)) == {P1}
+    world.records.clear()
+    world.do(Resume(partitions=(P0,)))
+    world.do(Poll())
+    assert world.records == [(P0, 0), (P0, 1), (P0, 2)]
+
+
+def test_a_user_in_poll_is_not_woken_for_what_it_has_paused() -> None:
+    world = reading()
+    world.answer_usually()
+    world.do(Pause(partitions=(P0, P1)))
+    assert not world.member.wants_poll(world.now_ms)
+    world.do(Resume(partitions=(P1,)))
+    assert world.member.wants_poll(world.now_ms)
+
+
+@pytest.mark.parametrize("call", [Pause(partitions=(P0, ("bills", 7))), Resume(partitions=(("bills", 7),))])
+def test_only_what_is_assigned_can_be_held_back(call: Pause | Resume) -> None:
+    world = reading()
+    with pytest.raises(UseError, match="bills-7 is not assigned"):
+        world.do(call)
+    assert not any(position.is_paused for position in world.member.positions.values())
+
+
+def test_closing_commits_what_was_read_of_user_assigned_partitions() -> None:
+    """Kafka: ConsumerCoordinator.close commits with auto-commit, in a group or not."""
+    world = reading(group_id="g", enable_auto_commit=True)
+    world.answer_usually()
+    world.do(Poll())
+    world.do(Close())
+    world.answer_usually(Fetch)
+    assert world.committed == {P0: 3, P1: 3}

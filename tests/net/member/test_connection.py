@@ -18,6 +18,8 @@ class Silent:
 
     def failed(self, why: str) -> None: ...
 
+    def stepped(self) -> None: ...
+
 
 @pytest.mark.parametrize("body", [b"", b"\0", b"\0\0\x05", b"\0\0\xff\xff\xff\xff\x7f"])
 def test_an_answer_that_ends_too_soon_is_named(body: bytes) -> None:
