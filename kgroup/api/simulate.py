@@ -17,12 +17,17 @@ from kgroup.sim.chronicle import Chronicle
 from kgroup.sim.designs import compared_designs, own_design, play, with_assignors
 from kgroup.sim.scenario.file import load_scenario, load_shipped, shipped_names
 from kgroup.sim.scenario.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
-from kgroup.sim.swarm import draw_scenario
+from kgroup.sim.swarm import Swarm, draw_scenario
 from kgroup.sim.watch.result import Run
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 SWARM: Final = "swarm"
-SWARM_ABOUT: Final = "A small world full of trouble, another one for each seed."
+SWARMS: Final[Mapping[str, tuple[Swarm, str]]] = {
+    SWARM: (Swarm.CLASSIC, "A small world full of trouble, another one for each seed."),
+    "swarm-consumer": (Swarm.CONSUMER, "The same trouble for members of the consumer protocol."),
+    "swarm-migration": (Swarm.MIGRATION, "The same trouble while members change over to it, and back."),
+}
+"""By name: the members' protocol, and a sentence."""
 QUICK_MEMBERS: Final = 3
 QUICK_PARTITIONS: Final = 12
 QUICK_RATE: Final = 10.0
@@ -101,10 +106,10 @@ def simulate(
     """Play brokers and members on a virtual clock: the same seed gives the same run.
 
     `scenario` is one that comes with kgroup, a file as kgroup-scenario(5) describes it, or a Scenario.
-    `design` is eager, cooperative, zookeeper or an assignor, by default the members' own. The brokers' logs
-    are kept as segment files in `log_dir`, a new or empty folder. Each event goes to `on_event` when it
-    happens, trouble with the folder to `warn`. Raises InputError or SourceError for what makes no sense;
-    promises that are broken are in the run.
+    `design` is eager, cooperative, consumer, migration, zookeeper or an assignor, by default the members'
+    own. The brokers' logs are kept as segment files in `log_dir`, a new or empty folder. Each event goes to
+    `on_event` when it happens, trouble with the folder to `warn`. Raises InputError or SourceError for what
+    makes no sense; promises that are broken are in the run.
     """
     chosen = named_scenario(scenario, seed) if isinstance(scenario, str) else scenario
     own = own_design(chosen)
@@ -196,12 +201,13 @@ def _pass_over(line: str) -> None:
 def scenario_abouts() -> dict[str, str]:
     """The scenarios that come with kgroup, by name: a sentence about each."""
     abouts = {name: load_shipped(name).about for name in shipped_names()}
-    return dict(sorted({SWARM: SWARM_ABOUT, **abouts}.items()))
+    swarms = {name: about for name, (_, about) in SWARMS.items()}
+    return dict(sorted({**swarms, **abouts}.items()))
 
 
 def named_scenario(name: str, seed: int) -> Scenario:
-    """A scenario by name or file; only SWARM has another one for each seed."""
-    return draw_scenario(seed) if name == SWARM else load_scenario(name)
+    """A scenario by name or file; only SWARMS have another one for each seed."""
+    return draw_scenario(seed, SWARMS[name][0]) if name in SWARMS else load_scenario(name)
 
 
 def quick_scenario(

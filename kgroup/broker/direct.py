@@ -16,6 +16,7 @@ from kgroup.log.format.batch import Batch, LogRecord, decode_batch
 from kgroup.log.format.batch_header import read_header
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import Fetch, FetchedPartition, FetchResponse
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
     JoinGroup,
@@ -28,7 +29,7 @@ from kgroup.protocol.topic_partition import group_by_topic
 from kgroup.wire.frames import Call
 from kgroup.wire.member_responses import read_batches
 
-DirectRequest = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | Fetch
+DirectRequest = JoinGroup | SyncGroup | Heartbeat | ConsumerGroupHeartbeat | LeaveGroup | OffsetCommit | Fetch
 DirectAnswer = ReplyBody | FetchResponse
 
 
@@ -49,7 +50,7 @@ def ask(
             commit = replace(body, knows_group_not_found=True)
             commit_known(node, call, commit, now_ms, answer)
             return
-        case SyncGroup() | Heartbeat() | LeaveGroup():
+        case SyncGroup() | Heartbeat() | ConsumerGroupHeartbeat() | LeaveGroup():
             pass
     ask_coordinator(node, call, body.group_id, body, now_ms, answer)
 

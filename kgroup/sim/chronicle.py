@@ -11,6 +11,7 @@ from kgroup.group.coordinator.events import (
     MemberRemoved,
     RebalanceStarted,
 )
+from kgroup.group.member.consumer.identity import ConsumerState
 from kgroup.group.member.identity import MemberState
 from kgroup.group.member.step import CallbackKind
 from kgroup.protocol.error_codes import ErrorCode
@@ -31,11 +32,18 @@ from kgroup.sim.watch.trace import (
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 NOT_RUNNING: Final = " "
-LETTERS: Final[Mapping[MemberState, str]] = {
+LETTERS: Final[Mapping[MemberState | ConsumerState, str]] = {
     MemberState.UNJOINED: "u",
     MemberState.PREPARING_REBALANCE: "p",
     MemberState.COMPLETING_REBALANCE: "c",
     MemberState.STABLE: "-",
+    ConsumerState.UNSUBSCRIBED: "u",
+    ConsumerState.JOINING: "j",
+    ConsumerState.RECONCILING: "r",
+    ConsumerState.ACKNOWLEDGING: "a",
+    ConsumerState.STABLE: "-",
+    ConsumerState.FENCED: "f",
+    ConsumerState.STALE: "s",
 }
 
 

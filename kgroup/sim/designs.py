@@ -1,12 +1,14 @@
 """The designs that a scenario may be played as: assignors, and the consumer of before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import Storage
 from kgroup.errors import InputError, nearest_or_all
+from kgroup.group.member.settings import GroupProtocol
+from kgroup.sim.scenario.protocols import with_consumer_protocol, with_migration
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import Run
 from kgroup.sim.world.world import run
@@ -14,6 +16,10 @@ from kgroup.sim.zookeeper.trace import ZookeeperEvent
 from kgroup.sim.zookeeper.world import run_zookeeper
 
 ZOOKEEPER: Final = "zookeeper"
+CONSUMER: Final = "consumer"
+"""All members speak the consumer protocol, with the scenario's sessions and intervals."""
+MIGRATION: Final = "migration"
+"""All begin classic; every other member restarts with the consumer protocol, and later back."""
 _ALIASES: Final = {"eager": "range", "cooperative": "cooperative-sticky"}
 
 
@@ -26,7 +32,7 @@ def with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
 def compared_designs(text: str) -> list[str]:
     """The names in `eager,cooperative,zookeeper`, which may also be those of assignors."""
     names = [name.strip() for name in text.split(",")]
-    designs = [*_ALIASES, ZOOKEEPER, *CLIENT_ASSIGNORS]
+    designs = [*_ALIASES, CONSUMER, MIGRATION, ZOOKEEPER, *CLIENT_ASSIGNORS]
     for name in names:
         if name not in designs:
             raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, designs)}")
@@ -36,8 +42,18 @@ def compared_designs(text: str) -> list[str]:
 
 
 def own_design(scenario: Scenario) -> str:
-    """The design of a scenario unless another one is named: the assignors of its members."""
+    """The design of a scenario unless another one is named: the assignors or the protocol of its members."""
+    if any(member.switches_ms for member in scenario.members):
+        return MIGRATION
+    if all(member.protocol is GroupProtocol.CONSUMER for member in scenario.members):
+        return CONSUMER
     return " and ".join(dict.fromkeys(",".join(member.assignors) for member in scenario.members))
+
+
+_PROTOCOLS: Final[Mapping[str, Callable[[Scenario], Scenario]]] = {
+    CONSUMER: with_consumer_protocol,
+    MIGRATION: with_migration,
+}
 
 
 def play(
@@ -55,6 +71,8 @@ def play(
     """
     if design == ZOOKEEPER:
         return run_zookeeper(scenario, seed, on_event=on_event)
+    if design in _PROTOCOLS and design != own_design(scenario):
+        scenario = _PROTOCOLS[design](scenario)
     assignor = _ALIASES.get(design, design)
     if assignor in CLIENT_ASSIGNORS and design != own_design(scenario):
         scenario = with_assignors(scenario, (assignor,))

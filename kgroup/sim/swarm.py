@@ -1,9 +1,11 @@
 """Small worlds full of trouble, one for each seed: what the checkers are let loose on."""
 
 from dataclasses import replace
+from enum import StrEnum
 from random import Random
 from typing import Final
 
+from kgroup.sim.scenario.protocols import with_consumer_protocol, with_migration
 from kgroup.sim.scenario.scenario import (
     Chaos,
     CommitMode,
@@ -15,6 +17,15 @@ from kgroup.sim.scenario.scenario import (
 )
 from kgroup.sim.watch.result import Run
 from kgroup.sim.world.world import run
+
+
+class Swarm(StrEnum):
+    """The protocol of a swarm's members: one of the two, or classic ones that change over and back."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    MIGRATION = "migration"
+
 
 _DURATION_MS: Final = 75_000
 _RETENTION_DURATION_MS: Final = 110_000
@@ -40,12 +51,26 @@ cooperative round kept back until the member gave them up, which it forgot befor
 bugs to look for (`tests/sim/watch/test_checkers.py` shows both): somebody comes, then all must be read."""
 
 
-def run_seed(seed: int) -> Run:
+def run_seed(seed: int, swarm: Swarm = Swarm.CLASSIC) -> Run:
     """Play the seed's own scenario until it has settled."""
-    return run(draw_scenario(seed), seed, codec=seed % _CODEC_EVERY == 0, until_settled=True)
+    return run(draw_scenario(seed, swarm), seed, codec=seed % _CODEC_EVERY == 0, until_settled=True)
 
 
-def draw_scenario(seed: int) -> Scenario:
+def draw_scenario(seed: int, swarm: Swarm = Swarm.CLASSIC) -> Scenario:
+    """The seed's scenario with the protocol of this swarm; the same trouble in each."""
+    scenario = _draw(seed)
+    if swarm is Swarm.CLASSIC:
+        return scenario
+    chance = Random(f"{seed}/{swarm}")
+    interval_ms = chance.choice(("0", "1000"))
+    properties = {**scenario.properties, "group.consumer.assignment.interval.ms": interval_ms}
+    if "group.max.size" in properties:
+        properties["group.consumer.max.size"] = properties["group.max.size"]
+    scenario = replace(scenario, name=f"{scenario.name}-{swarm}", properties=properties)
+    return with_consumer_protocol(scenario) if swarm is Swarm.CONSUMER else with_migration(scenario)
+
+
+def _draw(seed: int) -> Scenario:
     """Two to five members on three nodes, four to twelve partitions, and a fault every few seconds.
 
     Timeouts are short, so that two virtual minutes hold many rebalances. What has to settle within the

@@ -1,13 +1,13 @@
 """Worlds full of trouble, drawn from seeds: no promise may be broken in any of them.
 
-300 seeds by default, some 40 s of a quiet core;
-`pytest tests/sim/test_swarm.py --swarm-seeds 10000` is the size for a night.
+300 seeds of the classic protocol by default, some 40 s of a quiet core, and 100 each of the consumer protocol
+and of migrations; `pytest tests/sim/test_swarm.py --swarm-seeds 10000` is the size for a night.
 """
 
 import pytest
 
 from kgroup.sim.scenario.scenario import FaultKind
-from kgroup.sim.swarm import draw_scenario, run_seed
+from kgroup.sim.swarm import Swarm, draw_scenario, run_seed
 from kgroup.sim.watch.result import Violation
 
 _BATCH = 25
@@ -16,21 +16,39 @@ _BATCH = 25
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "first_seed" in metafunc.fixturenames:
         seeds = metafunc.config.getoption("--swarm-seeds")
-        metafunc.parametrize("first_seed", range(0, seeds, _BATCH))
+        metafunc.parametrize(
+            ("swarm", "first_seed"),
+            [
+                pytest.param(swarm, seed, id=f"{swarm}-{seed}")
+                for swarm in Swarm
+                for seed in range(0, seeds if swarm is Swarm.CLASSIC else seeds // 3, _BATCH)
+            ],
+        )
 
 
-def test_no_seed_breaks_a_promise(first_seed: int) -> None:
+def test_no_seed_breaks_a_promise(swarm: Swarm, first_seed: int) -> None:
     broken: dict[int, tuple[Violation, ...]] = {}
     for seed in range(first_seed, first_seed + _BATCH):
-        violations = run_seed(seed).violations
+        violations = run_seed(seed, swarm).violations
         if violations:
             broken[seed] = violations
-    assert not broken, f"seed={next(iter(broken))}"
+    assert not broken, f"{swarm}, seed={next(iter(broken))}"
 
 
 @pytest.mark.parametrize("seed", [7184, 9060, 10171, 50440, 54816, 207920, 255214, 255709, 301304])
 def test_a_seed_that_broke_a_promise_once_does_not_again(seed: int) -> None:
     assert run_seed(seed).violations == ()
+
+
+@pytest.mark.parametrize(
+    ("swarm", "seed"),
+    [
+        pytest.param(Swarm.CONSUMER, 190, id="claims-less-than-it-may-take"),
+        pytest.param(Swarm.MIGRATION, 30, id="empty-then-classic"),
+    ],
+)
+def test_a_seed_of_the_other_swarms_that_broke_a_promise_once_does_not_again(swarm: Swarm, seed: int) -> None:
+    assert run_seed(seed, swarm).violations == ()
 
 
 def test_the_swarm_knows_every_kind_of_trouble() -> None:

@@ -26,6 +26,10 @@ EXAMPLES: Final = (
         "What the same faults cost under three designs",
         "kgroup simulate herd-effect --compare eager,cooperative,zookeeper",
     ),
+    Example(
+        "What the consumer protocol makes of them, and a migration to it and back",
+        "kgroup simulate herd-effect --compare cooperative,consumer,migration",
+    ),
     Example("Ten worlds full of trouble, with every promise checked", "kgroup simulate --seeds 10"),
     Example(
         "Real log files of what happened, for decode, replay and lag-report",
@@ -98,7 +102,7 @@ def simulate(
     check_options(RULES, given_options(context))
     # A world makes small values by the million and hardly any cycle: look for garbage less often.
     gc.set_threshold(50_000, 10, 10)
-    from kgroup.api.simulate import SWARM
+    from kgroup.api.simulate import SWARM, SWARMS
     from kgroup.cli.narrate.chosen_scenario import chosen_scenario
     from kgroup.cli.narrate.play import Playing, play_designs, play_once, play_seeds
     from kgroup.sim.designs import compared_designs
@@ -111,7 +115,7 @@ def simulate(
         for line in scenario_advice(chosen):
             say(line)
     playing = Playing(
-        name=SWARM if scenario == SWARM else chosen.name,
+        name=chosen.name if scenario is None or scenario not in SWARMS else scenario,
         scenario=chosen,
         seed=seeds.first,
         output=output,

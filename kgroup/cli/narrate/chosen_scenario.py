@@ -23,7 +23,7 @@ from kgroup.sim.scenario.scenario import Fault, Scenario
 
 
 def chosen_scenario(name: str | None, flags: Flags, seed: int) -> Scenario:
-    """The scenario for this seed; only SWARM has another one for each.
+    """The scenario for this seed; only SWARMS have another one for each.
 
     Raises InputError or SourceError that says what makes no sense.
     """

@@ -5,7 +5,9 @@ from textwrap import fill
 from typing import Final
 
 from kgroup.api.simulate import measure_rows
+from kgroup.group.member.consumer.identity import ConsumerState
 from kgroup.group.member.identity import MemberState
+from kgroup.group.member.settings import GroupProtocol
 from kgroup.protocol.topic_partition import TopicPartition, group_by_topic
 from kgroup.report.assignments import runs_by_topic
 from kgroup.report.emit import Column, Kind, OutputOptions, Row, emit
@@ -23,7 +25,10 @@ GENERATION_TABLE: Final = (
     Column(name="protocol"),
     Column(name="why"),
 )
-_LEGEND: Final = {LETTERS[state]: state.value for state in MemberState}
+_LEGENDS: Final = {
+    GroupProtocol.CLASSIC: {LETTERS[state]: state.value for state in MemberState},
+    GroupProtocol.CONSUMER: {LETTERS[state]: state.value for state in ConsumerState},
+}
 _GENERATIONS_SHOWN_MAX: Final = 40
 
 
@@ -92,8 +97,21 @@ def _picture(run: Run, chronicle: Chronicle) -> Picture:
         lanes=[Lane(name=name, changes=changes) for name, changes in chronicle.states.items()],
         calm=" -",
         marks=chronicle.fault_times,
-        legend={**_LEGEND, **({"!": "fault"} if chronicle.fault_times else {})},
+        legend={**_legend(run.scenario), **({"!": "fault"} if chronicle.fault_times else {})},
     )
+
+
+def _legend(scenario: Scenario) -> dict[str, str]:
+    """The letters of the protocols that its members speak."""
+    spoken = {member.protocol for member in scenario.members}
+    if any(member.switches_ms for member in scenario.members):
+        spoken = set(GroupProtocol)
+    return {
+        letter: word
+        for protocol in GroupProtocol
+        if protocol in spoken
+        for letter, word in _LEGENDS[protocol].items()
+    }
 
 
 def _print_shares(chronicle: Chronicle, formed: Sequence[Formed], *, headers: bool) -> None:

@@ -160,6 +160,7 @@ class Shown:
             "--compare",
             metavar="DESIGN,...",
             help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
+            " consumer (KIP-848), migration (half of the members change over to it, and back),"
             " zookeeper (Kafka 0.8's consumer), or assignors.",
             section=Section.SHOWN,
         ),

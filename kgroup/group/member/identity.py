@@ -30,6 +30,11 @@ class Place(Protocol):
         """Whether it has all that it shall have."""
         ...
 
+    @property
+    def beats(self) -> bool:
+        """Whether it is to heartbeat."""
+        ...
+
     def commit_refusal(self) -> ErrorCode | None:
         """Why a commit in the group's name cannot be sent now, if it cannot."""
         ...
@@ -71,6 +76,11 @@ class Identity:
     def is_settled(self) -> bool:
         """Whether the last round has ended for it."""
         return self.state is MemberState.STABLE
+
+    @property
+    def beats(self) -> bool:
+        """Whether it waits for its share of a generation, or has it."""
+        return self.state in (MemberState.STABLE, MemberState.COMPLETING_REBALANCE)
 
     def commit_refusal(self) -> ErrorCode | None:
         """Kafka: ConsumerCoordinator.sendOffsetCommitRequest with no stable generation.

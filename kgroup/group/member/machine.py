@@ -151,6 +151,11 @@ class Machine:
         return self._place.is_settled
 
     @property
+    def beats(self) -> bool:
+        """Whether it is to heartbeat."""
+        return self._place.beats
+
+    @property
     def is_leader(self) -> bool:
         """Whether the member leads its generation; nobody leads in the consumer protocol."""
         return False

@@ -7,6 +7,7 @@ from typing import Final
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.durations import parse_duration
 from kgroup.errors import InputError, nearest_or_all
+from kgroup.group.member.settings import GroupProtocol
 from kgroup.sim.scenario.actions import DURATION_MAX_MS, LOSS_PERCENT_MAX
 from kgroup.sim.scenario.scenario import CommitMode, FaultKind
 
@@ -121,6 +122,13 @@ def commit_mode(value: object) -> CommitMode:
     return CommitMode(value)
 
 
+def protocol(value: object) -> GroupProtocol:
+    """One of `GroupProtocol`."""
+    if not isinstance(value, str) or value not in tuple(GroupProtocol):
+        raise InputError(f"should be {' or '.join(GroupProtocol)}, and is {shown(value)}")
+    return GroupProtocol(value)
+
+
 def fault_kinds(value: object) -> tuple[FaultKind, ...]:
     """Kinds of faults."""
     names = texts(value)
@@ -192,6 +200,13 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
         read=start,
         form="DURATION",
         explained="When it starts (0s); never: only when a fault starts it.",
+    ),
+    "protocol": Key(
+        field="protocol",
+        read=protocol,
+        form="classic | consumer",
+        explained="group.protocol. With consumer, group.consumer.session.timeout.ms and"
+        " group.consumer.heartbeat.interval.ms of the brokers count, and their assignors (classic).",
     ),
     "assignors": Key(
         field="assignors",

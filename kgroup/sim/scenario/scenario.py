@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from kgroup.group.member.settings import OffsetReset
+from kgroup.group.member.settings import GroupProtocol, OffsetReset
 
 COORDINATOR: Final = "coordinator"
 """A fault's target: whichever node coordinates the first member's group when the fault strikes."""
@@ -89,6 +89,9 @@ class SimMember:
     group: str = "g"
     topics: tuple[str, ...]
     start_ms: int | None = 0
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+    switches_ms: tuple[int, ...] = ()
+    """When it restarts in order with the other protocol, as in a rolling migration."""
     assignors: tuple[str, ...] = ("range", "cooperative-sticky")
     instance_id: str | None = None
     session_timeout_ms: int = 45_000

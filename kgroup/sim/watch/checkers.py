@@ -28,6 +28,7 @@ from kgroup.sim.watch.result import (
     MEMBERS_GO_ON,
     NO_SKIP,
     ONE_OWNER,
+    RECONCILES,
     SETTLES,
     Violation,
 )
@@ -51,6 +52,9 @@ _OF_THE_SCENARIO: Final = frozenset(
     }
 )
 """Errors that no retry cures because the scenario asks for them."""
+FATAL_TO_CONSUMERS: Final = frozenset({ErrorCode.UNRELEASED_INSTANCE_ID, ErrorCode.GROUP_ID_NOT_FOUND})
+"""Kafka's consumer ends with these, although time cures them: its own place is not free yet, as the answer to
+its first heartbeat was lost; and its group is classic again, as it was out."""
 
 
 class Checkers:
@@ -67,6 +71,11 @@ class Checkers:
         self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
         self._lost_ms: dict[str, int] = {}
+        self._writes_lost_ms: dict[str, int] = {}
+        self.on_reconciled: Callable[[str], None] = lambda group: None
+        """A member of this group has taken what it was given by the consumer protocol."""
+        self.on_epochs_lost: Callable[[str], None] = lambda group: None
+        """The epochs of this group begin again."""
 
     def broken(self, checker: str, violation: str) -> None:
         """A promise was broken now."""
@@ -104,16 +113,22 @@ class Checkers:
             case GroupDeleted():
                 self._generations.pop(event.group_id, None)
                 self._owners.pop(event.group_id, None)
+                self.on_epochs_lost(event.group_id)
                 self._lost_ms[event.group_id] = self._now_ms()
             case _:
                 pass
 
     def begin_again(self, group: str, generation: int) -> None:
         """The log has lost what came after this generation."""
-        self._lost_ms[group] = self._now_ms()
+        self._lost_ms[group] = self._writes_lost_ms[group] = self._now_ms()
+        self.on_epochs_lost(group)
         if group in self._generations:
             self._generations[group] = min(self._generations[group], generation)
             self._owners.pop(group, None)
+
+    def has_lost(self, group: str) -> bool:
+        """Whether the log has lost writes that members may still act on."""
+        return self._now_ms() - self._writes_lost_ms.get(group, -_LATE_MS) < _LATE_MS
 
     def lost_commits(self, committed: Mapping[GroupPartition, int], is_lost: Callable[[str], bool]) -> None:
         """The log has lost commits that were acknowledged, and has these."""
@@ -212,12 +227,14 @@ class Checkers:
         """A member cannot go on."""
         if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             return  # Kafka's consumer does not go on either: its group was lost, or deleted when empty
+        if error.api == "ConsumerGroupHeartbeat" and error.error_code in FATAL_TO_CONSUMERS:
+            return
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 
-    def unsettled(self, why: str) -> None:
-        """The time to settle is over."""
-        self.broken(SETTLES, why)
+    def unsettled(self, why: str, *, of_consumer: bool) -> None:
+        """The time to settle is over, for a group of this kind."""
+        self.broken(RECONCILES if of_consumer else SETTLES, why)
 
 
 def _name(partition: TopicPartition) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from kgroup.broker.hosted_coordinator import HostedCoordinator
 from kgroup.group.coordinator.classic.group import ClassicGroup
 from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.group.coordinator.coordinator import GroupCoordinator
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.settings import GroupSettings
@@ -26,7 +27,7 @@ class Ticket:
     """A request that a coordinator has: who sent it, when, and the group as it was then.
 
     `state` Dead and `generation` -1: there was no such group. `was_leader`: by its member id. `pending`: ids
-    that were given out (KIP-394).
+    that were given out (KIP-394). `of_consumer`: the group was one of the consumer protocol then.
     """
 
     request_id: int
@@ -39,6 +40,7 @@ class Ticket:
     generation: int = -1
     was_leader: bool = False
     pending: frozenset[str] = frozenset()
+    of_consumer: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,11 +63,20 @@ class Scene:
         return self.hosted.coordinator
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """A group as the coordinator has it."""
+        """A classic group as the coordinator has it."""
         return self.hosted.coordinator.classic.watched(group_id)
 
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """A group of the consumer protocol."""
+        return self.hosted.coordinator.consumer.watched(group_id)
+
+    def consumer_groups(self) -> list[ConsumerGroup]:
+        """All of these."""
+        consumer = self.hosted.coordinator.consumer
+        return [group for group in map(consumer.watched, list(consumer)) if group is not None]
+
     def groups(self) -> list[ClassicGroup]:
-        """All of them."""
+        """All classic ones."""
         classic = self.hosted.coordinator.classic
         return [group for group in map(classic.watched, list(classic)) if group is not None]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kgroup.group.member.identity import MemberState
-from kgroup.group.member.settings import MemberSettings
+from kgroup.group.member.settings import GroupProtocol, MemberSettings
 from kgroup.group.member.step import CallbackKind, CommitOutcome, Send
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import FindCoordinator
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import Heartbeat, JoinGroup, LeaveGroup, OffsetCommit, SyncGroup
 from kgroup.protocol.subscription import decode_subscription, partitions_of
 from kgroup.protocol.topic_partition import TopicPartition
@@ -16,6 +16,7 @@ from kgroup.sim.watch.result import GIVES_UP, KEEPS_ALIVE, RESUMES
 
 _SLACK_MS = 3_500
 _INTERVALS = 3  # of auto-commit, without one: then none will come
+_CONSUMER_INTERVAL_MS = 5_000
 _COOPERATIVE = "cooperative-sticky"
 
 
@@ -37,7 +38,13 @@ class Ownership:
         self._checkers = checkers
         self._now_ms = now_ms
         self._group = settings.group_id or ""
-        self._is_eager = any(name != _COOPERATIVE for name in settings.partition_assignment_strategy)
+        self._speaks_consumer = settings.group_protocol is GroupProtocol.CONSUMER
+        self._interval_ms = settings.heartbeat_interval_ms
+        if self._speaks_consumer:  # the brokers', by default
+            self._interval_ms = max(self._interval_ms, _CONSUMER_INTERVAL_MS)
+        self._is_eager = not self._speaks_consumer and any(
+            name != _COOPERATIVE for name in settings.partition_assignment_strategy
+        )
         self._held: dict[TopicPartition, _Held] = {}
         self._handed_out_ms: int | None = None  # what was handed out and is in no commit yet
         self._unsent_ms: int | None = None
@@ -111,6 +118,11 @@ class Ownership:
                 self._check_join(body)
             case SyncGroup():
                 self._beat_ms = now_ms
+            case ConsumerGroupHeartbeat() as body:
+                self._beat_ms = now_ms
+                self._open.add(send.request_id)
+                self._left |= body.member_epoch < 0
+                self._check_acknowledgement(body)
             case LeaveGroup() as body:
                 self._left = True
                 if any(not each.member_id and each.group_instance_id is None for each in body.members):
@@ -136,6 +148,15 @@ class Ownership:
                 if each.committed_offset < held.committed:
                     self._say(RESUMES, f"commits {each.committed_offset} of {where} after {held.committed}")
                 held.committed = each.committed_offset
+
+    def _check_acknowledgement(self, body: ConsumerGroupHeartbeat) -> None:
+        if body.member_epoch <= 0 and self._held and not self._left:
+            self._say(GIVES_UP, f"joins again with {len(self._held)} partitions")
+        if body.topic_partitions is None or body.member_epoch <= 0:
+            return
+        said = sum(len(partitions) for _, partitions in body.topic_partitions)
+        if said < len(self._held):  # it may claim more: what it was given and takes with the next poll
+            self._say(GIVES_UP, f"says that it has {said} partitions, and has {len(self._held)}")
 
     def _check_join(self, body: JoinGroup) -> None:
         if self._is_eager:
@@ -164,20 +185,22 @@ class Ownership:
         if self._handed_out_ms is not None and self._unsent_ms is None:
             self._unsent_ms = self._polled_ms
 
-    def look(self, state: MemberState, is_polling: bool, restless_ms: int) -> None:
+    def look(self, is_settled: bool, beats: bool, is_polling: bool, restless_ms: int) -> None:
         """A second has passed; `restless_ms`: when the process stood still last, or its clock jumped."""
         now_ms = self._now_ms()
-        if state is not MemberState.STABLE:
+        if not is_settled:
             self._stable_ms = None
         elif self._stable_ms is None:
             self._stable_ms = now_ms
         since_ms = max(restless_ms, self._searched_ms)
         if self._stable_ms is not None and not self._open and not self._closes:
             silent_ms = now_ms - max(self._beat_ms, self._stable_ms, self._over_ms, since_ms)
-            if silent_ms > self._settings.heartbeat_interval_ms + _SLACK_MS:
+            if silent_ms > self._interval_ms + _SLACK_MS:
                 self._say(KEEPS_ALIVE, f"sends no heartbeat for {silent_ms} ms")
                 self._beat_ms = now_ms
-        if state in (MemberState.STABLE, MemberState.COMPLETING_REBALANCE) and not self._closes:
+        # Kafka's consumer leaves when it has a coordinator to tell.
+        knows_whom = not self._speaks_consumer or self._searched_ms <= self._beat_ms
+        if beats and knows_whom and not self._closes:
             late_ms = now_ms - max(self._polled_ms, restless_ms) - self._settings.max_poll_interval_ms
             if late_ms > _SLACK_MS:
                 self._say(KEEPS_ALIVE, f"is in its group {late_ms} ms after max.poll.interval.ms")
@@ -193,11 +216,11 @@ class Ownership:
             self._say(KEEPS_ALIVE, f"commits nothing for {now_ms - begin_ms} ms")
             self._unsent_ms = now_ms
 
-    def closes(self, member_id: str, state: MemberState) -> None:
+    def closes(self, member_id: str, is_settled: bool) -> None:
         """The user closes it. Without a coordinator it can tell nobody."""
-        is_in = state is MemberState.STABLE and bool(member_id) and self._settings.group_instance_id is None
+        is_in = is_settled and bool(member_id) and self._settings.group_instance_id is None
         silent_ms = self._now_ms() - self._beat_ms
-        knows = silent_ms < self._settings.heartbeat_interval_ms + _SLACK_MS
+        knows = silent_ms < self._interval_ms + _SLACK_MS
         self._must_leave = is_in and knows and self._searched_ms < self._beat_ms
         self._left, self._closes = False, True
         self._closes_ms = self._now_ms()

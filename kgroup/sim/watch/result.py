@@ -35,6 +35,9 @@ TRANSACTIONS_END: Final = "transactions-end"
 RESUMES: Final = "resumes"
 GIVES_UP: Final = "gives-up"
 KEEPS_ALIVE: Final = "keeps-alive"
+UNREVOKED: Final = "unrevoked"
+EPOCHS_GROW: Final = "epochs-grow"
+RECONCILES: Final = "reconciles"
 
 CHECKERS: Final = {
     ONE_OWNER: "no partition has two owners in one generation",
@@ -56,6 +59,9 @@ CHECKERS: Final = {
     TRANSACTIONS_END: "every transaction ends, and its offsets count or not as it was decided",
     RESUMES: "a new owner goes on where the last acknowledged commit was, record by record",
     GIVES_UP: "members commit before they give partitions up, and own nothing that they have given up",
+    UNREVOKED: "nobody owns what another member of the consumer protocol has not given up",
+    EPOCHS_GROW: "the epochs of consumer groups, their targets and their members never go back",
+    RECONCILES: "after the last fault every consumer group comes to its target, and is in its log as it is",
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }
 

@@ -36,6 +36,8 @@ class Retention(CoordinatorChecker):
                     place = f"{group_id}: {written.key.topic}-{written.key.partition}"
                     self.scene.report(RETENTION, f"{place} is deleted: {why}")
             return
+        if self.scene.consumer_group(group_id) is not None:
+            return  # it has changed over, and goes on under its name
         model = self.scene.model
         left = any(place[0] == group_id for place in model.committed) or any(
             place[0] == group_id for offsets in model.pending.values() for place in offsets
@@ -74,6 +76,10 @@ class Retention(CoordinatorChecker):
 
     def _due_ms(self, key: OffsetCommitKey, value: OffsetCommitValue) -> int | None:
         """When the offset may go; None: not while its group is as the log says."""
+        of_consumer = self.scene.consumer_group(key.group)
+        if of_consumer is not None:
+            expires = key.topic not in of_consumer.subscribed_names()
+            return value.commit_timestamp + self.scene.settings.offsets_retention_ms if expires else None
         group = self.scene.model.groups.get(key.group)
         start_ms = value.commit_timestamp
         if group is not None and group.members:

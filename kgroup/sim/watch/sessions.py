@@ -18,6 +18,7 @@ from kgroup.group.coordinator.events import (
 )
 from kgroup.group.coordinator.timers import TimerKey
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import (
     Heartbeat,
     HeartbeatResponse,
@@ -135,6 +136,8 @@ class Sessions(CoordinatorChecker):
     def heard(self, event: GroupEvent, now_ms: int) -> None:
         """Members come and go."""
         match event:
+            case MemberAdded() if self.scene.consumer_group(event.group_id) is not None:
+                pass  # `ConsumerSessions` looks after these
             case MemberAdded():
                 end_ms = now_ms + self.scene.settings.new_member_join_timeout_ms
                 self._sessions[event.group_id, event.member_id] = _Session(end_ms, end_ms)
@@ -178,12 +181,21 @@ class Sessions(CoordinatorChecker):
 
     def _leaves(self, event: MemberRemoved) -> bool:
         return any(
-            isinstance(ticket.body, LeaveGroup)
-            and ticket.body.group_id == event.group_id
-            and any(
-                leaving.member_id == event.member_id
-                or (not leaving.member_id and event.member_id.startswith(leaving.group_instance_id or "?"))
-                for leaving in ticket.body.members
+            (
+                isinstance(ticket.body, ConsumerGroupHeartbeat)
+                and ticket.body.member_epoch < 0
+                and ticket.body.member_id == event.member_id
+            )
+            or (
+                isinstance(ticket.body, LeaveGroup)
+                and ticket.body.group_id == event.group_id
+                and any(
+                    leaving.member_id == event.member_id
+                    or (
+                        not leaving.member_id and event.member_id.startswith(leaving.group_instance_id or "?")
+                    )
+                    for leaving in ticket.body.members
+                )
             )
             for ticket in self.scene.tickets.values()
         )
@@ -194,6 +206,8 @@ class Sessions(CoordinatorChecker):
             if request_id in self.scene.tickets:
                 self.scene.report(ALIVE_STAY, why)
         self._out_before_answer.clear()
+        for key in [key for key in self._sessions if self.scene.consumer_group(key[0]) is not None]:
+            del self._sessions[key]  # sessions of another kind; back in a classic group they begin anew
         self._of_known &= self.scene.tickets.keys()
         for group in self.scene.groups():
             for member in group.members.values():
@@ -288,6 +302,7 @@ class RoundsEnd(CoordinatorChecker):
         super().__init__(scene)
         self._rounds: dict[str, _Round] = {}
         self._generations: dict[str, int] = {}
+        self._changed_over: set[str] = set()
         self._peopled: set[str] = set()
         self._pending: dict[str, frozenset[str]] = {}  # ids given out before the last request of the round
         self._looked_ms = scene.loaded_ms
@@ -296,10 +311,19 @@ class RoundsEnd(CoordinatorChecker):
     def asked(self, ticket: Ticket) -> None:
         """Ids that are given out once the generation is formed do not count."""
         group = self.scene.group(getattr(ticket.body, "group_id", ""))
+        if ticket.of_consumer:
+            self._changes_over(ticket.body.group_id)  # type: ignore[union-attr]  # all of a group have it
         if group is not None:
             self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)
         if ticket.state is S.PREPARING_REBALANCE:
             self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
+
+    def _changes_over(self, group_id: str) -> None:
+        """A group of the consumer protocol has no rounds; classic again, it goes on with its epoch."""
+        self._rounds.pop(group_id, None)
+        self._generations.pop(group_id, None)
+        self._changed_over.add(group_id)
+        self._peopled.add(group_id)
 
     def loaded(self, now_ms: int) -> None:
         """Groups begin where the log leaves them."""
@@ -307,6 +331,8 @@ class RoundsEnd(CoordinatorChecker):
             if group.members:
                 self._peopled.add(group.group_id)
             self._generations[group.group_id] = group.generation_id
+        for of_consumer in self.scene.consumer_groups():
+            self._changes_over(of_consumer.group_id)
 
     def heard(self, event: GroupEvent, now_ms: int) -> None:
         """Rounds begin, form a generation, and end."""
@@ -323,7 +349,11 @@ class RoundsEnd(CoordinatorChecker):
             case GroupDeleted():
                 self._generations.pop(event.group_id, None)
                 self._rounds.pop(event.group_id, None)
-                self._peopled.discard(event.group_id)
+                if self.scene.consumer_group(event.group_id) is not None:
+                    self._changes_over(event.group_id)
+                elif group is None or not group.generation_id:  # else it has become a classic group
+                    self._peopled.discard(event.group_id)
+                    self._changed_over.discard(event.group_id)
             case MemberRemoved() if event.why.startswith(("session expired", "did not come back")):
                 # Kafka forms the generation then, also within the initial delay, if all others have joined.
                 began = self._rounds.get(event.group_id)
@@ -339,7 +369,8 @@ class RoundsEnd(CoordinatorChecker):
 
     def _formed(self, event: GenerationFormed, group: ClassicGroup | None, now_ms: int) -> None:
         before = self._generations.get(event.group_id, 0)
-        if event.generation_id != before + 1:
+        changed_over = event.group_id in self._changed_over and event.group_id not in self._generations
+        if event.generation_id != before + 1 and not changed_over:
             self._report(event.group_id, f"generation {event.generation_id} after {before}")
         self._generations[event.group_id] = event.generation_id
         if event.members:

@@ -42,6 +42,8 @@ class SharesFit(CoordinatorChecker):
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A member is in a generation, or has its share of it."""
+        if ticket.of_consumer:
+            return
         match ticket.body, reply:
             case JoinGroup() as body, JoinGroupResponse(error_code=ErrorCode.NONE):
                 if reply.generation_id > ticket.generation or ticket.state is GroupState.PREPARING_REBALANCE:

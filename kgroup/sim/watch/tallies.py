@@ -3,6 +3,7 @@
 from kgroup.group.coordinator.events import GenerationFormed, GroupEvent, RebalanceStarted
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MemberResponse
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse, SyncGroupResponse
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.result import Tally
@@ -39,6 +40,10 @@ class Measures:
             self.rebalances += 1
         elif isinstance(event, GenerationFormed) and event.members:
             self.generations += 1
+
+    def epoch_went_up(self) -> None:
+        """A consumer group has a new epoch, and works out another target for it."""
+        self.rebalances += 1
 
     def answer(self, body: MemberResponse) -> None:
         """A member got an answer."""
@@ -134,6 +139,8 @@ def _tells_of_rebalance(body: MemberResponse) -> bool:
     match body:
         case HeartbeatResponse() | SyncGroupResponse():
             return body.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        case ConsumerGroupHeartbeatResponse():
+            return body.assignment is not None
         case OffsetCommitResponse():
             return any(
                 each.error_code is ErrorCode.REBALANCE_IN_PROGRESS

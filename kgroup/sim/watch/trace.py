@@ -10,6 +10,7 @@ from enum import Enum
 from uuid import UUID
 
 from kgroup.group.coordinator.events import GroupEvent
+from kgroup.group.member.consumer.identity import ConsumerState
 from kgroup.group.member.identity import MemberState
 from kgroup.group.member.step import CallbackKind
 from kgroup.protocol.error_codes import ErrorCode
@@ -79,7 +80,7 @@ class MemberMoved:
     at_ms: int
     member: str
     group: str
-    state: MemberState
+    state: MemberState | ConsumerState
     generation: int
     member_id: str
     is_leader: bool

@@ -28,7 +28,8 @@ from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.offsets import OffsetRegisters, Write
-from kgroup.sim.watch.result import NOBODY_FORGOTTEN
+from kgroup.sim.watch.reconciliation import ConsumerSessions
+from kgroup.sim.watch.result import NOBODY_FORGOTTEN, RECONCILES
 from kgroup.sim.watch.retention import Retention
 from kgroup.sim.watch.sessions import Deadlines, RoundsEnd, Sessions
 from kgroup.sim.watch.shares import SharesFit
@@ -69,6 +70,7 @@ class _Watched:
             LogAgrees(scene),
             Retention(scene),
             NobodyForgotten(scene),
+            ConsumerSessions(scene),
         )
 
 
@@ -231,6 +233,7 @@ class CoordinatorWatch:
             ticket.state, ticket.generation = group.state, group.generation_id
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
+        ticket.of_consumer = scene.consumer_group(group_id) is not None
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:
             self._supersede(scene, body)
         scene.tickets[request.id] = ticket
@@ -330,6 +333,19 @@ class CoordinatorWatch:
             hosted = HostedCoordinator(partition, self._cluster.settings.group, str, self._cluster.image)
             hosted.load(_ALL_BATCHES, now_ms)
             self._verify(hosted, "the log")
+            live = self._cluster.coordinators.hosted.get(index)
+            if live is not None and live.is_idle and not live.is_loading:
+                self._compare_consumer_groups(live, hosted)
+
+    def _compare_consumer_groups(self, live: HostedCoordinator, loaded: HostedCoordinator) -> None:
+        """A coordinator that had nothing but the log would hold the same."""
+        for group in sorted({*live.coordinator.consumer, *loaded.coordinator.consumer}):
+            mine = live.coordinator.describe_consumer_group(group)
+            theirs = loaded.coordinator.describe_consumer_group(group)
+            for each in (mine, theirs):
+                each.members.sort(key=lambda member: member.member_id)
+            if mine != theirs:
+                self._checkers.broken(RECONCILES, f"{group}: its log has it otherwise than its coordinator")
 
     def _verify(self, hosted: HostedCoordinator, where: str) -> None:
         for group, (topic, index) in self._checkers.acknowledged_partitions():

@@ -10,10 +10,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from kgroup.group.member.classic.member import ClassicMember
-from kgroup.group.member.identity import MemberState
+from kgroup.group.member.consumer.member import ConsumerMember
+from kgroup.group.member.new import Member, new_member
 from kgroup.group.member.positions import PositionState
-from kgroup.group.member.settings import MemberSettings
+from kgroup.group.member.settings import GroupProtocol, MemberSettings
 from kgroup.group.member.step import (
     Answered,
     Callback,
@@ -27,10 +27,13 @@ from kgroup.group.member.step import (
     Subscribe,
 )
 from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
+from kgroup.sim.watch.checkers import FATAL_TO_CONSUMERS
 from kgroup.sim.watch.ownership import Ownership
+from kgroup.sim.watch.reconciliation import Holder
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
 from kgroup.sim.world.node_host import NodeHost
@@ -51,6 +54,8 @@ class Doing(StrEnum):
     CLOSING = "closing"
 
 
+_QUIET: Final = (HeartbeatResponse, ConsumerGroupHeartbeatResponse, FetchResponse, OffsetCommitResponse)
+_SUPERVISOR_MS: Final = 5_000
 _POLLING: Final = Doing.POLLING  # asked for at every turn; before Python 3.12 naming it is slow
 
 
@@ -69,7 +74,8 @@ class MemberHost(Process):
     ) -> None:
         super().__init__(spec.name, around.schedule)
         self.spec = spec
-        self.machine: ClassicMember | None = None
+        self.machine: Member | None = None
+        self.protocol = spec.protocol
         self.owned: set[TopicPartition] = set()
         self._bootstrap = bootstrap
         self._random = around.random(f"member {spec.name}")
@@ -107,7 +113,7 @@ class MemberHost(Process):
         self._doing, self._wants_close = Doing.POLLING, False
         self._timer_ms = None
         settings = self._settings()
-        self.machine = ClassicMember(settings, self._bootstrap, self._random.random)
+        self.machine = new_member(settings, self._bootstrap, self._random.random)
         self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
         self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
@@ -121,6 +127,7 @@ class MemberHost(Process):
         return MemberSettings(
             group_id=spec.group,
             client_id=self.spec.name,
+            group_protocol=self.protocol,
             group_instance_id=spec.instance_id,
             partition_assignment_strategy=spec.assignors,
             session_timeout_ms=spec.session_timeout_ms,
@@ -162,11 +169,32 @@ class MemberHost(Process):
         else:
             self.start()
 
+    def switch_protocol(self) -> None:
+        """Restart in order with the other protocol; if it does not run, its next process has that."""
+        is_classic = self.protocol is GroupProtocol.CLASSIC
+        self.protocol = GroupProtocol.CONSUMER if is_classic else GroupProtocol.CLASSIC
+        if self.is_running:
+            self._starts_again = True
+            self.close()
+
+    @property
+    def holder(self) -> Holder | None:
+        """What it has as a member of the consumer protocol, if it runs as one."""
+        machine = self.machine
+        if not isinstance(machine, ConsumerMember):
+            return None
+        return Holder(
+            name=self.name,
+            member_id=machine.member_id,
+            epoch=machine.generation,
+            owned=frozenset(self.owned),
+        )
+
     def _close_if_idle(self) -> None:
         if self._doing is _POLLING:
             self._doing = Doing.CLOSING
             assert self.machine is not None
-            self.ownership.closes(self.machine.member_id, self.machine.state)
+            self.ownership.closes(self.machine.member_id, self.machine.is_settled)
             self._handle(self._closing_call())
 
     def _closing_call(self) -> Close:
@@ -214,7 +242,7 @@ class MemberHost(Process):
         if self.machine is None or self.is_still:
             return {}
         positions = self.machine.positions
-        stable = self.machine.state is MemberState.STABLE
+        stable = self.machine.is_settled
         return {
             each: stable and each in positions and positions[each].state is PositionState.FETCHING
             for each in self.owned
@@ -286,6 +314,9 @@ class MemberHost(Process):
             self._trace.moved(machine)
         if step.error is not None:
             self._checkers.member_failed(self.name, step.error)
+            if isinstance(machine, ConsumerMember) and step.error.error_code in FATAL_TO_CONSUMERS:
+                # Kafka's consumer does not go on from these; whoever runs it starts it again.
+                self.schedule.at(self.schedule.now_ms + _SUPERVISOR_MS, self.start)
             self._end(str(step.error))
         elif step.closed:
             self.ownership.closed()
@@ -302,8 +333,11 @@ class MemberHost(Process):
                 self._measures.hold((group, partition), self.name, now_ms)
             self.owned.update(callback.partitions)
             self._measures.go_on(self.name, now_ms)
-            who = self.spec.instance_id or f"{self.name}#{self.number}"
-            self._checkers.took_over(group, callback.generation, who, sorted(self.owned))
+            if isinstance(self.machine, ConsumerMember):
+                self._checkers.on_reconciled(group)
+            else:
+                who = self.spec.instance_id or f"{self.name}#{self.number}"
+                self._checkers.took_over(group, callback.generation, who, sorted(self.owned))
         else:
             for partition in callback.partitions:
                 self._measures.release((group, partition), self.name, now_ms)
@@ -362,7 +396,8 @@ class MemberHost(Process):
             self._restless_ms = self.schedule.now_ms
             return
         restless_ms = max(self._restless_ms, self.jumped_ms)
-        self.ownership.look(self.machine.state, self._doing is Doing.POLLING, restless_ms)
+        is_polling = self._doing is Doing.POLLING
+        self.ownership.look(self.machine.is_settled, self.machine.beats, is_polling, restless_ms)
 
     # ---- what comes back --------------------------------------------------------------------------
 
@@ -372,7 +407,7 @@ class MemberHost(Process):
         self._handle(Answered(request_id=request_id, body=body))
         if self._doing is not _POLLING or self.machine is None:
             return
-        is_quiet = isinstance(body, HeartbeatResponse | FetchResponse | OffsetCommitResponse)
+        is_quiet = isinstance(body, _QUIET)
         if not is_quiet or self.machine.wants_poll(self.now_ms()):
             self._poll()
 

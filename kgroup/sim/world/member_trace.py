@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from kgroup.group.member.classic.member import ClassicMember
+from kgroup.group.member.consumer.identity import ConsumerState
 from kgroup.group.member.identity import MemberState
+from kgroup.group.member.new import Member
 from kgroup.group.member.step import Callback, CommitOutcome
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.trace import (
@@ -25,7 +26,7 @@ class MemberTrace:
         self._process = process
         self._group = group
         self._tell = tell
-        self._last_told: tuple[MemberState, int, str, bool] | None = None
+        self._last_told: tuple[MemberState | ConsumerState, int, str, bool] | None = None
 
     def started(self) -> None:
         """A new process."""
@@ -51,7 +52,7 @@ class MemberTrace:
             )
         )
 
-    def moved(self, machine: ClassicMember) -> None:
+    def moved(self, machine: Member) -> None:
         """The member's state in its group, unless it is the one that was told last."""
         now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
         if now == self._last_told:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from kgroup.group.member.classic.member import ClassicMember
 from kgroup.group.member.settings import MemberSettings
 from kgroup.group.member.step import Close, Commit, Poll
 from kgroup.protocol.topic_partition import TopicPartition
@@ -42,7 +43,7 @@ class ReenactedMember(MemberHost):
             self.deliver(partial(self._if_same, self.number, self._rejoin))
 
     def _rejoin(self) -> None:
-        assert self.machine is not None
+        assert isinstance(self.machine, ClassicMember)
         self.machine.enforce_rebalance()
         self._handle(Poll())
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Final
+from uuid import UUID
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosted_coordinator import HostedCoordinator
@@ -11,11 +12,13 @@ from kgroup.broker.settings import from_properties
 from kgroup.broker.storage import Storage
 from kgroup.errors import InputError
 from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import Node
 from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.coordinators import LOOK_EVERY_MS
+from kgroup.sim.watch.reconciliation import Books
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.watch.trace import Settled, TraceEvent
@@ -135,6 +138,9 @@ class World:
             TransactionalProducer(f"producer-{number}", scenario, around, self.cluster)
             for number in range(1, scenario.producers + 1)
         ]
+        self.books = Books(checkers.broken, self._topic_name, measures.epoch_went_up)
+        checkers.on_reconciled = self._look_at_books
+        checkers.on_epochs_lost = self.books.forget
         self.faults = Faults(scenario, around, self.cluster, self.members)
 
     def _random(self, subject: str) -> Random:
@@ -162,6 +168,8 @@ class World:
         for spec in self.scenario.members:
             if spec.start_ms is not None:
                 self.schedule.at(start_ms + spec.start_ms, partial(self._start, self.members[spec.name]))
+            for switch_ms in spec.switches_ms:
+                self.schedule.at(start_ms + switch_ms, self.members[spec.name].switch_protocol)
         readers = {
             topic.name: sorted(
                 {member.group for member in self.scenario.members if topic.name in member.topics}
@@ -180,7 +188,8 @@ class World:
         settled_ms = self._settle(healed_ms, until_settled)
         why = self._unsettled(with_new=False)
         if why is not None:
-            self.checkers.unsettled(why)
+            group = why.partition(":")[0]
+            self.checkers.unsettled(why, of_consumer=self._consumer_group(group) is not None)
             settled_ms = None
         self.cluster.flush()
         self.cluster.watch.verify_logs(self.schedule.now_ms)
@@ -208,7 +217,28 @@ class World:
         self.cluster.watch.look()
         for member in self.members.values():
             member.look()
+        for group in self.groups:
+            self._look_at_books(group)
         self.schedule.at(self.schedule.now_ms + LOOK_EVERY_MS, self._look)
+
+    def _consumer_group(self, group: str) -> ConsumerGroup | None:
+        hosted = self.cluster.cluster.coordinators.hosted.get(self.cluster.cluster.offsets_partition(group))
+        return None if hosted is None else hosted.coordinator.consumer.watched(group)
+
+    def _look_at_books(self, group: str) -> None:
+        """What the group's coordinator holds, if it is one of the consumer protocol, beside its members."""
+        partition = self.cluster.cluster.offsets_partition(group)
+        hosted = self.cluster.cluster.coordinators.hosted.get(partition)
+        if hosted is None or hosted.is_loading or self.checkers.has_lost(group):
+            return
+        of_consumer = hosted.coordinator.consumer.watched(group)
+        if of_consumer is None:
+            return
+        holders = [member.holder for member in self.members.values() if member.spec.group == group]
+        self.books.look(of_consumer, [holder for holder in holders if holder is not None])
+
+    def _topic_name(self, topic_id: UUID) -> str | None:
+        return self.cluster.cluster.topic_names.get(topic_id)
 
     def _start(self, member: MemberHost) -> None:
         for topic in member.spec.topics:
@@ -246,9 +276,12 @@ class World:
         hosted = self.cluster.cluster.coordinator(group, node.node.node_id, self.schedule.now_ms)
         if not isinstance(hosted, HostedCoordinator):
             return f"its coordinator says {hosted.name}"
-        state = hosted.coordinator.describe(group).group_state
-        if state != GroupState.STABLE:
-            return f"it is {state}"
+        of_consumer = hosted.coordinator.consumer.watched(group)
+        described = (
+            hosted.coordinator.describe(group).group_state if of_consumer is None else of_consumer.state
+        )
+        if described != GroupState.STABLE.value:
+            return f"it is {described}"
         readers: dict[tuple[str, int], list[str]] = {}
         for member in members:
             for partition, is_ready in member.reads.items():

@@ -1,5 +1,6 @@
 """The heartbeats of a member of the consumer protocol: what each one says, and when the next one is due."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -59,11 +60,11 @@ class ConsumerHeartbeats:
         self.request: int | None = None
         self.due_ms = 0
 
-    def send(self, node: Node, local: LocalAssignment, now_ms: int) -> None:
-        """Send the one that is due."""
+    def send(self, node: Node, local: LocalAssignment, target: LocalAssignment, now_ms: int) -> None:
+        """Send the one that is due: the member has `local` and is about to take `target`."""
         self._sent_ms = now_ms
         self.due_ms = now_ms + self._interval_ms
-        self.request = self._outbox.send(self._body(local), node, coordinator=True)
+        self.request = self._outbox.send(self._body(local, target), node, coordinator=True)
 
     def send_leave(self, node: Node, epoch: int) -> int:
         """The last one, with epoch -1 or -2; returns its id. Only the member's names are in it."""
@@ -76,7 +77,7 @@ class ConsumerHeartbeats:
         )
         return self._outbox.send(body, node, coordinator=True)
 
-    def _body(self, local: LocalAssignment) -> ConsumerGroupHeartbeat:
+    def _body(self, local: LocalAssignment, target: LocalAssignment) -> ConsumerGroupHeartbeat:
         said, settings = self._said, self._settings
         everything = self._identity.state is ConsumerState.JOINING
         pattern = self._subscriptions.pattern_text
@@ -95,7 +96,12 @@ class ConsumerHeartbeats:
             subscribed_topic_names=topics if everything or said.topics != topics else None,
             subscribed_topic_regex=pattern if everything or said.regex != pattern else None,
             server_assignor=assignor if everything or said.assignor != assignor else None,
-            topic_partitions=by_topic_id(local) if everything or said.assignment != local else None,
+            # Also what it may take at the next poll: the coordinator must not give that to somebody else.
+            topic_partitions=(
+                by_topic_id(local.partitions | target.partitions)
+                if everything or said.assignment != local
+                else None
+            ),
         )
         self._said = _Said(timeout_ms, topics, pattern, assignor, local)
         return body
@@ -125,9 +131,9 @@ class ConsumerHeartbeats:
         self.backoff.succeeded()
 
 
-def by_topic_id(local: LocalAssignment) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
+def by_topic_id(partitions: Iterable[IdPartition]) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
     """As a heartbeat lists them, in ascending order."""
     topics: dict[UUID, list[int]] = {}
-    for topic_id, number in sorted(local.partitions):
+    for topic_id, number in sorted(partitions):
         topics.setdefault(topic_id, []).append(number)
     return tuple((topic_id, tuple(numbers)) for topic_id, numbers in topics.items())

@@ -61,6 +61,11 @@ class ConsumerIdentity:
         """Whether it has taken all that it was given, and the coordinator knows."""
         return self.state is ConsumerState.STABLE
 
+    @property
+    def beats(self) -> bool:
+        """Whether it is in the group, or joins."""
+        return self.state in IN_GROUP
+
     def commit_refusal(self) -> ErrorCode | None:
         """A commit needs an epoch; it may be made while partitions come and go."""
         return None if self.in_generation else ErrorCode.UNKNOWN_MEMBER_ID

@@ -191,7 +191,7 @@ class ConsumerMembership:
             return
         if not heartbeats.backoff.is_ready(now_ms) or not (state in _AT_ONCE or now_ms >= heartbeats.due_ms):
             return
-        heartbeats.send(node, self._local, now_ms)
+        heartbeats.send(node, self._local, self._target, now_ms)
         if state is S.ACKNOWLEDGING:
             self._identity.move(S.STABLE if self._local == self._target else S.RECONCILING)
 

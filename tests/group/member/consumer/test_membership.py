@@ -180,7 +180,8 @@ def test_what_is_told_meanwhile_is_reconciled_next() -> None:
     world.answer_usually(Fetch, ConsumerGroupHeartbeat)
     world.poll()
     assert world.seen() == [("revoked", tuple(orders(0))), ("assigned", ())]
-    assert (world.heartbeat.topic_partitions, world.member.state) == ((), S.RECONCILING)
+    said = world.heartbeat.topic_partitions
+    assert (said, world.member.state) == (((ORDERS, (0, 3)),), S.RECONCILING), "what it may take by now, too"
     world.poll()
     world.answer_usually(Fetch, ConsumerGroupHeartbeat)
     world.told(answer(3, keeps=True))
@@ -204,7 +205,7 @@ def test_a_topic_without_a_name_is_looked_for_and_the_rest_is_taken() -> None:
     world.told(answer(3, ("orders", 0), ("orders", 1), ("returns", 0)))
     world.poll()
     assert world.seen() == [("assigned", tuple(orders(1)))]
-    assert world.heartbeat.topic_partitions == ((ORDERS, (0, 1)),)
+    assert world.heartbeat.topic_partitions == ((ORDERS, (0, 1)), (TOPIC_IDS["returns"], (0,)))
     assert world.member.state is S.RECONCILING
     world.told(answer(3, keeps=True))
     assert world.waiting(Metadata)
@@ -275,6 +276,17 @@ def test_a_heartbeat_without_an_answer_is_made_again_with_everything() -> None:
     world.answer(FindCoordinator, FindCoordinatorResponse(node=BROKER))
     world.advance(200)
     assert (world.heartbeat.member_epoch, world.heartbeat.topic_partitions) == (2, ((ORDERS, (0,)),))
+
+
+def test_a_member_that_repeats_everything_claims_what_it_may_take_before_the_answer_is_there() -> None:
+    """Else a coordinator that wants 1 back by now would think that it is free."""
+    world = joining()
+    world.told(answer(2, *orders(0, 1)))
+    world.advance(INTERVAL_MS)
+    world.break_off(ConsumerGroupHeartbeat)
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=BROKER))
+    world.advance(200)
+    assert world.heartbeat.topic_partitions == ((ORDERS, (0, 1)),)
 
 
 def test_a_coordinator_that_loads_is_asked_again_after_a_pause() -> None:
