@@ -1,5 +1,8 @@
 """The worked examples of Kafka's documentation and the books, by name."""
 
+from functools import partial
+
+from kgroup.assignors.model import GroupMember
 from kgroup.assignors.planning.plan import assign_plan
 from kgroup.assignors.planning.rounds import run_rounds
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
@@ -114,3 +117,27 @@ def test_static_members_keep_their_place_under_range_whatever_their_member_ids()
     before = CLIENT_ASSIGNORS["range"].assign(restarted("M0", "M1"), topics(t0=4))
     after = CLIENT_ASSIGNORS["range"].assign(restarted("M3", "M2"), topics(t0=4))
     assert (before["M0"], before["M1"]) == (after["M3"], after["M2"])
+
+
+def test_cooperative_sticky_hands_out_twice_what_stands_behind_a_partition_that_the_leader_does_not_know():
+    """As the class of kafka-clients 4.3.1 answers: payments has grown to 10, and the leader has not heard."""
+    both, members_of = ("orders", "payments"), partial(GroupMember, generation=4, user_data=b"\0\0\0\4")
+    group = [
+        members_of(
+            member_id="c1", topics=both, owned_partitions=[("payments", number) for number in (0, 6, 9)]
+        ),
+        members_of(
+            member_id="c2", topics=both, owned_partitions=[("orders", 1), ("payments", 2), ("payments", 7)]
+        ),
+        members_of(member_id="c3", topics=("orders",), owned_partitions=[("orders", 2)]),
+        GroupMember(member_id="s3", topics=both, group_instance_id="s3"),
+    ]
+    answer = CLIENT_ASSIGNORS["cooperative-sticky"].assign(group, topics(orders=4, payments=9))
+    assert {
+        name: " ".join(f"{topic}-{number}" for topic, number in given) for name, given in answer.items()
+    } == {
+        "c1": "payments-0 payments-6 payments-9 payments-5",
+        "c3": "orders-2 orders-0 orders-1 orders-2",
+        "c2": "orders-1 payments-2 payments-7 payments-8",
+        "s3": "payments-1 payments-3 payments-4 orders-3",
+    }
