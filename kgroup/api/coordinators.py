@@ -1,7 +1,8 @@
 """The offsets partitions of groups: by the rule, as logs have them, and as a live cluster says."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from kgroup.errors import InputError
@@ -112,6 +113,68 @@ def live_coordinators(
     return [
         _live(coordinator, partitions.get(coordinator.group), leaders, brokers)
         for coordinator in cluster.find_coordinators(wanted)
+    ]
+
+
+class GroupedBy(StrEnum):
+    """What groups are put together by: the offsets partition that keeps them, or their coordinator."""
+
+    PARTITION = "partition"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsOfPartition:
+    """The groups on one offsets partition. Of a cluster `broker` is its leader, None if it has none."""
+
+    partition: int
+    groups: tuple[str, ...]
+    broker: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsOfBroker:
+    """Groups that a broker coordinates and their offsets partitions; `broker` is None for those without."""
+
+    broker: int | None
+    host: str | None
+    port: int | None
+    rack: str | None
+    partitions: tuple[int, ...]
+    groups: tuple[str, ...]
+
+
+def by_partition(placed: Iterable[PlacedGroup | LiveCoordinator]) -> list[GroupsOfPartition]:
+    """By number; groups whose partition is unknown are left out, as of a cluster without the topic."""
+    groups: dict[int, list[PlacedGroup | LiveCoordinator]] = {}
+    for each in placed:
+        if each.partition is not None:
+            groups.setdefault(each.partition, []).append(each)
+    return [
+        GroupsOfPartition(
+            partition=partition,
+            groups=tuple(sorted(each.group for each in there)),
+            broker=next((each.leader for each in there if isinstance(each, LiveCoordinator)), None),
+        )
+        for partition, there in sorted(groups.items())
+    ]
+
+
+def by_broker(coordinators: Iterable[LiveCoordinator]) -> list[GroupsOfBroker]:
+    """By broker id, first those that no broker coordinates."""
+    groups: dict[int | None, list[LiveCoordinator]] = {}
+    for each in coordinators:
+        groups.setdefault(each.broker, []).append(each)
+    return [
+        GroupsOfBroker(
+            broker=broker,
+            host=there[0].host,
+            port=there[0].port,
+            rack=there[0].rack,
+            partitions=tuple(sorted({each.partition for each in there if each.partition is not None})),
+            groups=tuple(sorted(each.group for each in there)),
+        )
+        for broker, there in sorted(groups.items(), key=lambda item: (item[0] is not None, item[0] or 0))
     ]
 
 

@@ -114,6 +114,11 @@ class Replayed(Mapping[str, GroupTimeline], Tabular):
         """The problems, and what is missing."""
         return [*self.problems, *([self.missing] if self.missing else [])]
 
+    def cut(self, part: Callable[[Timeline], Timeline]) -> "Replayed":
+        """The same with a part of each timeline, as `kgroup.history.timeline.span` makes it."""
+        parts = {name: part(timeline) for name, timeline in self._timelines.items()}
+        return Replayed(parts, self.patterns, self.problems, self.missing, self.remarks)
+
     def __getitem__(self, group: str) -> GroupTimeline:
         return self._timelines[group]
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgroup.api.coordinators import LoggedGroups, groups_in_logs, live_coordinators, place_groups
+from kgroup.api.coordinators import (
+    GroupedBy,
+    GroupsOfBroker,
+    GroupsOfPartition,
+    LoggedGroups,
+    by_broker,
+    by_partition,
+    groups_in_logs,
+    live_coordinators,
+    place_groups,
+)
+from kgroup.api.names import member_of
 from kgroup.cli.options.find_coordinator import RULES, GroupIds, LogPaths, Placement
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
@@ -16,8 +27,9 @@ from kgroup.cli.shell.options import Connection, Output, Quiet, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.source import opened_paths
 from kgroup.errors import InputError, SourceError
+from kgroup.lag.findings.text import listed
 from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule
-from kgroup.report.emit import Column, Kind, OutputOptions, emit
+from kgroup.report.emit import Column, Kind, OutputFormat, OutputOptions, emit
 
 if TYPE_CHECKING:
     from kgroup.net.connect.properties import ConnectionOptions
@@ -28,6 +40,11 @@ EXAMPLES: Final = (
         "Many groups, where the offsets topic has another partition count",
         "printf 'orders\\nbilling\\n' | kgroup find-coordinator --partitions 100 -o csv -",
     ),
+    Example(
+        "How a log's groups spread over the offsets partitions",
+        "kgroup find-coordinator --from fixtures/4.3.1/lives --by partition",
+    ),
+    Example("What goes when a broker goes", "kgroup find-coordinator -b localhost:9092 --by broker"),
     Example(
         "Which of the groups in a captured log share partition 22, and so a coordinator",
         "kgroup find-coordinator --reverse 22 --from fixtures/4.3.1/lives",
@@ -57,6 +74,22 @@ _LIVE_COLUMNS: Final = (
     Column(name="rule_agrees", kind=Kind.BOOLEAN),
     Column(name="error"),
 )
+_PARTITION: Final = Column(name="partition", kind=Kind.INTEGER)
+_BROKER: Final = Column(name="broker", kind=Kind.INTEGER)
+_COUNT: Final = Column(name="count", kind=Kind.INTEGER)
+_GROUPS: Final = Column(name="groups", kind=Kind.NESTED)
+_NAMES: Final = Column(name="groups")
+_BY_PARTITION: Final = (_PARTITION, _COUNT, _GROUPS)
+_BY_LIVE_PARTITION: Final = (_PARTITION, _BROKER, _COUNT, _GROUPS)
+_BY_BROKER: Final = (
+    _BROKER,
+    Column(name="host"),
+    Column(name="port", kind=Kind.INTEGER),
+    Column(name="rack"),
+    _COUNT,
+    Column(name="partitions", kind=Kind.NESTED),
+    _GROUPS,
+)
 
 
 def find_coordinator(
@@ -79,6 +112,9 @@ def find_coordinator(
     With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
     leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
     """
+    by = None if placement.by is None else member_of(GroupedBy, placement.by, "--by")
+    if by is GroupedBy.BROKER and connection is None:
+        raise InputError("--by broker: which broker leads a partition only a cluster says: give -b")
     logged = LoggedGroups()
     if sources:
         with opened_paths(sources) as logs:
@@ -89,7 +125,7 @@ def find_coordinator(
     rule, reverse = placement.rule, placement.reverse
     if connection is not None:
         check_options(RULES, given_options(context))
-        _show_live(connection, named, rule, reverse, output)
+        _show_live(connection, named, rule, reverse, by, output)
         fail_if_strict(logged.problems, strict=strict)
         return
     if not named and not sources:
@@ -97,15 +133,16 @@ def find_coordinator(
             "which groups? Name some, or give - for standard input, --from PATH, or a cluster with -b"
         )
     count = placement.partitions or rule.default_partitions
-    rows = [
-        asdict(placed)
-        for placed in place_groups(named, count, rule, found_in=logged.partitions, reverse=reverse)
-    ]
-    if not sources:
-        for row in rows:
-            del row["found_in"]
-    emit(rows, _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS, output)
-    if not rows and not quiet:
+    placed = place_groups(named, count, rule, found_in=logged.partitions, reverse=reverse)
+    if by is not None:
+        _emit_grouped(by_partition(placed), _BY_PARTITION, output)
+    else:
+        rows = [asdict(each) for each in placed]
+        if not sources:
+            for row in rows:
+                del row["found_in"]
+        emit(rows, _COLUMNS + _FOUND_COLUMNS if sources else _COLUMNS, output)
+    if not placed and not quiet:
         say(f"none of these groups lives on partition {reverse}" if named else "no group is in these logs")
     fail_if_strict(logged.problems, strict=strict)
 
@@ -115,6 +152,7 @@ def _show_live(
     groups: list[str],
     rule: HashRule,
     reverse: int | None,
+    by: GroupedBy | None,
     output: OutputOptions,
 ) -> None:
     """Print what the cluster says; raises SourceError afterwards if a group has no coordinator."""
@@ -122,7 +160,12 @@ def _show_live(
 
     with LiveLogs(connection) as logs:
         coordinators = live_coordinators(logs.cluster, groups, rule, reverse=reverse)
-    emit(map(asdict, coordinators), _LIVE_COLUMNS, output)
+    if by is GroupedBy.PARTITION:
+        _emit_grouped(by_partition(coordinators), _BY_LIVE_PARTITION, output)
+    elif by is GroupedBy.BROKER:
+        _emit_grouped(by_broker(coordinators), _BY_BROKER, output)
+    else:
+        emit(map(asdict, coordinators), _LIVE_COLUMNS, output)
     failed = [each.error for each in coordinators if each.error is not None]
     if failed:
         groups_failed = f"{len(failed)} of {len(coordinators)} groups"
@@ -132,6 +175,22 @@ def _show_live(
         places = ", ".join(f"{OFFSETS_TOPIC}-{number}" for number in sorted(leaderless))
         why = f"; offsets-partition-down: no broker leads {places}" if places else ""
         raise SourceError(f"{logs.cluster.name}: no coordinator for {groups_failed}: {failed[0]}{why}")
+
+
+def _emit_grouped(
+    grouped: Sequence[GroupsOfPartition] | Sequence[GroupsOfBroker],
+    columns: Sequence[Column],
+    output: OutputOptions,
+) -> None:
+    """Rows with how many groups there are and their names, which tables cut short."""
+    is_table = output.format is OutputFormat.TABLE
+    rows = []
+    for each in grouped:
+        row = {**asdict(each), "count": len(each.groups)}
+        if is_table:
+            row["groups"] = listed(each.groups)
+        rows.append(row)
+    emit(rows, [_NAMES if is_table and each is _GROUPS else each for each in columns], output)
 
 
 def _named_groups(arguments: Sequence[str]) -> Iterator[str]:

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.cli.options.span import SpanOptions
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
+from kgroup.cli.shell.option_checks import Clash, check_options
 from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, new_file, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.report.emit import OutputFormat, emit
+from kgroup.report.emit import OutputFormat, emit, iso_time
 from kgroup.report.progress import Progress, TerminalProgress
 
 if TYPE_CHECKING:
     from kgroup.api.opened import OpenedLogs
     from kgroup.api.replay import Replayed
     from kgroup.history.timeline.model import Timeline
+    from kgroup.history.timeline.span import Span
 
 EXAMPLES: Final = (
     Example(
@@ -30,12 +33,23 @@ EXAMPLES: Final = (
         "kgroup replay fixtures/3.9.1/lives --group topic-switcher --events -o csv",
     ),
     Example(
+        "Why it rebalanced at 12:43",
+        "kgroup replay fixtures/3.9.1/lives --group orders-app --at 12:43 --events",
+    ),
+    Example(
         "Several groups at once, as JSON lines",
         "kgroup replay fixtures/4.3.1/lives --group 'migrate-*' --group trades-848 -o jsonl",
     ),
     Example(
         "A page to look at in a browser",
         "kgroup replay fixtures/3.9.1/lives --group push-storm --html push-storm.html",
+    ),
+)
+_RULES: Final = (
+    Clash(
+        options={"time"},
+        others={"--html"},
+        why="--since, --until and --at choose rows: a page or picture has all of the history",
     ),
 )
 
@@ -96,6 +110,7 @@ def replay(
     *,
     source: Source,
     groups: Groups = None,
+    times: Annotated[SpanOptions, Bundle(SpanOptions)],
     events: Annotated[
         bool,
         option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
@@ -122,6 +137,7 @@ def replay(
     """
     from kgroup.api.replay import replay as replay_groups
     from kgroup.api.replay import states_now
+    from kgroup.history.timeline.span import around, extent, within
     from kgroup.report.timeline.rows import (
         EVENT_COLUMNS,
         GENERATION_COLUMNS,
@@ -131,12 +147,18 @@ def replay(
         generation_table,
     )
 
+    clock_ms = int(time.time() * 1000)
+    check_options(_RULES, {"time": times.given, "--html": pictures != Pictures()})
+    times.check(clock_ms)
     patterns = required_groups(groups)
     with opened(source) as logs:
         progress = TerminalProgress(quiet=quiet)
         replayed = replay_groups(logs, patterns, progress=progress)
-        timelines = list(replayed.values())
-        states = [] if quiet else list(states_now(logs, timelines))
+        whole = list(replayed.values())
+        span = times.span(clock_ms, extent(whole))
+        part = around if times.at else within
+        timelines = [part(timeline, span) for timeline in whole] if times.given else whole
+        states = [] if quiet or times.given else list(states_now(logs, whole))
         pictures.write(replayed, logs, progress)
     table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
@@ -145,10 +167,26 @@ def replay(
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, output)
-    notes = [] if quiet else [*_remarks(timelines, events=events), *states, *replayed.remarks]
-    for line in [*notes, *replayed.unread]:
+    outside = list(_outside(whole, timelines, span)) if times.given else []
+    notes = [*outside, *_remarks(timelines, events=events or times.given), *states, *replayed.remarks]
+    for line in [*([] if quiet else notes), *replayed.unread]:
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
+
+
+def _outside(whole: "Sequence[Timeline]", shown: "Sequence[Timeline]", span: "Span") -> Iterator[str]:
+    """Of groups that did not rebalance in the time that was asked for, when they did."""
+    for timeline, part in zip(whole, shown, strict=True):
+        if any(span.has(generation.roster.at_ms) for generation in part.generations):
+            continue
+        times_ms = [each.roster.at_ms for each in timeline.generations if each.roster.at_ms is not None]
+        before = max((at_ms for at_ms in times_ms if at_ms < (span.since_ms or 0)), default=None)
+        after = min((at_ms for at_ms in times_ms if at_ms >= (span.until_ms or 0)), default=None)
+        near = [
+            f"the last before {iso_time(before)}" if before is not None else "none before",
+            f"the first after {iso_time(after)}" if after is not None and span.until_ms else "none after",
+        ]
+        yield f"group {timeline.group_id}: no rebalance began in that time; {', '.join(near)}"
 
 
 def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:

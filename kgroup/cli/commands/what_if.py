@@ -1,8 +1,10 @@
 """`kgroup what-if`: a group's recorded history, played again under another assignor or other settings."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.cli.options.span import SpanOptions
 from kgroup.cli.options.what_if import RULES, Settings
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
@@ -11,6 +13,7 @@ from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, requ
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
+from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, emit
 from kgroup.report.progress import TerminalProgress
 
@@ -32,6 +35,10 @@ EXAMPLES: Final = (
         " --rounds -o jsonl",
     ),
     Example(
+        "What one rebalance would have cost",
+        "kgroup what-if fixtures/3.9.1/lives --group orders-app --static --at 12:43:26",
+    ),
+    Example(
         "Several groups of a live cluster",
         "kgroup what-if -b localhost:9092 --group 'billing-*' --assignor sticky --session-timeout 30s",
     ),
@@ -42,6 +49,7 @@ def what_if(
     *,
     source: Source,
     groups: Groups = None,
+    times: Annotated[SpanOptions, Bundle(SpanOptions)],
     settings: Annotated[Settings, Bundle(Settings)],
     rounds: Annotated[
         bool, option("--rounds", help="A row for each rebalance of both sides.", section=Section.SHOWN)
@@ -67,6 +75,7 @@ def what_if(
     """
     from kgroup.api.replay import replay
     from kgroup.api.what_if import what_if as compare
+    from kgroup.history.timeline.span import extent, to_play
     from kgroup.report.timeline.what_if_rows import (
         ROUND_COLUMNS,
         SUMMARY_COLUMNS,
@@ -78,9 +87,16 @@ def what_if(
 
     check_options(RULES, settings.given)
     changes = settings.changes()
+    clock_ms = int(time.time() * 1000)
+    times.check(clock_ms)
     patterns = required_groups(groups)
     with opened(source) as logs:
         replayed = replay(logs, patterns, progress=TerminalProgress(quiet=quiet))
+    if times.given:
+        span = times.span(clock_ms, extent(replayed.values()))
+        replayed = replayed.cut(lambda timeline: to_play(timeline, span))
+        if not any(timeline.generations for timeline in replayed.values()):
+            raise InputError("no rebalance began in that time: there is nothing to play")
     comparisons = compare(replayed, changes)
     compared = list(comparisons.values())
     table = output.format is OutputFormat.TABLE

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import Clash, Needs, Rule
-from kgroup.cli.shell.options import Groups, Since, Until
+from kgroup.cli.shell.options import Groups, Since, TopicPartitions, Until
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 
@@ -45,16 +44,7 @@ class Selected:
     """The options under "Selection", as they were given."""
 
     groups: Groups = None
-    topics: Annotated[
-        list[str] | None,
-        option(
-            "--topic",
-            metavar="NAME[:N,...]",
-            autocompletion=complete_topics,
-            help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
-            section=Section.SELECTION,
-        ),
-    ] = None
+    topics: TopicPartitions = None
     partitions: Annotated[
         list[int] | None,
         option(

@@ -57,6 +57,15 @@ class Placement:
             show_default=True,
         ),
     ] = HashRule.KAFKA
+    by: Annotated[
+        str | None,
+        option(
+            "--by",
+            metavar="partition|broker",
+            help="A row for each partition or, of a cluster, each broker with its groups.",
+            section=Section.SHOWN,
+        ),
+    ] = None
     reverse: Annotated[
         int | None,
         option(

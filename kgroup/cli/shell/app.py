@@ -28,6 +28,7 @@ from kgroup.version import __version__
 COMMANDS: Final = {
     "advise": "Say what groups should set otherwise.",
     "assign": "Say which member gets which partition.",
+    "commits": "Show every commit of a group.",
     "compat": "Do and print what kafka-consumer-groups does.",
     "copy-offsets": "Give a group the offsets of another one.",
     "deadlines": "Say when lags break bounds and data is deleted unread.",
@@ -64,7 +65,7 @@ COMMANDS: Final = {
 
 TASKS: Final = {
     "Lag and trouble": ("lag", "stuck", "explain", "history", "watch", "metrics", "deadlines", "lag-report"),
-    "What happened, and why": ("replay", "what-if", "advise", "ledger", "feeds", "report"),
+    "What happened, and why": ("replay", "commits", "what-if", "advise", "ledger", "feeds", "report"),
     "Groups as they are": ("groups", "describe", "compat"),
     "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
     "Changes to groups": ("reset-offsets", "copy-offsets", "delete", "delete-offsets", "remove-members"),

@@ -182,6 +182,16 @@ Topics = Annotated[
         section=Section.SELECTION,
     ),
 ]
+TopicPartitions = Annotated[
+    list[str] | None,
+    option(
+        "--topic",
+        metavar="NAME[:N,...]",
+        autocompletion=complete_topics,
+        help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
+        section=Section.SELECTION,
+    ),
+]
 Since = Annotated[
     str | None,
     option(

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kgroup.api.coordinators import LiveCoordinator, by_broker, by_partition
+
 DAMAGED = Path(__file__).parents[3] / "fixtures/damaged"
 
 
@@ -108,3 +110,48 @@ def test_damage_in_a_log_is_told_and_the_rest_is_read(kgroup):
     strict = kgroup("find-coordinator", "--from", str(DAMAGED / case["file"]), "-q", "--strict", "-o", "json")
     assert (strict.status, strict.out) == (3, ended.out)
     assert strict.err == f"{ended.err}kgroup: damaged or undecodable places: 1\n"
+
+
+def test_groups_are_put_together_by_partition(kgroup):
+    groups = [f"group-{number}" for number in range(40)]
+    rows = [json.loads(line) for line in kgroup("find-coordinator", *groups, "-o", "jsonl").out.splitlines()]
+    ended = kgroup("find-coordinator", *groups, "--partitions", "50", "--by", "partition", "-o", "jsonl")
+    grouped = [json.loads(line) for line in ended.out.splitlines()]
+    assert {(row["partition"], name) for row in grouped for name in row["groups"]} == {
+        (row["partition"], row["group"]) for row in rows
+    }
+    assert [row["partition"] for row in grouped] == sorted({row["partition"] for row in rows})
+    assert all(row["count"] == len(row["groups"]) for row in grouped)
+
+
+def test_groups_are_put_together_by_broker():
+    def coordinated(group, partition, broker, leader):
+        return LiveCoordinator(
+            group=group,
+            partition=partition,
+            partitions=50,
+            broker=broker,
+            host=None if broker is None else f"kafka-{broker}",
+            port=None if broker is None else 9092,
+            rack=None,
+            leader=leader,
+            rule_agrees=None if broker is None else broker == leader,
+            error=None if broker is not None else "COORDINATOR_NOT_AVAILABLE",
+        )
+
+    asked = [
+        coordinated("c", 7, 2, 2),
+        coordinated("a", 9, 1, 1),
+        coordinated("b", 9, 1, 1),
+        coordinated("d", 3, None, None),
+    ]
+    assert [(each.broker, each.partitions, each.groups) for each in by_broker(asked)] == [
+        (None, (3,), ("d",)),
+        (1, (9,), ("a", "b")),
+        (2, (7,), ("c",)),
+    ]
+    assert [(each.partition, each.broker, each.groups) for each in by_partition(asked)] == [
+        (3, None, ("d",)),
+        (7, 2, ("c",)),
+        (9, 1, ("a", "b")),
+    ]

@@ -13,6 +13,7 @@ from kgroup.cli.shell.section import Section
 # Options that mean another thing, or the same in other words, from command to command; each says why.
 OWN_WORDS = {
     "--all": "what is not in sight, who is in a group",
+    "--at": "a moment of a history, when a fault comes",
     "--assignor": "which assignors there are: of clients, of coordinators, of share groups",
     "--bootstrap-server": "join has no files to read instead, and a default",
     "--by": "what can be added up",
