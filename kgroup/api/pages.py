@@ -114,7 +114,7 @@ def write_reported(
         for one in lags.groups
     ]
     is_part = since_ms is not None or as_of.log_goes_on
-    write_group_pages(groups, path, title="kgroup lag-report", axis=lags.axis, is_part=is_part)
+    write_group_pages(groups, path, axis=lags.axis, is_part=is_part)
 
 
 def _findings(logs: OpenedLogs, report: LagReport, progress: Progress) -> dict[str, Sequence[Finding]]:

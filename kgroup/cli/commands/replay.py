@@ -99,7 +99,7 @@ class Pictures:
 
         groups, axis = pages_of_replayed(replayed, logs, clock_ms=int(time.time() * 1000), progress=progress)
         if self.html is not None:
-            write_group_pages(groups, self.html, title="kgroup replay", axis=axis)
+            write_group_pages(groups, self.html, axis=axis)
         if self.svg is not None:
             write_svg(groups, self.svg, axis)
         if self.png is not None:

@@ -148,7 +148,7 @@ addEventListener("beforeprint", () => { document.querySelectorAll("#tables detai
 new ResizeObserver(() => { if (g) draw(); }).observe($("view"));
 
 // ---- begin ----
-document.title = DATA.title + (DATA.groups.length === 1 ? " " + DATA.groups[0].group : "");
+document.title = DATA.title + (DATA.groups.length === 1 ? ": " + DATA.groups[0].group : "");
 $("title").textContent = DATA.title;
 if (AXIS) $("span").textContent = (DATA.groups.length === 1 ? "" : many(DATA.groups.length, "group") + ", ") + clock(AXIS.start) + " to " + clock(AXIS.end) + " UTC, a lag every " + span(AXIS.step);
 else $("span").textContent = DATA.groups.length === 1 ? "" : many(DATA.groups.length, "group");

@@ -3,7 +3,7 @@
 All pages for a browser are drawn here; a part that is not known is left out with the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from kgroup.report.pages.file import write_page
 from kgroup.report.pages.history import history_data, pattern_data
 from kgroup.report.pages.lag import LagNow, TimeAxis, lag_data, lines_max
 from kgroup.report.pages.ticks import TIME_STEPS_MS
+from kgroup.report.timeline.rows import client_ids
 
 _TEMPLATE: Final = "page.html"
 
@@ -39,7 +40,6 @@ def write_group_pages(
     groups: Sequence[GroupPage],
     path: Path,
     *,
-    title: str,
     axis: TimeAxis | None = None,
     is_part: bool = False,
 ) -> None:
@@ -51,7 +51,7 @@ def write_group_pages(
     """
     lines = lines_max(len(groups), axis.count) if axis else 0
     data = {
-        "title": title,
+        "title": "A group over time" if len(groups) == 1 else "Groups over time",
         "steps": TIME_STEPS_MS,
         "axis": axis
         and {"start": axis.start_ms, "step": axis.step_ms, "count": axis.count, "end": axis.end_ms},
@@ -65,6 +65,7 @@ def _group(group: GroupPage, lines: int, until_ms: int | None) -> dict[str, obje
     now, timeline = group.now, group.timeline
     patterns = timeline.patterns if timeline else ()
     named = {pattern.name for pattern in patterns}
+    names = client_ids(timeline) if timeline else {}
     return {
         "group": group.group,
         "kind": now.kind if now else None,
@@ -77,16 +78,22 @@ def _group(group: GroupPage, lines: int, until_ms: int | None) -> dict[str, obje
         "whyNoHistory": group.why_no_history,
         "judged": group.findings is not None,
         "findings": [
-            *(_finding(finding) for finding in group.findings or () if finding.kind.value not in named),
+            *(
+                _finding(finding, names)
+                for finding in group.findings or ()
+                if finding.kind.value not in named
+            ),
             *(pattern_data(pattern) for pattern in patterns),
         ],
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def _finding(finding: Finding, names: Mapping[str, str]) -> dict[str, object]:
     where = finding.topic or ""
     if finding.partition is not None:
         where = f"{where} {finding.partition}"
+    if finding.member_id:
+        where = f"{where} {names.get(finding.member_id, finding.member_id)}".strip()
     return {
         "name": finding.kind.value,
         "severity": finding.severity.value,

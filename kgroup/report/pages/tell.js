@@ -65,7 +65,7 @@ function tellGroup() {
     parts.push(now + (g.unknown ? " (" + many(g.unknown, "partition") + " unknown)" : "") + ", highest seen " + number(g.lag.highest));
   }
   else if (g.now != null) parts.push("lag now " + number(g.now));
-  if (!g.judged) parts.push("findings were not looked for (lag-report --stuck)");
+  if (!g.judged) parts.push("findings were not looked for");
   if (g.history) parts.push((starts.length ? many(starts.length, "generation") : "no generations") + ", " + many(h.lanes.length, "lane") + ", " + many(h.commits, "commit"));
   $("parts").parentElement.hidden = !g.lag || g.lag.partitions.length < 2;
   $("about").textContent = parts.filter(Boolean).join("; ");

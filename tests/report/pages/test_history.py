@@ -39,7 +39,7 @@ def pages_of(timelines: Sequence[Timeline]) -> list[GroupPage]:
 
 
 def write_timelines(timelines: Sequence[Timeline], page: Path) -> None:
-    write_group_pages(pages_of(timelines), page, title="kgroup replay")
+    write_group_pages(pages_of(timelines), page)
 
 
 def test_a_member_that_comes_back_has_one_lane():

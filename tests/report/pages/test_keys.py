@@ -51,7 +51,7 @@ def tab(browser: Chromium, tmp_path: Path) -> Tab:
     log.commit(60, 0, 20)
     timeline = log.timeline()
     page = tmp_path / "page.html"
-    write_group_pages([GroupPage(group=GROUP, timeline=timeline)], page, title="kgroup replay")
+    write_group_pages([GroupPage(group=GROUP, timeline=timeline)], page)
     return browser.open(page, width=1280, height=900, scheme="light")
 
 

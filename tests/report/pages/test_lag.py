@@ -33,7 +33,7 @@ def axis(count: int, step_ms: int = 60_000) -> TimeAxis:
 
 def write_lags(groups: Sequence[GroupLags], now: Mapping[str, LagNow], of: TimeAxis, page: Path) -> None:
     pages = [GroupPage(group=one.group, now=now.get(one.group), lags=one) for one in groups]
-    write_group_pages(pages, page, title="kgroup lag-report", axis=of)
+    write_group_pages(pages, page, axis=of)
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -50,4 +50,4 @@ def test_an_axis_of_numbers_has_round_ticks_with_units():
     texts = re.findall(">([^<]+)</text>", "".join(PLOT.curve([1, 2], [0, 3_400_000], [False] * 2, 0, 48)))
     assert texts == ["0", "1M", "2M", "3M"]
     texts = re.findall(">([^<]+)</text>", "".join(PLOT.curve([1, 2], [0, 7_000], [False] * 2, 0, 48)))
-    assert texts == ["0", "5k"]
+    assert texts == ["0", "2k", "4k", "6k"]
