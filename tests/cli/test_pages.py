@@ -14,7 +14,7 @@ from kgroup.testing import cluster
 from tests.cli.conftest import Kgroup
 from tests.cli.lag.test_time_lag import commit, produce
 from tests.log.truth import FIXTURES
-from tests.report.pages.test_lag import data_of
+from tests.report.pages.browser import data_of
 
 LIVES = FIXTURES / "4.3.1/lives"
 NOW_MS = 4_102_444_800_000  # 2100-01-01

@@ -10,7 +10,7 @@ from kgroup.cli.shell.app import main
 from kgroup.testing import cluster
 from tests.cli.lag.test_time_lag import commit, produce
 from tests.compat.captures import FIXTURES
-from tests.report.pages.test_lag import data_of
+from tests.report.pages.browser import data_of
 
 LIVES = sorted(truth.parent for truth in FIXTURES.glob("[0-9]*/lives/truth.jsonl"))
 

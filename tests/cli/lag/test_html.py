@@ -17,7 +17,7 @@ from tests.cli.conftest import Kgroup
 from tests.cli.lag.test_time_lag import commit, produce
 from tests.log.offsets_log import batch, group_metadata, write
 from tests.log.truth import FIXTURES
-from tests.report.pages.test_lag import data_of
+from tests.report.pages.browser import data_of
 
 LIVES = FIXTURES / "4.3.1/lives"
 T0 = 1_700_000_000_000  # 2023-11-14T22:13:20Z

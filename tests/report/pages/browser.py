@@ -1,8 +1,11 @@
 """Pages in a real browser, for tests that look at what a page has become after its script has run."""
 
+import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,14 @@ CHROMIUM = shutil.which("chromium")
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the PATH (apt-get install chromium)"
 )
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    """What the page's script is given."""
+    match = re.search(r"^const DATA = (.*);$", page.read_text(), re.MULTILINE)
+    assert match
+    data: dict[str, Any] = json.loads(match[1])
+    return data
 
 
 def in_browser(page: Path, fragment: str = "", *, width: int = 1280) -> str:

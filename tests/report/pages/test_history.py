@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgroup.history.timeline.model import Timeline
+from kgroup.history.timeline.model import Grade, Timeline
 from kgroup.history.timeline.replay import replay
+from kgroup.lag.findings.model import Finding, FindingKind
 from kgroup.report.pages.lanes import lane_names, picture_of
 from kgroup.report.pages.page import GroupPage, write_group_pages
 from kgroup.report.pages.still import write_svg
 from tests.history.group_log import GROUP, GroupLog, member
-from tests.report.pages.browser import in_browser, needs_browser
+from tests.report.pages.browser import data_of, in_browser, needs_browser
 
 
 def storm() -> Timeline:
@@ -64,6 +65,33 @@ def test_names_from_the_log_cannot_end_the_script(tmp_path):
     assert "alert(1)" in (tmp_path / "page.html").read_text()
     for name in ("page.html", "still.svg"):
         assert len(re.findall("<script", (tmp_path / name).read_text())) == (name == "page.html")
+
+
+def test_patterns_are_findings_with_a_time_and_what_to_try(tmp_path):
+    timeline = storm()
+    write_timelines([timeline], tmp_path / "page.html")
+    (group,) = data_of(tmp_path / "page.html")["groups"]
+    storms = [one for one in group["findings"] if one["name"] == "rebalance-storm"]
+    (pattern,) = (one for one in timeline.patterns if one.name == "rebalance-storm")
+    assert [(one["from"], one["to"], one["try"]) for one in storms] == [
+        (pattern.from_ms, pattern.to_ms, pattern.remedy)
+    ]
+    assert pattern.remedy and pattern.remedy.startswith("Find out why")
+
+
+def test_a_finding_that_is_a_pattern_of_the_history_is_told_once(tmp_path):
+    timeline = storm()
+    said = [
+        Finding(kind=kind, group=GROUP, grade=Grade.INFERRED, evidence="seen", try_this="-", member_id=who)
+        for kind, who in ((FindingKind.REBALANCE_STORM, None), (FindingKind.STALLED_MEMBER, "stable-id"))
+    ]
+    page = GroupPage(group=GROUP, timeline=timeline, findings=said)
+    write_group_pages([page], tmp_path / "page.html")
+    (group,) = data_of(tmp_path / "page.html")["groups"]
+    names = [one["name"] for one in group["findings"]]
+    assert names.count("rebalance-storm") == 1
+    (stalled,) = (one for one in group["findings"] if one["name"] == "stalled-member")
+    assert stalled["where"] == "stable"
 
 
 @needs_browser

@@ -1,15 +1,13 @@
 """Lag on the page in a real browser, and what is in it."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from kgroup.lag.measures.over_time import GroupLags, PastOffset, lag_over_time
 from kgroup.report.pages.lag import LagNow, TimeAxis
 from kgroup.report.pages.page import GroupPage, write_group_pages
-from tests.report.pages.browser import in_browser, needs_browser
+from tests.report.pages.browser import data_of, in_browser, needs_browser
 
 BEGIN_MS = 1_700_000_000_000  # 2023-11-14 22:13:20
 NOW = {
@@ -34,13 +32,6 @@ def axis(count: int, step_ms: int = 60_000) -> TimeAxis:
 def write_lags(groups: Sequence[GroupLags], now: Mapping[str, LagNow], of: TimeAxis, page: Path) -> None:
     pages = [GroupPage(group=one.group, now=now.get(one.group), lags=one) for one in groups]
     write_group_pages(pages, page, axis=of)
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    match = re.search(r"^const DATA = (.*);$", page.read_text(), re.MULTILINE)
-    assert match
-    data: dict[str, Any] = json.loads(match[1])
-    return data
 
 
 def test_the_data_are_the_lines_and_where_they_are_only_a_bound(tmp_path: Path) -> None:

@@ -97,12 +97,12 @@ def test_two_of_one_name_are_told_apart(lanes, names):
 
 
 def test_a_long_time_without_a_commit_is_in_the_lane_of_the_owner():
-    """Every 2 seconds, but for 12 around the second generation; 1 went on."""
+    """Every 2 seconds; around the second generation 0 had none for 12, and 1 for 3: not yet long."""
     log = GroupLog()
     log.generation(0, 1, member("a", 0, 1))
     log.commits(1, 29, 2, 0, 1)
     log.generation(30, 2, member("a", 1), member("b", 0))
-    log.commits(31, 60, 2, 1)
+    log.commits(32, 60, 2, 1)
     log.commits(41, 60, 2, 0)
     picture = picture_of(log.timeline())
     assert picture.pauses == (Pause(1, Partition("t", 0), 29_000, 41_000),)
