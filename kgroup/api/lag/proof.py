@@ -116,6 +116,10 @@ class ProofReader:
         """What of the data topics' logs could not be read, once it has been met."""
         return (*self._unreadable, *self._transactions.problems)
 
+    def window(self, row: LagRow) -> CommitWindow:
+        """The last commits of a row."""
+        return self._windows.of_row(row)
+
     def facts(self, groups: Sequence[GroupRows]) -> list[GroupFacts]:
         """Some thousand rows' groups at once, with what is known of their partitions."""
         columns = self._columns(groups)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kgroup.api.lag.windows import Windows
     from kgroup.lag.findings.model import Finding
     from kgroup.lag.measures.successive import LagLooks
+    from kgroup.lag.status.window import CommitWindow
 
 _ROWS_AT_ONCE: Final = 4096
 
@@ -228,6 +229,12 @@ class LagReport(Tabular):
         """
         of_groups = (finding for _, findings in self.groups() for finding in findings)
         return (*self.cluster_findings(), *of_groups)
+
+    def last_commits(self, row: LagRow) -> "CommitWindow":
+        """The last ten commits of a row. Raises InputError if the report judges nothing."""
+        if self._proofs is None:
+            raise InputError("the report was made without findings or statuses: ask for them")
+        return self._proofs.window(row)
 
     def cluster_findings(self) -> "tuple[Finding, ...]":
         """Findings on groups of which a cluster cannot say anything. Empty if findings were not asked for."""

@@ -138,6 +138,7 @@ def replay(
     from kgroup.api.replay import replay as replay_groups
     from kgroup.api.replay import states_now
     from kgroup.history.timeline.span import around, extent, within
+    from kgroup.report.timeline.remarks import timeline_remarks
     from kgroup.report.timeline.rows import (
         EVENT_COLUMNS,
         GENERATION_COLUMNS,
@@ -168,7 +169,7 @@ def replay(
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, output)
     outside = list(_outside(whole, timelines, span)) if times.given else []
-    notes = [*outside, *_remarks(timelines, events=events or times.given), *states, *replayed.remarks]
+    notes = [*outside, *timeline_remarks(timelines, events=events or times.given), *states, *replayed.remarks]
     for line in [*([] if quiet else notes), *replayed.unread]:
         say(line)
     fail_if_strict(replayed.problems, strict=strict)
@@ -187,21 +188,3 @@ def _outside(whole: "Sequence[Timeline]", shown: "Sequence[Timeline]", span: "Sp
             f"the first after {iso_time(after)}" if after is not None and span.until_ms else "none after",
         ]
         yield f"group {timeline.group_id}: no rebalance began in that time; {', '.join(near)}"
-
-
-def _remarks(timelines: "Sequence[Timeline]", *, events: bool) -> Iterator[str]:
-    """What stands between the generations, and what many of them together show."""
-    for timeline in timelines:
-        where = f"group {timeline.group_id}: "
-        if not timeline.generations and not events:
-            commits = "1 commit" if timeline.commits == 1 else f"{timeline.commits} commits"
-            yield f"{where}no generations: {commits} without membership"
-        for pattern in timeline.patterns:
-            yield f"{where}{pattern.name}: {pattern.evidence}"
-            if pattern.remedy:
-                yield f"{where}{pattern.name}: try: {pattern.remedy}"
-        if timeline.occurrences and timeline.generations and not events:
-            kinds = ", ".join(
-                dict.fromkeys(str(occurrence.cause.kind) for occurrence in timeline.occurrences)
-            )
-            yield f"{where}between the generations: {kinds}; --events shows them"

@@ -58,13 +58,24 @@ COMMANDS: Final = {
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
     "simulate": "Play brokers and members on a virtual clock.",
     "stuck": "Show what is wrong with groups.",
+    "top": "Show the groups that hurt most on a live screen.",
     "watch": "Watch how far groups are behind.",
     "what-if": "Say what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
 TASKS: Final = {
-    "Lag and trouble": ("lag", "stuck", "explain", "history", "watch", "metrics", "deadlines", "lag-report"),
+    "Lag and trouble": (
+        "top",
+        "lag",
+        "stuck",
+        "explain",
+        "history",
+        "watch",
+        "metrics",
+        "deadlines",
+        "lag-report",
+    ),
     "What happened, and why": ("replay", "commits", "what-if", "advise", "ledger", "feeds", "report"),
     "Groups as they are": ("groups", "describe", "compat"),
     "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
