@@ -74,10 +74,10 @@ def outcome(change: Change, answer: Answer | None, now: Mapping[TopicPartition, 
     return Outcome(result=Result.UNKNOWN, why=f"no answer, and now it is {_text(position)}")
 
 
-def explained(error: str) -> str:
-    """Kafka's error name, with what it means here."""
+def explained(error: str, text: str | None = None) -> str:
+    """Kafka's error name, or a text that ends with it, with what it means here."""
     hint = _HINTS.get(error)
-    return f"{error} ({hint})" if hint else error
+    return f"{text or error} ({hint})" if hint else text or error
 
 
 def _text(position: Position | None) -> str:

@@ -11,6 +11,7 @@ from kgroup.operations.chosen import chosen_partitions, parse_topic
 from kgroup.operations.journal import Step, StepKind
 from kgroup.operations.model import Change, PlanRow, Target
 from kgroup.operations.plan import make_plan, totals
+from kgroup.protocol.topic_partition import TopicPartition
 
 
 def plan_delete(cluster: Cluster, groups: Sequence[str], *, command: str) -> PlannedOperation:
@@ -19,11 +20,17 @@ def plan_delete(cluster: Cluster, groups: Sequence[str], *, command: str) -> Pla
     Raises RefusedError for a group that is not there or has members, SourceError if the cluster does not
     answer.
     """
+    for group in dict.fromkeys(groups):
+        idle_group(cluster, group, create=False)
+    return deletion_of(cluster, groups, command=command)
+
+
+def deletion_of(cluster: Cluster, groups: Sequence[str], *, command: str) -> PlannedOperation:
+    """The same without a look whether the groups are there, and empty: their coordinators will say."""
     rows: list[PlanRow] = []
     steps: list[Step] = []
     notes: list[str] = []
     for group in dict.fromkeys(groups):
-        idle_group(cluster, group, create=False)
         commits = fetch_offsets(cluster, group).commits
         changes = [
             Change(group=group, topic=topic, partition=partition, old=position, new=None)
@@ -68,4 +75,21 @@ def plan_delete_offsets(
         steps=tuple(steps_of(row.change for row in rows)),
         existed={group: True},
         notes=(f"{group}: {totals(rows).sentence()}",),
+    )
+
+
+def offset_deletion_of(
+    cluster: Cluster, group: str, places: Sequence[TopicPartition], *, command: str
+) -> PlannedOperation:
+    """The same of these partitions, whether there is an offset or not: the coordinator will say."""
+    commits = fetch_offsets(cluster, group).commits
+    changes = tuple(
+        Change(group=group, topic=topic, partition=partition, old=commits.get((topic, partition)), new=None)
+        for topic, partition in places
+    )
+    return PlannedOperation(
+        command=command,
+        rows=tuple(PlanRow(change=change) for change in changes),
+        steps=(Step(kind=StepKind.DELETE_OFFSETS, group=group, changes=changes),),
+        existed={group: True},
     )

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import assert_never
 
 from kgroup.api.operations.planned import PlannedOperation
-from kgroup.api.operations.undo_file import UndoFile
+from kgroup.api.operations.undo_file import NoUndoFile, UndoFile
 from kgroup.errors import SourceError
-from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.cluster import Cluster, error_name
 from kgroup.net.admin.committed import Refused, commit_offsets, delete_offsets, fetch_offsets
+from kgroup.net.admin.coordinated import CoordinatorError
 from kgroup.net.admin.group_changes import delete_group
 from kgroup.operations.journal import JournalHead, Step, StepKind
 from kgroup.operations.model import Change, Position
@@ -25,6 +26,15 @@ class Executed:
     groups: dict[str, Outcome] = field(default_factory=dict)
     """Of steps without changes of offsets, such as the deletion of a group that has none."""
     stopped: str | None = None
+    refusal: str | None = None
+    """Kafka's name of the error with which a whole step was refused."""
+    answers: list[Answer] = field(default_factory=list)
+    """Of the steps that were tried."""
+
+    @property
+    def refused(self) -> dict[TopicPartition, str]:
+        """Kafka's error names for the partitions that were refused one by one."""
+        return {place: error for answer in self.answers for place, error in (answer.refused or {}).items()}
 
     @property
     def is_done(self) -> bool:
@@ -40,12 +50,12 @@ Checkpoint = Callable[[str], None]
 def execute(
     cluster: Cluster,
     planned: PlannedOperation,
-    undo_path: Path,
+    undo_path: Path | None,
     *,
     now_ms: int,
     checkpoint: Checkpoint = lambda moment: None,
 ) -> Executed:
-    """Write the undo file, make the changes step by step, and read them back.
+    """Write the undo file, unless there is to be none; make the changes step by step, and read them back.
 
     What a step fails with ends it: the steps after it are not tried. Raises SourceError only before anything
     is changed.
@@ -57,7 +67,7 @@ def execute(
         created_ms=now_ms,
         existed=planned.existed,
     )
-    journal = UndoFile.create(undo_path, head, planned.steps)
+    journal = NoUndoFile() if undo_path is None else UndoFile.create(undo_path, head, planned.steps)
     executed = Executed()
     answers: dict[int, Answer] = {}
     try:
@@ -72,11 +82,16 @@ def execute(
                 checkpoint("answered")
                 journal.applied(number, refused)
                 checkpoint("applied")
+            except CoordinatorError as error:
+                executed.refusal = error_name(error.code)
+                executed.stopped = explained(executed.refusal, str(error))
+                break
             except SourceError as error:
                 executed.stopped = str(error)
                 break
     finally:
         journal.close()
+    executed.answers = list(answers.values())
     _read_back(cluster, planned, answers, executed)
     return executed
 
@@ -90,9 +105,7 @@ def _make(cluster: Cluster, step: Step) -> Refused:
         case StepKind.DELETE_OFFSETS:
             return delete_offsets(cluster, step.group, [change.place for change in step.changes])
         case StepKind.DELETE_GROUP:
-            error = delete_group(cluster, step.group)
-            if error is not None:
-                raise SourceError(f"{cluster.name}: cannot delete group {step.group!r}: {explained(error)}")
+            delete_group(cluster, step.group)
             return {}
         case _:
             assert_never(step.kind)

@@ -79,7 +79,7 @@ def _rows(
 ) -> list[PlanRow]:
     partitions = _partitions(cluster, offsets, strategy, scope)
     limits = limits_of(cluster, partitions)
-    at_time = _at_time(cluster, strategy.time_ms, limits) if isinstance(strategy, ToTime) else None
+    at_time = first_at(cluster, strategy.time_ms, limits) if isinstance(strategy, ToTime) else None
     return make_plan(
         offsets,
         targets(strategy, offsets, partitions, limits, at_time),
@@ -122,10 +122,13 @@ def _some(places: list[TopicPartition], why_none: str) -> list[TopicPartition]:
     return places
 
 
-def _at_time(
+def first_at(
     cluster: Cluster, time_ms: int, limits: Mapping[TopicPartition, PartitionLimits]
 ) -> dict[TopicPartition, int | None]:
-    """The first record at or after a time in each partition: `first_newer` than the millisecond before."""
+    """The offset of the first record at or after a time in each of these partitions; None if there is none.
+
+    Raises SourceError for a partition whose leader does not say.
+    """
     questions = {place: TimeInLog(*place, time_ms - 1) for place in limits}
     answers = first_newer(cluster, questions.values())
     for (topic, partition), question in questions.items():

@@ -65,10 +65,23 @@ class UndoFile:
             raise SourceError(f"{self.path}: {error.strerror or error}") from error
 
 
+class NoUndoFile:
+    """In its place where there is to be none."""
+
+    def begin(self, step: int) -> None:
+        """Nothing."""
+
+    def applied(self, step: int, failed: Mapping[TopicPartition, str]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
 def default_path(folder: Path, command: str, group: str, time_text: str) -> Path:
     """A name in this folder that nothing has. Raises SourceError if others may write to the folder."""
     if not is_private(folder):
-        raise SourceError(f"{folder}: no private folder for the undo file; give --undo-file")
+        raise SourceError(f"{folder}: no private folder for undo files")
     name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in group)
     stem = f"{time_text}-{command}-{name[:_NAME_MAX]}"
     number, path = 1, folder / f"{stem}{SUFFIX}"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MODULES: Final = {
     "list": "kgroup.cli.compat.list_groups",
     "describe": "kgroup.cli.compat.describe_groups",
+    "reset-offsets": "kgroup.cli.compat.reset_offsets",
+    "delete": "kgroup.cli.compat.delete_groups",
+    "delete-offsets": "kgroup.cli.compat.delete_offsets",
 }
 """Action, as its option is called -> the module that does it."""
 

@@ -3,11 +3,11 @@
 import shlex
 import time
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgroup.cli.operations.options import Execution, undo_folder
+from kgroup.cli.operations.options import Execution
+from kgroup.cli.options.undo_folder import default_undo_path
 from kgroup.cli.shell.say import say
 from kgroup.errors import SourceError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
@@ -80,10 +80,10 @@ def _show(planned: "PlannedOperation", executed: "Executed | None", output: Outp
 
 
 def _default_path(planned: "PlannedOperation", now_ms: int) -> Path:
-    from kgroup.api.operations.undo_file import default_path
-
-    moment = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    return default_path(undo_folder(), planned.command, next(iter(planned.existed)), moment)
+    try:
+        return default_undo_path(planned, now_ms)
+    except SourceError as error:
+        raise SourceError(f"{error}; give --undo-file") from error
 
 
 def _extent(planned: "PlannedOperation") -> str:

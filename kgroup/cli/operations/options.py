@@ -1,9 +1,8 @@
 """Options of the commands that change groups."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -98,12 +97,3 @@ class Execution:
 
 
 ExecutionOptions = Annotated[Execution, Bundle(Execution)]
-
-
-def undo_folder() -> Path:
-    """Where undo files go by default: `$XDG_STATE_HOME/kgroup/undo`."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / _STATE)
-    return Path(state) / "kgroup" / "undo"
-
-
-_STATE: Final = Path(".local") / "state"

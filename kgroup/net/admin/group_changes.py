@@ -13,10 +13,10 @@ from kgroup.net.admin.coordinated import Sleep, ask_coordinator, refuse
 from kgroup.protocol.error_codes import ErrorCode
 
 
-def delete_group(cluster: Cluster, group: str, sleep: Sleep = time.sleep) -> str | None:
-    """Delete a group with its offsets (KIP-229); Kafka's error name if it is refused.
+def delete_group(cluster: Cluster, group: str, sleep: Sleep = time.sleep) -> None:
+    """Delete a group with its offsets (KIP-229). A second try that finds none is a first that got through.
 
-    Raises SourceError if no coordinator answers. A second try that finds none is a first that got through.
+    Raises SourceError if no coordinator answers, CoordinatorError if it refuses.
     """
     tries = 0
 
@@ -29,9 +29,8 @@ def delete_group(cluster: Cluster, group: str, sleep: Sleep = time.sleep) -> str
         cluster, group, request, lambda answer: [each.error_code for each in answer.results], sleep
     )
     (result,) = answer.results
-    if result.error_code == ErrorCode.GROUP_ID_NOT_FOUND and tries > 1:
-        return None
-    return error_name(result.error_code) if result.error_code else None
+    if result.error_code != ErrorCode.GROUP_ID_NOT_FOUND or tries == 1:
+        refuse(cluster, result.error_code, f"delete group {group!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

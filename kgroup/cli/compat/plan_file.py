@@ -1,0 +1,67 @@
+"""`--from-file` as the tool reads it: line by line, by Jackson's rules for the two forms of CSV."""
+
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kgroup.cli.compat.failure import ToolError
+from kgroup.input_files import LIST_BYTES_MAX, read_input_file
+from kgroup.operations.model import Position
+from kgroup.protocol.topic_partition import TopicPartition
+
+_INVALID: Final = "com.fasterxml.jackson.databind.exc.InvalidFormatException"
+Plan = dict[str, dict[TopicPartition, Position]]
+
+
+class _FieldError(Exception):
+    """A field that is no number, in the words of Jackson."""
+
+
+def read_plan(path: str, groups: Sequence[str]) -> Plan:
+    """The offsets in a file by group.
+
+    The first line tells which form it is, by whether it can be read without a group; that it cannot is said
+    on standard error. Raises ToolError for a line that is wrong, SourceError if there is no such file.
+    """
+    content = read_input_file(Path(path), kind="list of offsets", bytes_max=LIST_BYTES_MAX)
+    lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    has_groups = False
+    try:
+        _record(lines[0], with_group=False)
+    except _FieldError as error:
+        has_groups = True
+        print(error, file=sys.stderr)
+    plan: Plan = {}
+    for line in lines:
+        try:
+            group, place, position = _record(line, with_group=has_groups or len(groups) != 1)
+        except _FieldError as error:
+            raise ToolError(str(error), f"java.lang.RuntimeException: {error}") from None
+        plan.setdefault(groups[0] if group is None else group, {})[place] = position
+    return plan
+
+
+def _record(line: str, *, with_group: bool) -> tuple[str | None, TopicPartition, Position]:
+    """A missing field is empty, or 0, as in a Java object that nobody has set it of."""
+    fields = next(csv.reader([line.rstrip("\r")]), [])
+    group = (fields.pop(0) if fields else "") if with_group else None
+    topic, partition, offset = [*fields, "", "", ""][:3]
+    return group, (topic, _number(partition, "int", 31)), Position(_number(offset, "long", 63))
+
+
+def _number(text: str, kind: str, bits: int) -> int:
+    stripped = text.strip()
+    if not stripped:
+        return 0
+    try:
+        number = int(stripped)
+    except ValueError:
+        number = 2**bits
+    if not -(2**bits) <= number < 2**bits:
+        raise _FieldError(
+            f'{_INVALID}: Cannot deserialize value of type `{kind}` from String "{stripped}":'
+            f" not a valid `{kind}` value"
+        )
+    return number
