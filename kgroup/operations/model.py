@@ -75,6 +75,8 @@ class PlanRow:
     limits: PartitionLimits | None = None
     time_ms: int | None = None
     notes: tuple[str, ...] = ()
+    others: tuple[tuple[str, int], ...] = ()
+    """Where other groups stand on this partition, if that was asked for: their committed offsets by name."""
 
     @property
     def again(self) -> int:

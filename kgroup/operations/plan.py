@@ -61,14 +61,29 @@ def kafka_warning(place: TopicPartition, offset: int, log: PartitionLimits) -> s
     if offset > log.log_end:
         return (
             f"New offset ({offset}) is higher than latest offset for topic partition {name}."
-            f" Value will be set to {log.log_end}"
+            f" Value will be set to {log.log_end}."
         )
     if offset < log.log_start:
         return (
             f"New offset ({offset}) is lower than earliest offset for topic partition {name}."
-            f" Value will be set to {log.log_start}"
+            f" Value will be set to {log.log_start}."
         )
     return None
+
+
+def clamped(
+    targets: Mapping[TopicPartition, Target], limits: Mapping[TopicPartition, PartitionLimits]
+) -> Iterator[str]:
+    """Kafka's warnings for what a plan with CLAMPED moves, of the first partitions; then how many more."""
+    outside = [
+        warning
+        for place, target in sorted(targets.items())
+        if target.position is not None and place in limits
+        if (warning := kafka_warning(place, target.position.offset, limits[place])) is not None
+    ]
+    yield from outside[:_PLACES_SHOWN]
+    if len(outside) > _PLACES_SHOWN:
+        yield f"{counted(len(outside) - _PLACES_SHOWN, 'more partition')} with new offsets outside their logs"
 
 
 def _outside(outside: Sequence[tuple[TopicPartition, int, PartitionLimits]]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from kgroup.lag.findings.text import listed
 from kgroup.operations.model import Change, PlanRow, Position
 from kgroup.operations.plan import effect
 from kgroup.report.emit import Column, Kind, Row
@@ -20,6 +21,7 @@ PLAN_COLUMNS: Final = (
     Column(name="lag", kind=Kind.INTEGER),
     Column(name="effect"),
     Column(name="notes", kind=Kind.NESTED),
+    Column(name="others", kind=Kind.NESTED),
     Column(name="old_leader_epoch", kind=Kind.INTEGER),
     Column(name="old_metadata"),
     Column(name="new_leader_epoch", kind=Kind.INTEGER),
@@ -29,9 +31,10 @@ RESULT_COLUMN: Final = Column(name="result")
 _NO_EPOCH: Final = -1
 
 
-def plan_table(*, is_done: bool) -> tuple[Column, ...]:
+def plan_table(*, is_done: bool, others: bool) -> tuple[Column, ...]:
     """The columns of a table; of what is done, with how it ended."""
-    result = (RESULT_COLUMN,) if is_done else ()
+    more = [Column(name="others_text", header="OTHER-GROUPS")] if others else []
+    more += [RESULT_COLUMN] if is_done else []
     return (
         Column(name="group", spare=1),
         Column(name="place", header="PARTITION"),
@@ -39,7 +42,7 @@ def plan_table(*, is_done: bool) -> tuple[Column, ...]:
         Column(name="new_offset", header="NEW", kind=Kind.INTEGER),
         Column(name="lag", kind=Kind.INTEGER, spare=2),
         Column(name="what", header="EFFECT"),
-        *result,
+        *more,
     )
 
 
@@ -60,6 +63,7 @@ def plan_rows(rows: Iterable[PlanRow], results: Mapping[Change, str] | None = No
             "lag": each.lag,
             "effect": effect(each),
             "notes": list(each.notes),
+            "others": [{"group": group, "offset": offset} for group, offset in each.others],
             "old_leader_epoch": _epoch(change.old),
             "old_metadata": None if change.old is None else change.old.metadata,
             "new_leader_epoch": _epoch(change.new),
@@ -75,7 +79,9 @@ def table_rows(rows: Iterable[PlanRow], results: Mapping[Change, str] | None = N
     kept = list(rows)
     for each, row in zip(kept, plan_rows(kept, results), strict=True):
         place = f"{each.change.topic}-{each.change.partition}"
-        yield {**row, "place": place, "what": "; ".join([effect(each), *each.notes])}
+        others = listed([f"{group} {offset}" for group, offset in each.others]) or None
+        what = "; ".join([effect(each), *each.notes])
+        yield {**row, "place": place, "what": what, "others_text": others}
 
 
 def _offset(position: Position | None) -> int | None:

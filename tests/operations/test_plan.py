@@ -4,7 +4,7 @@ import pytest
 
 from kgroup.errors import RefusedError
 from kgroup.operations.model import Change, GroupOffsets, PartitionLimits, PlanRow, Position, Target
-from kgroup.operations.plan import Outside, effect, kafka_warning, make_plan, totals
+from kgroup.operations.plan import Outside, clamped, effect, kafka_warning, make_plan, totals
 
 PLACE = ("orders", 2)
 LOG = PartitionLimits(log_start=10, log_end=300)
@@ -48,12 +48,20 @@ def test_kafkas_own_words_for_what_it_clamps() -> None:
     """`OffsetsUtils.checkOffsetsRange` of Kafka 4.3.1."""
     assert kafka_warning(PLACE, 9999, LOG) == (
         "New offset (9999) is higher than latest offset for topic partition orders-2."
-        " Value will be set to 300"
+        " Value will be set to 300."
     )
     assert kafka_warning(PLACE, -800, LOG) == (
         "New offset (-800) is lower than earliest offset for topic partition orders-2."
-        " Value will be set to 10"
+        " Value will be set to 10."
     )
+
+
+def test_of_many_that_are_clamped_the_first_are_named() -> None:
+    targets = {("orders", number): Target(position=Position(number * 100)) for number in range(9)}
+    said = list(clamped(targets, dict.fromkeys(targets, LOG)))
+    first = [f"New offset ({each})" for each in (0, 400, 500)]
+    assert [line.partition(" is ")[0] for line in said[:3]] == first
+    assert said[3:] == ["3 more partitions with new offsets outside their logs"]
 
 
 def test_many_partitions_out_of_range_are_one_line() -> None:

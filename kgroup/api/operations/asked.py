@@ -5,24 +5,22 @@ from dataclasses import replace
 from typing import Final
 
 from kgroup.errors import RefusedError, SourceError, did_you_mean
+from kgroup.history.groups.model import Group, GroupKind, Member
 from kgroup.lag.findings.text import lasting, listed
 from kgroup.net.admin.broker_settings import broker_setting
 from kgroup.net.admin.cluster import Cluster, OffsetSpec
-from kgroup.net.admin.group_states import PresentGroup, PresentMember, present_group
+from kgroup.net.admin.group_states import is_idle, present_group
 from kgroup.net.admin.unread import UnreadPlace, fetch_first_unread
 from kgroup.operations.model import PartitionLimits, PlanRow
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.table import counted
 
-_SHARE: Final = "share"
 _MINUTE_MS: Final = 60_000
 _RETENTION: Final = "offsets.retention.minutes"
 
 
-def idle_group(
-    cluster: Cluster, group: str, *, create: bool, can_create: bool = False
-) -> PresentGroup | None:
+def idle_group(cluster: Cluster, group: str, *, create: bool, can_create: bool = False) -> Group | None:
     """The group, None for one that is not there and that `create` allows to make.
 
     `can_create` is for the error: whether the user may ask for that. Raises RefusedError if the group is not
@@ -36,14 +34,14 @@ def idle_group(
             return None
         hint = "; --create makes it" if can_create else ""
         raise RefusedError(f"no group {group!r} in this cluster{_like(cluster, group)}{hint}")
-    if found.kind == _SHARE:
+    if found.kind is GroupKind.SHARE:
         raise RefusedError(f"group {group!r} is a share group: it has no committed offsets to change")
-    if not found.is_idle:
-        raise RefusedError(f"group {group!r} is {found.state}: {who(found)}; stop its members first")
+    if not is_idle(found):
+        raise RefusedError(f"group {group!r} is {found.state.value}: {who(found)}; stop its members first")
     return found
 
 
-def existing_group(cluster: Cluster, group: str) -> PresentGroup:
+def existing_group(cluster: Cluster, group: str) -> Group:
     """The group, active or not. Raises RefusedError if it is not there."""
     found = present_group(cluster, group) if group else None
     if found is None:
@@ -58,7 +56,7 @@ def _like(cluster: Cluster, group: str) -> str:
         return ""
 
 
-def who(group: PresentGroup) -> str:
+def who(group: Group) -> str:
     """Who is in a group: `2 members are in it (c1 at /10.0.0.1, c2 at /10.0.0.2)`."""
     if not group.members:
         return "somebody is in it"
@@ -67,9 +65,9 @@ def who(group: PresentGroup) -> str:
     return f"{counted(len(group.members), 'member')} {verb} in it ({names})"
 
 
-def _named(member: PresentMember) -> str:
+def _named(member: Member) -> str:
     static = f" [{member.instance_id}]" if member.instance_id else ""
-    return f"{member.client_id}{static} at {member.host}"
+    return f"{member.client_id}{static} at {member.client_host}"
 
 
 def existing_topics(cluster: Cluster, topics: Collection[str]) -> dict[str, list[int]]:

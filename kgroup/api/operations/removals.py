@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from kgroup.api.operations.asked import existing_group
 from kgroup.errors import RefusedError
+from kgroup.history.groups.model import GroupKind, Member
 from kgroup.lag.findings.text import listed
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.group_changes import LeavingMember, remove_members
-from kgroup.net.admin.group_states import CLASSIC, PresentMember, present_group
+from kgroup.net.admin.group_states import present_group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class PlannedRemoval:
 
     group: str
     state: str
-    members: tuple[PresentMember, ...]
+    members: tuple[Member, ...]
     staying: int
 
 
@@ -29,13 +30,13 @@ def plan_removal(
     Raises RefusedError for a group or member that is not there, and a kind of group that takes nobody out.
     """
     found = existing_group(cluster, group)
-    if found.kind != CLASSIC:
+    if found.kind not in (GroupKind.CLASSIC, GroupKind.SIMPLE):
         raise RefusedError(
-            f"group {group!r} is of the {found.kind} protocol, of which Kafka takes no member out on request:"
-            " stop the member, or wait for its session to end"
+            f"group {group!r} is of the {found.kind.value} protocol, of which Kafka takes no member out on"
+            " request: stop the member, or wait for its session to end"
         )
     if not found.members:
-        raise RefusedError(f"group {group!r} is {found.state}: nobody is in it")
+        raise RefusedError(f"group {group!r} is {found.state.value}: nobody is in it")
     by_id = {member.member_id: member for member in found.members}
     by_instance = {member.instance_id: member for member in found.members if member.instance_id}
     for name in member_ids:
@@ -48,11 +49,11 @@ def plan_removal(
 
     leaving = tuple(member for member in found.members if every or member.member_id in chosen)
     return PlannedRemoval(
-        group=group, state=found.state, members=leaving, staying=len(found.members) - len(leaving)
+        group=group, state=found.state.value, members=leaving, staying=len(found.members) - len(leaving)
     )
 
 
-def _there(members: Sequence[PresentMember]) -> str:
+def _there(members: Sequence[Member]) -> str:
     names = [
         member.member_id + (f" [{member.instance_id}]" if member.instance_id else "") for member in members
     ]

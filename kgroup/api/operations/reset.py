@@ -12,6 +12,7 @@ from kgroup.api.operations.asked import (
     partitions_by_topic,
     with_times,
 )
+from kgroup.api.operations.others import with_others
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import InputError, RefusedError, SourceError
 from kgroup.input_files import LIST_BYTES_MAX, read_input_file
@@ -21,7 +22,7 @@ from kgroup.net.admin.timestamps import TimeInLog, first_newer
 from kgroup.operations.chosen import chosen_partitions, parse_topic, require_partitions
 from kgroup.operations.model import GroupOffsets, PartitionLimits, PlanRow
 from kgroup.operations.offsets_file import Offsets, parse_offsets
-from kgroup.operations.plan import Outside, make_plan, totals
+from kgroup.operations.plan import Outside, clamped, make_plan, totals
 from kgroup.operations.targets import Strategy, ToPositions, ToTime, targets
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -42,10 +43,11 @@ def plan_reset(
     *,
     clamp: bool,
     create: bool,
+    others: bool = False,
     now_ms: int,
     command: str,
 ) -> PlannedOperation:
-    """A plan for these groups; `strategies` has one for each of them.
+    """A plan for these groups; `strategies` has one for each of them. `others` also looks at other groups.
 
     Raises RefusedError for a group that may not be changed, or what does not exist, or lies outside a log;
     SourceError if the cluster does not answer.
@@ -56,7 +58,8 @@ def plan_reset(
     for group in groups:
         existed[group] = idle_group(cluster, group, create=create, can_create=True) is not None
         offsets = fetch_offsets_and_open(cluster, group) if existed[group] else GroupOffsets(group=group)
-        of_group = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
+        of_group, warnings = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
+        notes += [f"{group}: {warning}" for warning in warnings]
         of_group, problems = with_times(cluster, of_group, now_ms)
         rows += of_group
         notes += [f"time unknown: {problem}" for problem in problems]
@@ -65,6 +68,9 @@ def plan_reset(
             notes.append(f"{group}: there is no such group yet")
         if any(row.change.new is not None for row in of_group) and (expiry := expiry_note(cluster, group)):
             notes.append(f"{group}: {expiry}")
+    if others:
+        rows, refused = with_others(cluster, rows)
+        notes += refused
     return PlannedOperation(
         command=command,
         rows=tuple(rows),
@@ -76,16 +82,13 @@ def plan_reset(
 
 def _rows(
     cluster: Cluster, offsets: GroupOffsets, strategy: Strategy, scope: Scope, *, clamp: bool
-) -> list[PlanRow]:
+) -> tuple[list[PlanRow], list[str]]:
     partitions = _partitions(cluster, offsets, strategy, scope)
     limits = limits_of(cluster, partitions)
     at_time = first_at(cluster, strategy.time_ms, limits) if isinstance(strategy, ToTime) else None
-    return make_plan(
-        offsets,
-        targets(strategy, offsets, partitions, limits, at_time),
-        limits,
-        outside=Outside.CLAMPED if clamp else Outside.REFUSED,
-    )
+    found = targets(strategy, offsets, partitions, limits, at_time)
+    rows = make_plan(offsets, found, limits, outside=Outside.CLAMPED if clamp else Outside.REFUSED)
+    return rows, list(clamped(found, limits))
 
 
 def _partitions(

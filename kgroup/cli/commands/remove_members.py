@@ -112,7 +112,7 @@ def _rows(planned: "PlannedRemoval", refused: dict[str, str] | None) -> list[dic
             "member_id": member.member_id,
             "instance_id": member.instance_id,
             "client_id": member.client_id,
-            "host": member.host,
+            "host": member.client_host,
         }
         if refused is not None:
             why = refused.get(member.member_id)

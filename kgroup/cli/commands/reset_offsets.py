@@ -54,6 +54,14 @@ def reset_offsets(
         ),
     ] = False,
     strategies: Annotated[Strategies, Bundle(Strategies)],
+    others: Annotated[
+        bool,
+        option(
+            "--others",
+            help="Also show where other groups stand on these partitions.",
+            section=Section.SHOWN,
+        ),
+    ] = False,
     output: Output,
     clamp: Clamp = False,
     create: Create = False,
@@ -86,6 +94,7 @@ def reset_offsets(
                 Scope(topics=topics or (), all_topics=all_topics),
                 clamp=clamp,
                 create=create,
+                others=others,
                 now_ms=now_ms,
                 command="reset-offsets",
             )

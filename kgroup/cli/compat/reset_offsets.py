@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kgroup.operations.targets import Strategy
     from kgroup.protocol.topic_partition import TopicPartition
 
-_STREAMS: Final = "streams"
 _NO_SCENARIO: Final = (
     "Option '[reset-offsets]' requires one of the following scenarios: [[to-earliest], [to-current],"
     " [to-latest], [by-duration], [to-datetime], [from-file], [shift-by], [to-offset]]"
@@ -27,7 +26,8 @@ _NO_SCOPE: Final = "One of the reset scopes should be defined: --all-topics, --t
 def run(given: Given, cluster: "Cluster") -> None:
     """Print what the offsets are, or will be."""
     from kgroup.cli.compat.describe_groups import chosen_groups
-    from kgroup.net.admin.group_states import present_group
+    from kgroup.history.groups.model import GroupKind
+    from kgroup.net.admin.group_states import is_idle, present_group
     from kgroup.report.compat.changes import export_lines, reset_lines
 
     reset = _Reset(given, cluster)
@@ -35,14 +35,14 @@ def run(given: Given, cluster: "Cluster") -> None:
     for group in string_order(chosen_groups(given, cluster)):
         found = present_group(cluster, group)
         offsets[group] = {}
-        if found is not None and found.kind == _STREAMS:
+        if found is not None and found.kind is GroupKind.STREAMS:
             print_error(
                 f"Group '{group}' is a streams group. Use kafka-streams-groups.sh to reset its offsets."
             )
-        elif found is not None and not found.is_idle:
+        elif found is not None and not is_idle(found):
             print_error(
                 f"Assignments can only be reset if the group '{group}' is inactive, but the current state is"
-                f" {found.state}."
+                f" {found.state.value}."
             )
         else:
             offsets[group] = reset.group(group, existed=found is not None)

@@ -72,11 +72,13 @@ def _show(planned: "PlannedOperation", executed: "Executed | None", output: Outp
     if executed is not None:
         results = {change: outcome.text() for change, outcome in executed.outcomes.items()}
     if output.format is OutputFormat.TABLE:
+        others = any(row.others for row in planned.rows)
         if planned.rows:
-            emit(table_rows(planned.rows, results), plan_table(is_done=results is not None), output)
+            columns = plan_table(is_done=results is not None, others=others)
+            emit(table_rows(planned.rows, results), columns, output)
         return
-    columns = PLAN_COLUMNS if results is None else (*PLAN_COLUMNS, RESULT_COLUMN)
-    emit(plan_rows(planned.rows, results), columns, output)
+    fields = PLAN_COLUMNS if results is None else (*PLAN_COLUMNS, RESULT_COLUMN)
+    emit(plan_rows(planned.rows, results), fields, output)
 
 
 def _default_path(planned: "PlannedOperation", now_ms: int) -> Path:

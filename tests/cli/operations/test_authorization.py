@@ -60,7 +60,7 @@ def test_a_group_that_may_be_seen_and_not_read(guarded: kgroup.testing.Cluster, 
     [
         (
             ["hidden", "--topic", "orders", "--to-latest"],
-            "{server}: no coordinator for group 'hidden': GROUP_AUTHORIZATION_FAILED",
+            "{server}: cannot describe group 'hidden': no coordinator: GROUP_AUTHORIZATION_FAILED",
         ),
         (
             ["mine", "--topic", "secret", "--to-latest"],
@@ -74,4 +74,6 @@ def test_what_may_not_be_seen(
     ended = kgroup("reset-offsets", "-b", guarded.bootstrap, *options, "--execute")
     assert (ended.status, ended.err) == (1, f"kgroup: {why.format(server=guarded.bootstrap)}\n")
     deleted = kgroup("delete", "hidden", "-b", guarded.bootstrap, "--execute")
-    assert deleted.err.endswith("no coordinator for group 'hidden': GROUP_AUTHORIZATION_FAILED\n")
+    assert deleted.err.endswith(
+        "cannot describe group 'hidden': no coordinator: GROUP_AUTHORIZATION_FAILED\n"
+    )

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -24,12 +25,12 @@ def group(kafka: kgroup.testing.Cluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def rows_of(ended: Ended) -> list[dict[str, object]]:
+def rows_of(ended: Ended) -> list[dict[str, Any]]:
     assert ended.status == 0, ended.err
     return [json.loads(line) for line in ended.out.splitlines()]
 
 
-def offsets(rows: list[dict[str, object]], name: str = "new_offset") -> dict[object, object]:
+def offsets(rows: list[dict[str, Any]], name: str = "new_offset") -> dict[object, object]:
     return {row["partition"]: row[name] for row in rows}
 
 
@@ -111,6 +112,37 @@ def test_the_plan_in_a_table(kafka: kgroup.testing.Cluster, kgroup: Kgroup, grou
         " (offsets.retention.minutes=10080)",
         "kgroup: dry run: nothing is changed; --execute does it",
     ]
+
+
+def test_where_other_groups_stand(kafka: kgroup.testing.Cluster, kgroup: Kgroup, group: str) -> None:
+    ahead = {"group": f"{group}-ahead", "offset": 0}
+    commit(kafka.bootstrap, f"{group}-ahead", {("orders", 1): 0, ("audit", 0): 0})
+    line = ["reset-offsets", group, "-b", kafka.bootstrap, "--topic", "orders:1", "--to-latest"]
+    [row] = rows_of(kgroup(*line, "--others", "-o", "jsonl"))
+    assert [each for each in row["others"] if each["group"].startswith(group)] == [ahead]
+    assert f"{group}-ahead 0" in kgroup(*line, "--others").out
+    [without] = rows_of(kgroup(*line, "-o", "jsonl"))
+    assert without["others"] == []
+
+
+def test_what_is_clamped_is_said_in_kafkas_words(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, group: str
+) -> None:
+    line = [
+        "reset-offsets",
+        group,
+        "-b",
+        kafka.bootstrap,
+        "--topic",
+        "orders:2",
+        "--to-offset",
+        "9999",
+        "--clamp",
+    ]
+    assert kgroup(*line).err.splitlines()[0] == (
+        f"kgroup: {group}: New offset (9999) is higher than latest offset for topic partition orders-2."
+        " Value will be set to 300."
+    )
 
 
 def test_the_difference_is_in_records_and_in_time(
