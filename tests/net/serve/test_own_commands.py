@@ -70,6 +70,21 @@ def test_lag_report_and_find_coordinator(cluster: Secured, mode: str, tmp_path: 
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_reset_offsets(cluster: Secured, mode: str, tmp_path: Path) -> None:
+    """Done and undone, so that the group is where it was."""
+    undo = str(tmp_path / "undo")
+    line = ["-o", "jsonl", "-q", "--execute"]
+    reset = ["reset-offsets", "billing", "--topic", "orders:0", "--to-earliest", "--undo-file", undo, *line]
+    status, done, errors = run(command(cluster, mode, *reset, folder=tmp_path))
+    assert (status, errors) == (0, f"kgroup: undo file: {undo}\n")
+    [row] = map(json.loads, done.splitlines())
+    assert (row["old_offset"], row["new_offset"], row["result"]) == (1, 0, "done")
+    back = ["reset-offsets", "--undo", undo, "--undo-file", f"{undo}-of-undo", *line]
+    status, done, _ = run(command(cluster, mode, *back, folder=tmp_path))
+    assert (status, json.loads(done)["new_offset"]) == (0, 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_join(cluster: Secured, mode: str, tmp_path: Path) -> None:
     line = command(
         cluster, mode, "join", "--group", "joined", "--topic", "orders", "-o", "jsonl", folder=tmp_path
