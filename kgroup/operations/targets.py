@@ -40,7 +40,7 @@ class ToOffset:
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """So many offsets from what is committed; negative goes back."""
+    """This many offsets from what is committed; negative goes back."""
 
     records: int
 

@@ -57,7 +57,7 @@ Clamp = Annotated[
     bool,
     option(
         "--clamp",
-        help="Where the new offset lies outside the log, take the nearest in it. By default an error.",
+        help="If a new offset is outside the log, use the nearest one in it. Default: an error.",
         section=Section.BEHAVIOUR,
     ),
 ]
@@ -65,13 +65,13 @@ Create = Annotated[
     bool,
     option(
         "--create",
-        help="Commit for a group that does not exist, too, which makes it.",
+        help="Also commit for a group that does not exist, which creates it.",
         section=Section.BEHAVIOUR,
     ),
 ]
 Execute = Annotated[
     bool,
-    option("--execute", help="Do it. Without: show what would be done.", section=Section.BEHAVIOUR),
+    option("--execute", help="Do it. Default: only show what would be done.", section=Section.BEHAVIOUR),
 ]
 
 

@@ -83,7 +83,7 @@ class Strategies:
         option(
             "--shift-by",
             metavar="N",
-            help="So many offsets from what is committed; -100 goes back.",
+            help="This many offsets from what is committed; -100 goes back.",
             section=Section.SETUP,
         ),
     ] = None
