@@ -1,4 +1,7 @@
-"""What kgroup answers on a capture: `lag-report --stuck`, `--status` and `--breakdown`, and `replay`."""
+"""What kgroup answers on a capture: `lag-report --stuck`, `--status` and `--breakdown`, `replay`, `fsck`.
+
+Of two clusters also `diff --mirror`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -7,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import kgroup
+from kgroup.api.diff import mirror_diff
 from kgroup.api.fsck import fsck
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.reading import AsOf, read_log
@@ -14,10 +18,12 @@ from kgroup.api.lag.report import lag_report, report_of
 from kgroup.api.opened import open_logs
 from kgroup.history.loading.releases import NEWEST
 from kgroup.history.timeline.model import CauseKind, Grade, Timeline
+from kgroup.lag.findings.mirrored import MirrorFinding
 from kgroup.lag.findings.model import Finding, GroupFacts
 from kgroup.lag.status.model import PartitionStatus
 from kgroup.lag.status.rule_sets import RuleSet
 from kgroup.report.progress import NO_PROGRESS
+from tests.incidents.world import source_of
 
 K = CauseKind
 # Comings and goings as they belong to every group's life; named only where they are asked for.
@@ -77,6 +83,9 @@ class Look:
             group = facts.group.group_id
             self.facts[group], self.found[group] = facts, tuple(findings)
             self.statuses[group] = [verdict.status for verdict in verdicts if verdict is not None]
+        self.mirrored: tuple[MirrorFinding, ...] = ()
+        if (source := source_of(folder)).is_dir():
+            self.mirrored = mirror_diff(open_logs(source), self.logs).findings
         self.checks = fsck(self.logs, kafka_version=kafka or NEWEST)
         self.timelines: dict[str, Timeline] = dict(kgroup.replay(self.logs, ["*"]))
 
@@ -107,6 +116,14 @@ class Look:
             Answer(check.finding, Grade.RECORDED, check.obstacles[0].text if check.obstacles else "")
             for check in self.checks.bad
             if check.finding is not None and group in check.groups
+        ]
+
+    def in_mirror(self, group: str) -> list[Answer]:
+        """What `diff --mirror` says of the group, where the source's logs are at hand."""
+        return [
+            Answer(str(finding.kind), Grade.RECORDED, finding.evidence)
+            for finding in self.mirrored
+            if finding.group == group
         ]
 
     def causes(self, group: str) -> Iterator[Answer]:

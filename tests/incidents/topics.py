@@ -33,6 +33,8 @@ class PartitionLog:
     end: int = 0
     owing: float = 0.0
     batches: list[Written] = field(default_factory=list)
+    copied_to: int = 0
+    """Of a mirror: offset in the source."""
     open: dict[int, int] = field(default_factory=dict)
     """First offset of each open transaction, by producer."""
 
@@ -54,6 +56,13 @@ class PartitionLog:
     def end_transaction(self, at_ms: int, producer_id: int, *, committed: bool) -> None:
         del self.open[producer_id]
         self._add(Written(self.end, self.end, at_ms, (self.end,), producer_id, committed))
+
+    def copy(self, source: "PartitionLog") -> None:
+        """Append the source's records that are not here yet, from its log start on, at offsets of its own."""
+        for batch in source.batches:
+            if batch.first >= max(self.copied_to, source.start):
+                self.append(batch.at_ms, len(batch.kept))
+                self.copied_to = batch.last + 1
 
     def _add(self, batch: Written) -> None:
         self.batches.append(batch)

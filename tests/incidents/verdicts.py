@@ -65,6 +65,7 @@ def _lanes(one: dict[str, Any], condition: Condition, look: Look) -> Iterator[li
     first, last = one["from_ms"] - EARLY_MS, one["to_ms"] + SLOW_MS
     yield [p for p in look.patterns(group) if (p.at_ms or 0) <= last and first <= (p.to_ms or last)]
     yield look.loading(group)
+    yield look.in_mirror(group)
     wanted = condition.names | condition.symptoms
     yield [
         cause
@@ -130,6 +131,7 @@ def accusations(group: str, events: Sequence[dict[str, Any]], look: Look) -> lis
     accused = [f"{finding.name} ({finding.grade}): {finding.evidence}" for finding in findings]
     accused += [f"status {status}" for status in statuses]
     accused += [f"{answer.name}: {answer.evidence}" for answer in look.loading(group)]
+    accused += [f"{answer.name}: {answer.evidence}" for answer in look.in_mirror(group)]
     accused += [f"{pattern.name}: {pattern.evidence}" for pattern in look.patterns(group)]
     made_up = (cause for cause in look.causes(group) if _is_made_up(group, cause, events))
     return accused + [f"{cause.name}: {cause.evidence}" for cause in made_up]

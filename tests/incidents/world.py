@@ -57,6 +57,8 @@ class World:
         """Brokers before 2.1: commits say themselves when they expire, after a day."""
         self.kafka: str | None = None
         """The version of the brokers, where it matters."""
+        self.source: World | None = None
+        """The cluster that this one is a mirror of."""
         self.segment_bytes = 100 * 1024 * 1024
         """Of the offsets topic (offsets.topic.segment.bytes)."""
 
@@ -84,6 +86,19 @@ class World:
                 topic.produce(START_MS + self.now_ms, step_ms / 1000)
             for group in self.groups.values():
                 group.tick(step_ms / 1000)
+
+    def mirror(self, seconds: float, step_s: float = 30) -> None:
+        """Let time go by in both clusters, and copy what is new in the source's topics."""
+        source = self.source
+        assert source is not None
+        until_ms = self.now_ms + round(seconds * 1000)
+        while self.now_ms < until_ms:
+            source.run(step_s)
+            self.run(step_s)
+            for name, topic in source.topics.items():
+                copied = self.topics[name]
+                for ours, theirs in zip(copied.partitions, topic.partitions, strict=True):
+                    ours.copy(theirs)
 
     def skip(self, seconds: float) -> None:
         """Let time go by in which nobody does anything."""
@@ -173,7 +188,9 @@ class World:
         return self.topics[topic].partitions[number]
 
     def write(self, folder: Path) -> None:
-        """The log directory, with the diary in it."""
+        """The log directory, with the diary in it; that of a source stands beside it."""
+        if self.source is not None:
+            self.source.write(source_of(folder))
         folder.mkdir(parents=True, exist_ok=True)
         ends, starts = [], []
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
@@ -205,6 +222,11 @@ class World:
         (folder / "story.json").write_text(json.dumps(story, indent=1), encoding="utf-8")
         cluster_id = base64.urlsafe_b64encode(UUID(int=2).bytes).decode().rstrip("=")
         (folder / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster_id}\n")
+
+
+def source_of(folder: Path) -> Path:
+    """Where the log directory of the cluster is that a played one mirrors."""
+    return folder.with_name(f"{folder.name}-source")
 
 
 def _write_checkpoint(path: Path, lines: list[str]) -> None:

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "delete": "Delete groups with their offsets.",
     "delete-offsets": "Delete a group's offsets for topics.",
     "describe": "Show a group's partitions, members or state.",
+    "diff": "Say what changed between two moments of a cluster.",
     "explain": "Explain a group on a page.",
     "feeds": "Say which groups write what other groups read.",
     "find-coordinator": "Say which partition and broker coordinate a group.",
