@@ -110,17 +110,28 @@ def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
     """Commits in transactions that are open for longer than usual, one finding per producer."""
     for producer_id, commits in _overdue(facts):
         since_ms = min(commit.timestamp for commit in commits)
-        places = listed(sorted({f"{commit.topic}-{commit.partition}" for commit in commits}))
+        held = sorted({(commit.topic, commit.partition) for commit in commits})
+        topics = sorted({topic for topic, _ in held})
+        # Partitions of one topic, as far as they can be taken in; of several, the topics, which matter more.
+        places = listed([f"{topic}-{partition}" for topic, partition in held])
+        if len(topics) > 1:
+            places = f"{counted(len(held), 'partition')} of {listed(topics)}"
         waiting = _waiting(facts, commits) if _hangs(facts, commits) else []
         meanwhile = f"; nothing is committed there since, {unread_text(waiting)}" if waiting else ""
         yield Finding(
             kind=FindingKind.HANGING_TRANSACTION,
             group=facts.group.group_id,
+            topic=topics[0] if len(topics) == 1 else None,
+            partition=held[0][1] if len(held) == 1 else None,
             since_ms=since_ms,
             grade=Grade.INFERRED if _hangs(facts, commits) else Grade.UNKNOWN,
             evidence=f"producer {producer_id} committed offsets of {places} in a transaction"
             f" {lasting(facts.now_ms - since_ms)} ago, and neither commit nor abort followed{meanwhile}",
-            numbers={"producer_id": producer_id, "open_ms": facts.now_ms - since_ms},
+            numbers={
+                "producer_id": producer_id,
+                "open_ms": facts.now_ms - since_ms,
+                "partitions": len(held),
+            },
             try_this=_TRY_TRANSACTION,
         )
 

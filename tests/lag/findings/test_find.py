@@ -211,6 +211,25 @@ class TestCommits:
         assert "orders-0, orders-1" in finding.evidence
 
     @pytest.mark.parametrize(
+        ("places", "topic", "number", "said"),
+        [
+            ([("orders", 3)], "orders", 3, "offsets of orders-3 in"),
+            ([("orders", 3), ("orders", 3)], "orders", 3, "offsets of orders-3 in"),
+            ([("orders", 3), ("orders", 4)], "orders", None, "offsets of orders-3, orders-4 in"),
+            ([("bills", 1), ("orders", 3), ("bills", 0)], None, None, "3 partitions of bills, orders in"),
+        ],
+    )
+    def test_a_hanging_transaction_names_what_its_offsets_are_of(self, places, topic, number, said):
+        commits = [
+            OpenCommit(topic=each, partition=partition, offset=9, timestamp=ago(901), producer_id=7)
+            for each, partition in places
+        ]
+        finding = only(facts(partition(0, HEALTHY, 495), open_commits=tuple(commits)))
+        assert (finding.topic, finding.partition) == (topic, number)
+        assert finding.numbers["partitions"] == len(set(places))
+        assert said in finding.evidence
+
+    @pytest.mark.parametrize(
         ("open_for", "grade"), [(69, None), (71, Grade.UNKNOWN), (900, Grade.UNKNOWN), (901, Grade.INFERRED)]
     )
     def test_a_transaction_that_outlives_the_default_timeout_may_be_meant_to(self, open_for, grade):
