@@ -1,8 +1,8 @@
 """When groups' lags break bounds, and when retention deletes what they have not read."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ from kgroup.lag.deadlines.model import (
     PartitionPast,
     Seen,
 )
+from kgroup.lag.findings.text import listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.rows import LagRow
 from kgroup.log.files.sources import STDIN
@@ -37,6 +38,7 @@ from kgroup.scan.reductions.scanned import ScanPlan
 
 if TYPE_CHECKING:
     from kgroup.net.admin.cluster import Cluster
+    from kgroup.net.admin.topic_retention import TopicRetention
 
 _COMMITS: Final = 64  # the last ones that a pace is from
 _COMMITS_LIVE: Final = 16  # as each takes a request to every broker
@@ -46,16 +48,28 @@ _TIMES_LIVE: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What is asked about: lags in records and in ms, `retention.ms` and `retention.bytes`; None is not."""
+    """What is asked about: lags in records and in ms, `retention.ms` and `retention.bytes`; None is not.
+
+    With `of_topics` retention is each topic's own.
+    """
 
     slo_records: Sequence[int] = ()
     slo_ms: Sequence[int] = ()
     retention_ms: int | None = None
     retention_bytes: int | None = None
+    of_topics: "Mapping[str, TopicRetention] | None" = None
 
-    def __post_init__(self) -> None:
+    def of(self, topic: str) -> "Bounds":
+        """What is asked about a topic."""
+        if self.of_topics is None:
+            return self
+        ms, size = self.of_topics.get(topic, (None, None))
+        return replace(self, retention_ms=ms, retention_bytes=size, of_topics=None)
+
+    def require(self) -> None:
+        """Raises InputError without any bound, or for one that is none."""
         given = (*self.slo_records, *self.slo_ms, self.retention_ms, self.retention_bytes)
-        if all(each is None for each in given):
+        if all(each is None for each in given) and self.of_topics is None:
             raise InputError("no bound given: an SLO, as 10m or 10000 records, or a topic's retention")
         if any(each is not None and each < 1 for each in given):
             raise InputError("a bound is at least 1")
@@ -73,6 +87,7 @@ def deadlines(
     slo_ms: int | Sequence[int] = (),
     retention_ms: int | None = None,
     retention_bytes: int | None = None,
+    topic_retention: bool = False,
     groups: str | Sequence[str] | None = None,
     topics: str | Sequence[str] | None = None,
     log_ends: str | Path | None = None,
@@ -83,12 +98,13 @@ def deadlines(
     """When the lag of each partition of each group is first above bounds, and when retention overtakes it.
 
     `slo_records` and `slo_ms` are bounds of the lag in records and in time; `retention_ms` and
-    `retention_bytes` the topics' settings of that name, which no log says. At least one is needed. Each
+    `retention_bytes` the topics' settings of that name, which no log says; with `topic_retention` a live
+    cluster is asked for each topic's own. At least one is needed. Each
     answer is an interval, by the pace of the group's last commits and of the topic's own log. As of `now_ms`
     (epoch ms), by default of the newest record in the log.
 
     Raises SourceError if the logs cannot be read, or no group or topic is or matches what was given, and
-    InputError without any bound, or for a stream.
+    InputError without any bound, for a stream, or for topics' own retention without a cluster.
     """
     if any(segment.path == STDIN for segment in logs.every_replica):
         raise InputError("-: no topic's log lies beside standard input: give files")
@@ -97,7 +113,11 @@ def deadlines(
         slo_ms=(slo_ms,) if isinstance(slo_ms, int) else tuple(slo_ms),
         retention_ms=retention_ms,
         retention_bytes=retention_bytes,
+        of_topics={} if topic_retention else None,
     )
+    bounds.require()
+    if topic_retention and logs.cluster is None:
+        raise InputError("topics' own retention is a live cluster's to say: give --retention DURATION")
     group_names, topic_names = names_given(groups), names_given(topics)
     live = logs.cluster is not None
     commits = _COMMITS_LIVE if live else _COMMITS
@@ -124,25 +144,40 @@ def deadlines(
     rows = [row for row in inputs.rows() if matcher(topic_names)(row.topic)]
     if missing and not rows:
         raise SourceError("; ".join(missing))
-    reader = _PastReader(logs, Windows(scanned.last, commits), bounds, as_of.now_ms)
-    made = [each for row in rows for each in _of_row(row, bounds, reader)]
+    kept: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    if topic_retention and logs.cluster is not None:
+        from kgroup.net.admin.topic_retention import topic_retention as asked
+
+        named = {row.topic for row in rows}
+        own = asked(logs.cluster, named)
+        bounds = replace(bounds, of_topics=own)
+        kept = tuple(sorted(topic for topic, bound in own.items() if bound == (None, None)))
+        hidden = tuple(f"topic {topic}: its settings may not be read" for topic in sorted(named - own.keys()))
+    reader = _PastReader(logs, Windows(scanned.last, commits), as_of.now_ms)
+    made = [each for row in rows for each in _of_row(row, bounds.of(row.topic), reader)]
     made.sort(key=_soonest)
     return Deadlines(
         deadlines=tuple(made),
         now_ms=as_of.now_ms,
-        problems=tuple(dict.fromkeys((*inputs.problems, *reader.problems))),
+        problems=tuple(dict.fromkeys((*inputs.problems, *reader.problems, *hidden))),
         missing=tuple(missing),
+        kept=kept,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines(Tabular):
-    """Deadlines, the soonest first; as a table a row for each. `problems` are what could not be read."""
+    """Deadlines, the soonest first; as a table a row for each. `problems` are what could not be read.
+
+    `kept` are topics of which retention deletes nothing by their own settings.
+    """
 
     deadlines: tuple[PartitionDeadline, ...]
     now_ms: int
     problems: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def in_sight(self) -> tuple[PartitionDeadline, ...]:
@@ -182,7 +217,7 @@ def _soonest(each: PartitionDeadline) -> tuple[object, ...]:
 
 
 def _of_row(row: LagRow, bounds: Bounds, reader: "_PastReader") -> Iterator[PartitionDeadline]:
-    past = reader.past(row)
+    past = reader.past(row, bounds)
     forecast = None if isinstance(past, DeadlineNote) else Forecast(past)
     asked: list[tuple[DeadlineKind, int, Callable[[Forecast], Deadline]]] = [
         *((DeadlineKind.SLO_RECORDS, n, lambda f, n=n: f.slo_records(n)) for n in bounds.slo_records),
@@ -212,7 +247,6 @@ class _PastReader:
 
     logs: OpenedLogs
     windows: Windows
-    bounds: Bounds
     now_ms: int
     problems: list[str] = field(default_factory=list)
     _data_logs: DataLogs = field(init=False)
@@ -220,7 +254,7 @@ class _PastReader:
     def __post_init__(self) -> None:
         self._data_logs = DataLogs(self.logs.sources.log_dirs)
 
-    def past(self, row: LagRow) -> PartitionPast | DeadlineNote:
+    def past(self, row: LagRow, bounds: Bounds) -> PartitionPast | DeadlineNote:
         """None of it where the reason stands in its place."""
         if row.topic_state in (TopicState.DELETED, TopicState.RECREATED):
             return DeadlineNote.TOPIC_GONE
@@ -229,7 +263,7 @@ class _PastReader:
             return DeadlineNote.NO_COMMIT
         if row.log_end_offset is None:
             return DeadlineNote.NO_LOG_END
-        step_ms = max(self.bounds.longest_ms, self.now_ms - commits[0].timestamp)
+        step_ms = max(bounds.longest_ms, self.now_ms - commits[0].timestamp)
         times = _TIMES if self.logs.cluster is None else _TIMES_LIVE
         grid = {self.now_ms - step_ms * number // times for number in range(times + 1)}
         times_ms = sorted(grid | {commit.timestamp for commit in commits})
@@ -320,4 +354,5 @@ def summary(made: Deadlines) -> str:
     unknown = [each.deadline.note for each in made.deadlines if each.deadline.outlook is Outlook.UNKNOWN]
     reasons = ", ".join(sorted({str(note) for note in unknown if note is not None}))
     of_unknown = f"; of {len(unknown)} nothing is known: {reasons}" if unknown else ""
-    return f"{len(made.in_sight)} of {counted(len(made.deadlines), 'deadline')} in sight{of_unknown}"
+    of_kept = f"; no retention deletes {listed(made.kept)}" if made.kept else ""
+    return f"{len(made.in_sight)} of {counted(len(made.deadlines), 'deadline')} in sight{of_unknown}{of_kept}"

@@ -25,10 +25,15 @@ EXAMPLES: Final = (
         "kgroup deadlines -b localhost:9092 --slo 10000 --within 2h -q",
     ),
     Example(
+        "When topics' own retention deletes what groups of a cluster have not read",
+        "kgroup deadlines -b localhost:9092 --retention topic",
+    ),
+    Example(
         "When retention deletes what groups have not read",
         "kgroup deadlines fixtures/3.9.1/lives --retention 7d --all",
     ),
 )
+_OF_TOPICS: Final = "topic"
 _RECORDS: Final = re.compile(r"[0-9]{1,18}")
 _SIZE: Final = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -53,8 +58,9 @@ def deadlines(
         str | None,
         option(
             "--retention",
-            metavar="DURATION",
-            help="retention.ms of the topics: when does it delete what is not read?",
+            metavar="DURATION|topic",
+            help="retention.ms of the topics: when does it delete what is not read? With 'topic' each topic's"
+            " own settings, of which a live cluster is asked.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -103,6 +109,9 @@ def deadlines(
     from kgroup.api.deadlines import summary
     from kgroup.report.deadline_rows import DEADLINE_COLUMNS, deadline_rows, deadline_table
 
+    if retention == _OF_TOPICS and (not source.is_live or retention_bytes is not None):
+        why = "files do not say topics' settings" if not source.is_live else "leave out --retention-bytes"
+        raise InputError(f"--retention topic asks a live cluster: {why}")
     if not slo and retention is None and retention_bytes is None:
         raise InputError("no bound given: --slo 10m, --slo 10000, --retention 7d or --retention-bytes 1G")
     records = [int(each) for each in slo or () if _RECORDS.fullmatch(each)]
@@ -116,7 +125,8 @@ def deadlines(
             logs,
             slo_records=records,
             slo_ms=lengths,
-            retention_ms=None if retention is None else parse_length(retention, "--retention"),
+            retention_ms=None if retention in (None, _OF_TOPICS) else parse_length(retention, "--retention"),
+            topic_retention=retention == _OF_TOPICS,
             retention_bytes=None if retention_bytes is None else _size(retention_bytes),
             groups=groups,
             topics=topics,

@@ -237,8 +237,8 @@ class Cluster:
             if leader is not None
         }
 
-    def ask(self, request: Any, node_id: int) -> Any:
-        """Send a request of kafka-python's to one broker, and return its answer; for `raw_logs.py`."""
+    def ask(self, request: Any, node_id: int | None = None) -> Any:
+        """Send a request of kafka-python's to one broker, by default any, and return its answer."""
         return self._ask(request, node_id)
 
     def ask_each(self, requests: Mapping[int, Any]) -> dict[int, Any]:
