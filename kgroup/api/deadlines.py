@@ -276,7 +276,7 @@ class _PastReader:
             return DeadlineNote.UNREADABLE
         if ends is None:
             return DeadlineNote.NO_DATA_LOG
-        known = _KnownEnds(times_ms, ends)
+        known = KnownEnds(times_ms, ends)
         end = known.at(self.now_ms) or row.log_end_offset
         return PartitionPast(
             seen=tuple(
@@ -332,13 +332,14 @@ def _live_ends(cluster: "Cluster", row: LagRow, times_ms: list[int]) -> list[int
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownEnds:
+class KnownEnds:
     """Log ends at rising times; between two of them on a line."""
 
     times_ms: list[int]
     ends: list[int | None]
 
     def at(self, time_ms: int) -> int | None:
+        """Where it ended then; None before the first time, or where that is unknown."""
         index = bisect_right(self.times_ms, time_ms)
         if index == 0:
             return None

@@ -164,7 +164,8 @@ class _There:
         if not batches or batches[-1].batch.last_offset + 1 != cited.first:
             raise _NotThereError(f"{cited} does not follow a batch that is cited")
         # A log that has grown since the time of the claim says the same of that time.
-        if there is not None and there.batch.max_timestamp_ms <= max(claim.question.get("times_ms", [0])):
+        times_ms = claim.question.get("times_ms", [claim.question.get("now_ms", 0)])
+        if there is not None and there.batch.max_timestamp_ms <= max(times_ms):
             raise _NotThereError(f"{cited}: there is a record")
         batches[-1] = replace(batches[-1], is_end=True)
 

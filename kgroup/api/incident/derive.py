@@ -1,22 +1,21 @@
 """The answer to each kind of claim, from an Evidence alone."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from kgroup.api.incident.ahead import deadline_says
 from kgroup.api.incident.evidence import DataBatch, Evidence
+from kgroup.api.incident.past import committed_at, end_at
 from kgroup.api.lag.report import lag_report
 from kgroup.api.ledger import ledger
 from kgroup.api.what_if import named_changes
-from kgroup.errors import DecodeError, InputError, SourceError
+from kgroup.errors import InputError, SourceError
 from kgroup.history.ledger.model import LedgerEntry
 from kgroup.history.timeline.model import CauseKind, Generation, Grade, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.history.what_if.what_if import what_if
 from kgroup.lag.findings.model import Finding
-from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
-from kgroup.protocol.records.keys import OffsetCommitKey
-from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.incident.claims import ClaimKind, Says
 from kgroup.report.timeline.rows import client_ids
@@ -263,88 +262,6 @@ def _lag(group: str, question: Says, evidence: Evidence) -> Derived:
     return {"lags": lags, "unknown": unknown}
 
 
-class Committed:
-    """A commit that counts at a time: `offset`, and the places in the log that say so."""
-
-    __slots__ = ("log", "offset")
-
-    def __init__(self, offset: int, log: tuple[LoggedEntry, ...]) -> None:
-        self.offset = offset
-        self.log = log
-
-
-def committed_at(
-    group: str,
-    items: Iterable[object],
-    places: Sequence[TopicPartition],
-    times_ms: Sequence[int],
-) -> dict[TopicPartition, list[Committed | None]]:
-    """What counted for each partition at each of these times, which rise.
-
-    A commit counts from its own time on; one in a transaction once its marker stands behind it in the log.
-    """
-    history: dict[TopicPartition, list[tuple[int, Committed | None]]] = {place: [] for place in places}
-    pending: dict[int, list[tuple[TopicPartition, LoggedEntry]]] = {}
-
-    def note(place: TopicPartition, log: tuple[LoggedEntry, ...]) -> None:
-        entry = log[0].entry
-        assert isinstance(entry, OffsetsEntry)
-        value = entry.value
-        if isinstance(value, OffsetCommitValue):
-            at_ms = max(value.commit_timestamp, *(each.timestamp_ms for each in log[1:]), 0)
-            history[place].append((at_ms, Committed(value.offset, log)))
-        else:
-            history[place].append((log[0].timestamp_ms, None))
-
-    for item in items:
-        if not isinstance(item, LoggedEntry):
-            continue
-        entry = item.entry
-        if isinstance(entry, TransactionMarker):
-            for place, commit in pending.pop(entry.producer_id, ()):
-                if entry.committed:
-                    note(place, (commit, item))
-        elif isinstance(entry, OffsetsEntry) and isinstance(entry.key, OffsetCommitKey):
-            place = entry.key.topic, entry.key.partition
-            if entry.key.group != group or place not in history:
-                continue
-            if item.producer_id is None:
-                note(place, (item,))
-            else:
-                pending.setdefault(item.producer_id, []).append((place, item))
-    counted: dict[TopicPartition, list[Committed | None]] = {}
-    for place, commits in history.items():
-        counted[place] = [
-            next((commit for at_ms, commit in reversed(commits) if at_ms <= time_ms), None)
-            for time_ms in times_ms
-        ]
-    return counted
-
-
-def end_at(batches: Sequence[DataBatch], time_ms: int) -> int | None:
-    """Where a log ended at a time, by records' own timestamps; None unless the batches prove it.
-
-    Proof is the first newer record with the one before it, or the last batch of all. They stand in order.
-    """
-    before: DataBatch | None = None
-    for each in batches:
-        if each.batch.max_timestamp_ms > time_ms:
-            offset = _first_newer(each, time_ms)
-            adjoins = before is not None and before.batch.last_offset + 1 == each.batch.base_offset
-            return offset if adjoins or offset > each.batch.base_offset or offset == 0 else None
-        before = each
-    return before.batch.last_offset + 1 if before is not None and before.is_end else None
-
-
-def _first_newer(each: DataBatch, time_ms: int) -> int:
-    try:
-        records = each.batch.records()
-    except DecodeError:
-        return each.batch.base_offset
-    newer: Iterator[int] = (record.offset for record in records if record.timestamp_ms > time_ms)
-    return next(newer, each.batch.base_offset)
-
-
 _DERIVATIONS: Final[Mapping[ClaimKind, Callable[[str, Says, Evidence], Derived]]] = {
     ClaimKind.HISTORY: _history,
     ClaimKind.REBALANCE: _rebalance,
@@ -353,5 +270,6 @@ _DERIVATIONS: Final[Mapping[ClaimKind, Callable[[str, Says, Evidence], Derived]]
     ClaimKind.RANGE: _range,
     ClaimKind.LAG: _lag,
     ClaimKind.FINDING: _finding,
+    ClaimKind.DEADLINE: deadline_says,
     ClaimKind.REMEDY: _remedy,
 }

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
+from kgroup.api.incident.ahead import AskedDeadline, deadline_claims
 from kgroup.api.incident.cite import around, cited_claim
 from kgroup.api.incident.derive import (
-    committed_at,
     derive,
     finding_says,
     identity_of,
@@ -16,6 +16,7 @@ from kgroup.api.incident.derive import (
     rebalances,
 )
 from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, commit_key, place_of
+from kgroup.api.incident.past import batches_of_ends, committed_at
 from kgroup.api.lag.report import lag_report
 from kgroup.api.ledger import ledger
 from kgroup.api.names import LISTED, matches_any, nothing_matches, without_match
@@ -62,10 +63,12 @@ def incident_report(
     from_ms: int | None = None,
     to_ms: int | None = None,
     retention_ms: int = RETENTION_MS,
+    deadlines: Sequence[AskedDeadline] = (),
     progress: Progress = NO_PROGRESS,
 ) -> Incident:
     """Tell what happened to groups in a time (epoch ms), by default that of the whole log.
 
+    `deadlines` are bounds of lags, and topics' retention, that are looked ahead to from its end.
     `groups` are names or patterns; without any, the ten groups to which most happened. Every claim is derived
     from the records that it cites before it is made; what cannot be is said in the remarks. Raises
     SourceError if nothing can be read or no group is or matches what was given, and InputError for a time
@@ -101,11 +104,11 @@ def incident_report(
             with past.opened() as then:
                 findings, _ = _findings(then, to_ms, retention_ms)
     certain = _certain(logs, sorted(chosen), span)
-    maker = _Maker(reader, span, items, retention_ms, to_ms, certain)
+    maker = _Maker(reader, span, items, retention_ms, to_ms, certain, deadlines)
     if live:
         maker.remarks.append(
             "where the cluster's logs end stands in no record that is read: kgroup lag-report tells lag and"
-            " findings"
+            f" findings{', kgroup deadlines what comes' if deadlines else ''}"
         )
     weights = {
         group: _weight(timelines.get(group), findings.get(group, ()), span)
@@ -225,7 +228,9 @@ class _Maker:
         retention_ms: int,
         until_ms: int | None,
         ledgers: Mapping[str, Sequence[LedgerEntry]],
+        deadlines: Sequence[AskedDeadline],
     ) -> None:
+        self._deadlines = deadlines
         self._ledgers = ledgers
         self.remarks: list[str] = []
         self._reader = reader
@@ -248,8 +253,10 @@ class _Maker:
             made += self._patterns(group, timeline, items)
         made += self._ranges(group, items)
         made += self._findings_of(group, items, findings)
-        if any(made):
+        ahead = list(self._ahead(group, items))
+        if any(made) or ahead:
             made.append(self._lag(group, items))
+        made += ahead
         if timeline is not None and len(rebalances(timeline, self._span.from_ms, self._span.to_ms)) > 1:
             made += self._remedies(group, timeline, items)
         yield from (claim for claim in made if claim is not None)
@@ -415,7 +422,7 @@ class _Maker:
             for commit in committed[place]:
                 for logged in commit.log if commit is not None else ():
                     needed[logged.partition, logged.offset] = logged
-            for each in self._batches_of_ends(place, times_ms):
+            for each in batches_of_ends(self._reader, place, times_ms):
                 batches[each.topic, each.partition, each.batch.base_offset] = each
         question = {"times_ms": times_ms, "partitions": [list(place) for place in places]}
         chosen = self._evidence(
@@ -426,22 +433,12 @@ class _Maker:
             return None
         return Claim(kind=ClaimKind.LAG, group=group, question=question, says=says, cited=chosen.cited())
 
-    def _batches_of_ends(self, place: TopicPartition, times_ms: Sequence[int]) -> Iterator[DataBatch]:
-        """The batches that prove where a log ended at times that rise: the first newer and the one before."""
-        before: int | None = None
-        times = iter(times_ms)
-        time_ms = next(times)
-        for each in self._reader.outline(place):
-            while each.max_timestamp_ms > time_ms:
-                proof = (self._reader.batch(place, at) for at in (before, each.base_offset) if at is not None)
-                yield from filter(None, proof)
-                try:
-                    time_ms = next(times)
-                except StopIteration:
-                    return
-            before = each.base_offset
-        if before is not None and (last := self._reader.batch(place, before, is_end=True)) is not None:
-            yield last
+    def _ahead(self, group: str, items: Sequence[Item]) -> Iterator[Claim]:
+        """What comes, as of the end of the time."""
+        own = _until(items, self._until_ms)
+        places = partitions_of(own)
+        if len(places) <= _PARTITIONS_MAX:
+            yield from deadline_claims(self._reader, group, own, places, self._deadlines, self._span.to_ms)
 
     def _findings_of(
         self, group: str, items: Sequence[Item], findings: Sequence[Finding]

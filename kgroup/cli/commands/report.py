@@ -1,9 +1,11 @@
 """`kgroup report`: what happened to groups, as a page on which every sentence cites its records."""
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
@@ -11,10 +13,13 @@ from kgroup.cli.shell.options import Groups, OutputFile, Quiet, Source
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.cli.shell.times import parse_time
+from kgroup.cli.shell.times import parse_length, parse_time
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
+
+if TYPE_CHECKING:
+    from kgroup.api.incident.ahead import AskedDeadline
 
 EXAMPLES: Final = (
     Example(
@@ -79,6 +84,25 @@ def report(
             section=Section.BEHAVIOUR,
         ),
     ] = None,
+    slo: Annotated[
+        list[str] | None,
+        option(
+            "--slo",
+            metavar="LAG",
+            help="Also say when a lag will be above this: a duration like 10m, or a number of records;"
+            " repeatable.",
+            section=Section.SHOWN,
+        ),
+    ] = None,
+    retention: Annotated[
+        str | None,
+        option(
+            "--retention",
+            metavar="DURATION",
+            help="Also say when retention.ms of the topics deletes what is not read.",
+            section=Section.SHOWN,
+        ),
+    ] = None,
     report_format: Annotated[
         ReportFormat,
         option(
@@ -107,7 +131,10 @@ def report(
     in PATH, and makes the text again. A record that is gone, a number or a sentence that was changed: each is
     told, with the number of the claim.
 
-    Of a live cluster no findings and no lag are told: where its logs end stands in no record that is read.
+    With --slo and --retention it looks ahead, as kgroup deadlines does: what will be too late, and when.
+
+    Of a live cluster no findings, no lag and no deadlines are told: where its logs end stands in no record
+    that is read.
     """
     import time as clock
 
@@ -117,7 +144,14 @@ def report(
 
     progress = TerminalProgress(quiet=quiet)
     if check is not None:
-        given = {"--group": groups, "--from": time.from_, "--to": time.to, "--output": output}
+        given = {
+            "--group": groups,
+            "--from": time.from_,
+            "--to": time.to,
+            "--slo": slo,
+            "--retention": retention,
+            "--output": output,
+        }
         for name in (name for name, value in given.items() if value):
             raise InputError(f"--check does not go with {name}: the report says what it is about")
         with opened(source) as logs:
@@ -133,11 +167,34 @@ def report(
     now_ms = int(clock.time() * 1000)
     from_ms = None if time.from_ is None else parse_time(time.from_, "--from", now_ms)
     to_ms = None if time.to is None else parse_time(time.to, "--to", now_ms)
+    asked = list(_deadlines(slo or (), retention))
     with opened(source) as logs:
-        incident = incident_report(logs, groups=groups, from_ms=from_ms, to_ms=to_ms, progress=progress)
+        incident = incident_report(
+            logs,
+            groups=groups,
+            from_ms=from_ms,
+            to_ms=to_ms,
+            deadlines=asked,
+            progress=progress,
+        )
     with destination(output) as stream:
         stream.write(rendered(incident, report_format.value))
 
 
 def _claims(number: int) -> str:
     return counted(number, "claim")
+
+
+def _deadlines(slo: Sequence[str], retention: str | None) -> "Iterator[AskedDeadline]":
+    from kgroup.api.incident.ahead import AskedDeadline
+    from kgroup.lag.deadlines.model import DeadlineKind
+
+    for each in slo:
+        if re.fullmatch(r"[0-9]{1,18}", each):
+            if not int(each):
+                raise InputError(f"--slo {each}: a lag of at least 1 record")
+            yield AskedDeadline(DeadlineKind.SLO_RECORDS, int(each))
+        else:
+            yield AskedDeadline(DeadlineKind.SLO_TIME, parse_length(each, "--slo"))
+    if retention is not None:
+        yield AskedDeadline(DeadlineKind.RETENTION_TIME, parse_length(retention, "--retention"))

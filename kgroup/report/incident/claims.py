@@ -26,6 +26,8 @@ class ClaimKind(StrEnum):
     """Offsets that nobody can have read, or that were handed out twice."""
     LAG = "lag"
     FINDING = "finding"
+    DEADLINE = "deadline"
+    """When, as things go, retention deletes what a group has not read, or a lag exceeds an SLO."""
     REMEDY = "remedy"
     """What another setting would have cost in that time."""
 

@@ -93,6 +93,9 @@ def document(incident: Incident) -> Iterator[Block]:
     if findings := incident.of(ClaimKind.FINDING):
         yield Heading(f"What is wrong at {_clock(incident.to_ms)}", 2)
         yield Bullets(tuple(_finding(claim, mark) for claim in findings))
+    if deadlines := incident.of(ClaimKind.DEADLINE):
+        yield Heading("What comes, as things go", 2)
+        yield Bullets(tuple(_deadline(claim, mark) for claim in deadlines))
     if remedies := incident.of(ClaimKind.REMEDY):
         yield Heading("What would have helped", 2)
         yield Paragraph(
@@ -252,6 +255,34 @@ def _finding(claim: Claim, mark: _Mark) -> str:
         f"{claim.group}{f', {place}' if place else ''}: {name}{since}: {says['evidence']}."
         f" Try: {says['try_this']} {mark(claim)}"
     )
+
+
+def _deadline(claim: Claim, mark: _Mark) -> str:
+    says = claim.says
+    topic, partition = says["first"]
+    where = counted(says["partitions"], "partition")
+    if says["deadline"] == "slo-records":
+        what = f"the lag exceeds {says['bound']:,} records on {where}, where {says['unread']:,} are unread"
+    elif says["deadline"] == "slo-time":
+        what = (
+            f"the lag exceeds {short_duration(says['bound'])} on {where}, where {says['unread']:,} records"
+            " are unread"
+        )
+    else:
+        what = (
+            f"retention of {short_duration(says['bound'])} deletes unread records on {where}, where"
+            f" {says['unread']:,} are unread"
+        )
+    if says["outlook"] == "passed":
+        when = "now already"
+    else:
+        latest = "never" if says["high_ms"] is None else iso_time(says["high_ms"])
+        when = (
+            f"from {iso_time(says['low_ms'])} on, likely at {iso_time(says['likely_ms'])}, at the latest"
+            f" {latest}"
+        )
+    still = "; it stands still, as if it never read on" if says["stands_still"] else ""
+    return f"{claim.group}: {what}: {when}, first on {topic}-{partition}{still}. {mark(claim)}"
 
 
 def _remedies(remedies: Sequence[Claim], mark: _Mark) -> Table:
