@@ -66,7 +66,7 @@ class _KeptLogs(MemoryStorage):
 def judge_seed(seed: int) -> Iterator[Judged]:
     """Play a seed's world, replay its log, and judge what replay says of each group."""
     storage = _KeptLogs()
-    scenario = _of_members_alone(draw_scenario(seed))
+    scenario = members_alone(draw_scenario(seed))
     truth = Truth()
     run(scenario, seed, storage=storage, on_event=truth.tell, codec=False, until_settled=True)
     for timeline in _replayed(storage):
@@ -80,7 +80,7 @@ def judge_seed(seed: int) -> Iterator[Judged]:
             )
 
 
-def _of_members_alone(scenario: Scenario) -> Scenario:
+def members_alone(scenario: Scenario) -> Scenario:
     """The same world without what its truth does not tell: strangers, producers, narrowed subscriptions.
 
     Nor do its disks fail: its logs are kept for a reader.
