@@ -25,7 +25,16 @@ def test_every_command_is_called_with_its_help_and_without(command: str) -> None
 
 @pytest.mark.parametrize("output_format", ["table", "json", "jsonl", "csv", "parquet"])
 def test_every_format_is_written_by_each_command_that_has_rows(output_format: str) -> None:
-    rowless = {"compat", "explain", "join", "metrics", "record", "report", "serve", "serve-ctl"} | {
+    rowless = {
+        "compat",
+        "config",
+        "explain",
+        "join",
+        "metrics",
+        "record",
+        "report",
+        "serve",
+        "serve-ctl",
         "top",
         "watch",
     }

@@ -190,14 +190,14 @@ def _state_row(seen: SeenGroup, groups: SeenGroups) -> Row:
     address = None if node_id is None else groups.hosts.get(node_id)
     return {
         "group": group.group_id,
-        "type": group.kind,
+        "type": seen.kind,
         "state": group.state,
         "since": group.since_ms,
         "protocol_type": group.protocol_type,
         "protocol": group.protocol,
         "epoch": group.epoch,
         "target_epoch": group.target_epoch,
-        "members": len(group.members),
+        "members": seen.member_count,
         "coordinator": node_id,
         "coordinator_address": address,
         "coordinator_shown": None if address is None else f"{address} ({node_id})",

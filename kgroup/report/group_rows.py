@@ -67,11 +67,11 @@ def group_rows(groups: Iterable[SeenGroup], now_ms: int, *, is_table: bool) -> I
         row: dict[str, object] = {
             "group": seen.group_id,
             "state": group.state,
-            "type": group.kind,
+            "type": seen.kind,
             "protocol_type": group.protocol_type,
             "protocol": group.protocol,
             "epoch": group.epoch,
-            "members": len(group.members),
+            "members": seen.member_count,
             "hosts": list(seen.hosts),
             "client_ids": sorted({member.client_id for member in group.members}),
             "topics": list(seen.topics),
@@ -101,7 +101,7 @@ _KEYS: Final[Mapping[SortBy, Callable[[SeenGroup], tuple[int | str, ...]]]] = {
     SortBy.NAME: lambda seen: (),
     SortBy.LAG: lambda seen: _highest_first(seen.lag),
     SortBy.LAST_COMMIT: lambda seen: _highest_first(seen.last_commit_ms),
-    SortBy.MEMBERS: lambda seen: (-len(seen.group.members),),
+    SortBy.MEMBERS: lambda seen: _highest_first(seen.member_count),
     SortBy.STATE: lambda seen: (seen.group.state.value,),
     SortBy.TYPE: lambda seen: (seen.group.kind.value,),
 }

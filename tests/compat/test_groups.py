@@ -227,3 +227,29 @@ def test_streams_members_own_the_source_partitions_of_their_tasks():
             ("payments", 2),
         ],
     }
+
+
+def test_targets_and_their_epochs_are_the_brokers():
+    """Of groups of the consumer protocol, the only ones of which a broker says them."""
+    compared = 0
+    for name in NAMES:
+        for group_id, said in described_groups(name).items():
+            group = group_of(name, group_id)
+            if said.get("targetAssignmentEpoch") is None or group.kind is not GroupKind.CONSUMER:
+                continue
+            assert (group.epoch, group.target_epoch) == (said["groupEpoch"], said["targetAssignmentEpoch"])
+            targets = {
+                member["consumerId"]: sorted(
+                    (each["topic"], number)
+                    for each in member["targetAssignment"]
+                    for number in each["partitions"]
+                )
+                for member in said["members"]
+            }
+            ours = {
+                member.member_id: sorted((each.topic, each.partition) for each in member.target or ())
+                for member in group.members
+            }
+            assert ours == targets, (name, group_id)
+            compared += len(targets)
+    assert compared > 5

@@ -47,6 +47,8 @@ def groups(
     )
     if names and not seen.groups:
         raise SourceError(nothing_matches("group", without_match(names, ()), seen.known_ids))
+    if names and seen.refused is not None and all(group.problem is not None for group in seen):
+        raise SourceError(f"{logs.cluster.name}: {seen.refused}")
     return seen
 
 

@@ -68,6 +68,7 @@ def live_groups(
                 rows=found.rows.get(group_id, ()),
                 coordinator=asks.coordinators.get(group_id),
                 problem=found.problems.get(group_id),
+                is_described=isinstance(known[group_id], Group),
             )
             for group_id, group in sorted(found.groups.items())
         ),

@@ -69,7 +69,7 @@ def describe(
         option(
             "--from",
             metavar="PATH",
-            help="Read these logs of the offsets topic, or log directories; repeatable.",
+            help="Read logs or log directories instead; repeatable.",
             section=Section.SOURCE,
         ),
     ] = None,
@@ -82,7 +82,7 @@ def describe(
         bool,
         option(
             "--members",
-            help="Show members with their epochs, and what they own and are to own.",
+            help="Show members: epochs, what they own, what is to come.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -96,10 +96,8 @@ def describe(
 ) -> None:
     """Show a group's partitions, members or state.
 
-    Classic, consumer, share and streams groups are shown as what they are. EPOCH is how far a member has
-    come and TARGET-EPOCH how far it is to come; TO-COME is what it is to own, if that is something else.
-
-    In a log there is no rebalance under way. Exit status 1 if a group that was named is not there.
+    EPOCH is how far a member has come and TARGET-EPOCH how far it is to come; TO-COME is what it is to own,
+    if that is something else. Exit status 1 if a group that was named is not there.
     """
     from kgroup.api.groups.groups import groups as groups_of
     from kgroup.report.describe_rows import Part, columns, describe_rows
@@ -120,8 +118,10 @@ def describe(
         )
     rows = describe_rows(part, seen)
     emit(rows, columns(part, rows, is_table=output.format is OutputFormat.TABLE), output)
-    for line in [*([] if quiet else _notes(seen, part)), *_problems(seen), *seen.problems]:
+    for line in [*([] if quiet else _notes(seen, part)), *seen.problems]:
         say(line)
+    if seen.refused is not None:
+        raise SourceError(seen.refused)
     if seen.absent:
         from kgroup.api.names import nothing_matches
 
@@ -149,7 +149,3 @@ def _notes(seen: "SeenGroups", part: "Part") -> Iterator[str]:
         yield f"{counted(len(seen), 'group')}, in {counted(seen.requests, 'request')}"
     if seen.log_ended_ms is not None:
         yield f"as of {iso_time(seen.log_ended_ms)}, the last write to the log"
-
-
-def _problems(seen: "SeenGroups") -> Iterator[str]:
-    return (f"group {each.group_id}: {each.problem}" for each in seen if each.problem is not None)

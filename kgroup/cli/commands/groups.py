@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.api.names import matches_any, member_of
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict
+from kgroup.cli.shell.options import Files, Groups, Now, Output, Quiet, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
 from kgroup.cli.shell.times import parse_length, parse_time
-from kgroup.errors import InputError, nearest_or_all
+from kgroup.errors import InputError, SourceError, nearest_or_all
 from kgroup.input_files import LIST_BYTES_MAX, read_input_file, read_input_stream
 from kgroup.report.emit import OutputFormat, emit, iso_time
 from kgroup.report.progress import TerminalProgress
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from kgroup.lag.measures.seen_groups import SeenGroup, SeenGroups
 
 EXAMPLES: Final = (
-    Example("The groups in a captured log", "kgroup groups fixtures/4.3.1/lives"),
     Example("Those furthest behind first", "kgroup groups fixtures/4.3.1/lives --sort lag"),
     Example(
-        "The groups of a cluster that are rebalancing", "kgroup groups -b localhost:9092 --state '*ing*'"
-    ),
-    Example(
-        "Groups without members whose last commit is older than 30 days",
+        "Groups nobody has used for 30 days",
         "kgroup groups -b localhost:9092 --idle 30d -o csv",
     ),
 )
@@ -37,14 +33,14 @@ EXAMPLES: Final = (
 
 def groups(
     *,
-    source: Source,
+    source: Files,
     groups: Groups = None,
     names_file: Annotated[
         str | None,
         option(
             "--names-file",
             metavar="FILE",
-            help="Only the groups named in FILE, one name or pattern a line; - is standard input.",
+            help="Only those named in FILE, a line each; - is stdin.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -53,7 +49,7 @@ def groups(
         option(
             "--state",
             metavar="STATE",
-            help="Only groups in this state, or matching a pattern: Stable, Empty, '*Rebalance'. Repeatable.",
+            help="Only groups in this state, as '*Rebalance'; repeatable.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -62,7 +58,7 @@ def groups(
         option(
             "--type",
             metavar="TYPE",
-            help="Only groups of this type: classic, consumer, share, streams or simple. Repeatable.",
+            help="Only classic, consumer, share, streams or simple groups.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -71,7 +67,7 @@ def groups(
         option(
             "--idle",
             metavar="DURATION",
-            help="Only groups nobody uses: no members, and no commit for this long.",
+            help="Only groups without members or commits for so long.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -80,29 +76,19 @@ def groups(
         option(
             "--sort",
             metavar="BY",
-            help="name, lag, last-commit, members, state or type; the highest number first.",
+            help="By name, lag, last-commit, members, state or type.",
             section=Section.SHOWN,
-            show_default=True,
         ),
     ] = "name",
     last_commit: Annotated[
         bool,
         option(
             "--last-commit",
-            help="On a cluster, read __consumer_offsets too: only there is the time of a commit.",
+            help="Of a cluster, too: this reads __consumer_offsets.",
             section=Section.SHOWN,
         ),
     ] = False,
-    now: Annotated[
-        str | None,
-        option(
-            "--now",
-            metavar="TIME",
-            help="Ages as of this time. Default: now, or the end of the log if the files have been idle for"
-            " 5 minutes.",
-            section=Section.SHOWN,
-        ),
-    ] = None,
+    now: Now = None,
     output: Output,
     quiet: Quiet = False,
     strict: Strict = False,
@@ -116,6 +102,8 @@ def groups(
     from kgroup.history.groups.model import GroupKind
     from kgroup.report.group_rows import GROUP_COLUMNS, SortBy, group_rows, group_table, sorted_by
 
+    if "-" in source.paths:
+        raise InputError("-: groups cannot read standard input, it needs files")
     by = member_of(SortBy, sort, "--sort")
     kinds = {_kind(each, [*GroupKind]) for each in types or ()}
     idle_ms = None if idle is None else parse_length(idle, "--idle")
@@ -136,7 +124,7 @@ def groups(
         each
         for each in seen
         if (not states or matches_any(each.group.state, states))
-        and (not kinds or each.group.kind in kinds)
+        and (not kinds or each.kind in kinds)
         and (idle_ms is None or _is_idle(each, seen.now_ms - idle_ms))
     ]
     is_table = output.format is OutputFormat.TABLE
@@ -150,6 +138,8 @@ def groups(
     emit(group_rows(sorted_by(by, chosen), seen.now_ms, is_table=is_table), columns, output)
     for line in [*([] if quiet else _notes(seen, len(chosen))), *_absent(seen), *seen.problems]:
         say(line)
+    if seen.refused is not None:
+        raise SourceError(seen.refused)
     fail_if_strict(seen.problems, strict=strict)
 
 

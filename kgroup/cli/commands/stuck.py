@@ -30,8 +30,8 @@ def stuck(
 ) -> None:
     """Show what is wrong with groups.
 
-    Stopped, stalled, dead, slow, in a storm: since when, by what evidence, and what to try. Other groups'
-    commits and the topics' own logs prove that there was something to read. docs/findings.md has the rules.
+    Stopped, stalled, dead, slow, in a storm: since when, by what evidence, and what to try. docs/findings.md
+    has the rules, and what proves them.
     """
     run(
         source,

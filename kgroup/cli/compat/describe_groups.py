@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 _EXCEPTIONS: Final = {
     ErrorCode.GROUP_ID_NOT_FOUND: "GroupIdNotFoundException",
     ErrorCode.INVALID_GROUP_ID: "InvalidGroupIdException",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
 }
-_MESSAGES: Final = {ErrorCode.INVALID_GROUP_ID: "The group id is invalid."}
+_MESSAGES: Final = {
+    ErrorCode.GROUP_ID_NOT_FOUND: "Group {group_id} not found.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    # The coordinator is looked up first, and that is refused.
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "FindCoordinator request for groupId"
+    " `CoordinatorKey(idValue='{group_id}', type=GROUP)` failed due to authorization failure",
+}
+"""What the client says of errors that come without words of the broker's."""
 
 
 def run(given: Given, cluster: "Cluster") -> None:
@@ -111,5 +119,5 @@ def _failure(cluster: "Cluster", group_id: str, refused: "Refused") -> ToolError
     if refused.error_code not in _EXCEPTIONS:
         return SourceError(f"{cluster.name}: group {group_id}: {refused.why}")
     code = ErrorCode(refused.error_code)
-    message = refused.message or _MESSAGES.get(code, f"Group {group_id} not found.")
+    message = refused.message or _MESSAGES[code].format(group_id=group_id)
     return ToolError.of_future(_EXCEPTIONS[code], message)

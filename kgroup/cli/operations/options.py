@@ -8,7 +8,7 @@ import typer
 
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.complete_names import complete_groups, complete_topics
-from kgroup.cli.shell.options import ClientProperties, CommandConfig, connection_options
+from kgroup.cli.shell.options import ClientProperties, ClusterName, CommandConfig, connection_options
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 
@@ -29,8 +29,9 @@ def _changed_cluster(
     ] = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
+    cluster: ClusterName = None,
 ) -> "ConnectionOptions":
-    connection = connection_options(bootstrap_server, command_config, client_properties)
+    connection = connection_options(bootstrap_server, command_config, client_properties, cluster)
     if connection is None:
         raise InputError("no --bootstrap-server given: the cluster, as HOST:PORT")
     return connection

@@ -7,13 +7,14 @@ from typing import Annotated, Final
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import OneOf, Rule
-from kgroup.cli.shell.options import ClientProperties, CommandConfig
+from kgroup.cli.shell.options import ClientProperties, ClusterName, CommandConfig, connection_options
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
 from kgroup.group.member.settings import GroupProtocol, OffsetReset
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat
 
+_DEFAULT_SERVER: Final = "127.0.0.1:9092"
 _ONE_KIND: Final = "give --topic or --pattern or --assign, and no two of them"
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -32,15 +33,16 @@ def _cluster(
             section=Section.SOURCE,
             show_default=True,
         ),
-    ] = "127.0.0.1:9092",
+    ] = _DEFAULT_SERVER,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
+    cluster: ClusterName = None,
 ) -> ConnectionOptions:
-    return ConnectionOptions(
-        bootstrap_servers=bootstrap_server,
-        command_config=command_config,
-        properties=tuple(client_properties or ()),
-    )
+    # The default gives way to a name; typer does not say whether it was typed.
+    server = None if cluster is not None and bootstrap_server == _DEFAULT_SERVER else bootstrap_server
+    connection = connection_options(server, command_config, client_properties, cluster)
+    assert connection is not None
+    return connection
 
 
 Cluster = Annotated[ConnectionOptions, Bundle(_cluster)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from kgroup.cli.shell.bundle import Bundle
-from kgroup.cli.shell.options import ClientProperties, CommandConfig
+from kgroup.cli.shell.options import ClientProperties, ClusterName, CommandConfig, connection_options
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
@@ -32,14 +32,12 @@ def _recorded_cluster(
     ] = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
+    cluster: ClusterName = None,
 ) -> ConnectionOptions:
-    if bootstrap_server is None:
+    connection = connection_options(bootstrap_server, command_config, client_properties, cluster)
+    if connection is None:
         raise InputError("no --bootstrap-server given: the cluster to record, as HOST:PORT")
-    return ConnectionOptions(
-        bootstrap_servers=bootstrap_server,
-        command_config=command_config,
-        properties=tuple(client_properties or ()),
-    )
+    return connection
 
 
 RecordedCluster = Annotated[ConnectionOptions, Bundle(_recorded_cluster)]

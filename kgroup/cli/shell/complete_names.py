@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from kgroup.cli.shell.clusters import connection_to
 from kgroup.errors import KgroupError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _LIMIT_S: Final = 1.0
 
 
 def complete_groups(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The groups of the cluster after `-b` that begin so; none if it does not answer at once."""
+    """The groups of the cluster that is given that begin so; none if it does not answer at once."""
     return _asked(ctx, incomplete, lambda cluster: cluster.group_ids())
 
 
@@ -27,20 +28,20 @@ def complete_topics(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _asked(ctx: typer.Context, incomplete: str, question: "Callable[[Cluster], Iterable[str]]") -> list[str]:
     names: list[str] = []
-    if not ctx.params.get("bootstrap_server"):
+
+    given = ("bootstrap_server", "cluster", "command_config", "client_properties")
+    server, name, config, properties = (ctx.params.get(name) for name in given)
+    if not server and not name:
         return names
 
     from kgroup.net.admin.cluster import Cluster
-    from kgroup.net.connect.properties import ConnectionOptions
 
     def ask() -> None:
         try:
-            options = ConnectionOptions(
-                bootstrap_servers=ctx.params["bootstrap_server"],
-                command_config=ctx.params.get("command_config"),
-                properties=ctx.params.get("client_properties") or (),
-            )
-            with Cluster(options) as cluster:
+            connection = connection_to(server, name, config, properties)
+            if connection is None:
+                return
+            with Cluster(connection) as cluster:
                 names.extend(name for name in question(cluster) if name.startswith(incomplete))
         except (KgroupError, OSError):
             return  # a message in the middle of a command line helps nobody

@@ -88,7 +88,10 @@ def given_options(context: Any) -> dict[str, object]:
         (max(parameter.opts, key=len), context.params.get(parameter.name), _plain(parameter.default))
         for parameter in context.command.params
     )
-    return {name: value for name, value, default in named if _plain(value) != default and _is_there(value)}
+    given = {name: value for name, value, default in named if _plain(value) != default and _is_there(value)}
+    if "--cluster" in given:  # another way to say it
+        given.setdefault("--bootstrap-server", given["--cluster"])
+    return given
 
 
 def _plain(value: object) -> object:

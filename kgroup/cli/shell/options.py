@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.clusters import complete_clusters, connection_to
 from kgroup.cli.shell.complete_names import complete_groups, complete_topics
 from kgroup.cli.shell.option_checks import OneOf, check_options
 from kgroup.cli.shell.section import Section, option
@@ -91,21 +92,26 @@ ClientProperties = Annotated[
 ]
 
 
+ClusterName = Annotated[
+    str | None,
+    option(
+        "--cluster",
+        metavar="NAME",
+        autocompletion=complete_clusters,
+        help="Ask the cluster that kgroup config gave this name.",
+        section=Section.SOURCE,
+    ),
+]
+
+
 def connection_options(
     bootstrap_server: BootstrapServer = None,
     command_config: CommandConfig = None,
     client_properties: ClientProperties = None,
+    cluster: ClusterName = None,
 ) -> "ConnectionOptions | None":
-    """The cluster that is asked, None for none."""
-    if bootstrap_server is None:
-        return None
-    from kgroup.net.connect.properties import ConnectionOptions
-
-    return ConnectionOptions(
-        bootstrap_servers=bootstrap_server,
-        command_config=command_config,
-        properties=tuple(client_properties or ()),
-    )
+    """The cluster that is asked, None for none. Raises InputError for a name that there is not."""
+    return connection_to(bootstrap_server, cluster, command_config, client_properties)
 
 
 Connection = Annotated["ConnectionOptions | None", Bundle(connection_options)]
@@ -218,7 +224,7 @@ Now = Annotated[
     option(
         "--now",
         metavar="TIME",
-        help="As of this time (default: now, or the end of idle logs).",
+        help="As of this time; by default now, or idle logs' end.",
         section=Section.SHOWN,
     ),
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kgroup.history.groups.model import Group
+from kgroup.history.groups.model import Group, GroupKind, GroupState
 from kgroup.lag.measures.rows import LagRow
 
 
@@ -12,19 +12,30 @@ class SeenGroup:
     """A group, and a row for each partition that it has committed or that a member owns.
 
     `coordinator` is the node id of its coordinator, None for a log. `problem` is why its coordinator does not
-    say all of it. Of a share group rows have its start offset as the current one, and the broker's own lag.
-    `last_commit_ms` is epoch ms, None where nothing was committed, or where nobody looked.
+    say all of it; if it is not `is_described`, nothing is known of members. Of a share group rows have its
+    start offset as the current one, and the broker's own lag.
     """
 
     group: Group
     rows: tuple[LagRow, ...] = ()
     coordinator: int | None = None
     problem: str | None = None
+    is_described: bool = True
 
     @property
     def group_id(self) -> str:
         """The group's id."""
         return self.group.group_id
+
+    @property
+    def kind(self) -> GroupKind | None:
+        """Its kind, None if nobody says it."""
+        return self.group.kind if self.is_described or self.group.state is not GroupState.UNKNOWN else None
+
+    @property
+    def member_count(self) -> int | None:
+        """How many members it has, None if that is not known."""
+        return len(self.group.members) if self.is_described else None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -82,6 +93,10 @@ class SeenGroups:
         return len(self.groups)
 
     @property
-    def is_live(self) -> bool:
-        """Whether a cluster was asked."""
-        return self.requests is not None
+    def refused(self) -> str | None:
+        """How many groups are not told in full, and why the first is not; None if all are."""
+        refused = [group for group in self.groups if group.problem is not None]
+        if not refused:
+            return None
+        first = f"group {refused[0].group_id}: {refused[0].problem}"
+        return first if len(refused) == 1 else f"{len(refused)} of {len(self.groups)} groups: {first}"

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar
 
 from kgroup.errors import SourceError
 from kgroup.net.admin.cluster import Cluster, UnsupportedError, error_name
-from kgroup.net.admin.pauses import MOVING, Pauses
+from kgroup.net.admin.pauses import MOVING, turns
+from kgroup.protocol.error_codes import ErrorCode
 
 _COORDINATORS_AT_ONCE: Final = 1000
 
@@ -65,16 +66,17 @@ class GroupAsks:
         """
         got: dict[str, Answer | Refused] = {}
         left = list(dict.fromkeys(groups))
-        for is_last in Pauses(self._cluster.timeout_ms, self._pause):
+        refused: dict[str, Refused] = {}
+        for _ in turns(self._cluster.timeout_ms, self._pause):
             refused = self._look_up(left, got)
             asked = [group for group in left if group not in refused and group not in got]
             refused |= self._ask_once(asked, request, answers, got, groups_at_once)
-            if is_last:
-                got |= refused
             advance(sum(group in got for group in left))
             left = [group for group in left if group not in got]
             if not left:
                 break
+        got |= {group: refused[group] for group in left}
+        advance(len(left))
         return {group: got[group] for group in dict.fromkeys(groups)}
 
     def _look_up(self, groups: Sequence[str], got: dict[str, Any]) -> dict[str, Refused]:
@@ -86,8 +88,9 @@ class GroupAsks:
                 if found.node_id is not None:
                     self.coordinators[found.group] = found.node_id
                 else:
-                    is_moving = found.error in [code.name for code in MOVING]
-                    why = Refused(None, f"no coordinator: {found.error}")
+                    code = ErrorCode.__members__.get(found.error or "")
+                    is_moving = code in MOVING
+                    why = Refused(None if is_moving else code, f"no coordinator: {found.error}")
                     (refused if is_moving else got)[found.group] = why
         return refused
 

@@ -9,7 +9,7 @@ from kafka.protocol.admin import ListGroupsRequest
 from kgroup.errors import SourceError
 from kgroup.history.groups.model import GroupKind
 from kgroup.net.admin.cluster import Cluster, error_name
-from kgroup.net.admin.pauses import MOVING, Pauses
+from kgroup.net.admin.pauses import MOVING, turns
 
 CONSUMERS: Final = "consumer"
 
@@ -44,17 +44,17 @@ def list_groups(cluster: Cluster, *, pause: Callable[[float], None] | None = Non
     """
     listed: dict[str, ListedGroup] = {}
     left = sorted(cluster.brokers())
-    for is_last in Pauses(cluster.timeout_ms, pause):
-        again: dict[int, SourceError] = {}
+    again: dict[int, SourceError] = {}
+    for _ in turns(cluster.timeout_ms, pause):
+        again = {}
 
         def take(index: int, answer: Any, asked: list[int] = left, again: dict[int, Any] = again) -> None:
             node_id = asked[index]
             if isinstance(answer, SourceError):
                 again[node_id] = answer
             elif answer.error_code:
-                why = (
-                    f"{cluster.name}: cannot list groups of broker {node_id}: {error_name(answer.error_code)}"
-                )
+                name = error_name(answer.error_code)
+                why = f"{cluster.name}: cannot list groups of broker {node_id}: {name}"
                 if answer.error_code not in MOVING:
                     raise SourceError(why)
                 again[node_id] = SourceError(why)
@@ -62,11 +62,11 @@ def list_groups(cluster: Cluster, *, pause: Callable[[float], None] | None = Non
                 listed.update((group.group_id, _listed(group, node_id)) for group in answer.groups)
 
         cluster.ask_many([(node_id, ListGroupsRequest()) for node_id in left], take)
-        if not again:
-            break
-        if is_last:
-            raise next(iter(again.values()))
         left = sorted(again)
+        if not left:
+            break
+    if left:
+        raise again[left[0]]
     return listed
 
 

@@ -17,20 +17,16 @@ _FIRST_S: Final = 0.05
 _LONGEST_S: Final = 1.0
 
 
-class Pauses:
-    """Turns to ask in, with ever longer pauses between them; each says whether it is the last one.
+def turns(timeout_ms: int, pause: Callable[[float], None] | None = None) -> Iterator[None]:
+    """Turns to ask in, one at least, with ever longer pauses between them.
 
-    There is no further turn once `timeout_ms` have gone by. `pause` waits some seconds.
+    There is no further turn once `timeout_ms` have gone by, or would by the end of the pause. `pause`
+    waits some seconds.
     """
-
-    def __init__(self, timeout_ms: int, pause: Callable[[float], None] | None = None) -> None:
-        self._until_s = time.monotonic() + timeout_ms / 1000
-        self._pause = time.sleep if pause is None else pause
-
-    def __iter__(self) -> Iterator[bool]:
-        pause_s, is_last = _FIRST_S, False
-        while not is_last:
-            is_last = time.monotonic() + pause_s >= self._until_s
-            yield is_last
-            self._pause(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_S)
+    until_s, pause_s = time.monotonic() + timeout_ms / 1000, _FIRST_S
+    while True:
+        yield
+        if time.monotonic() + pause_s >= until_s:
+            return
+        (time.sleep if pause is None else pause)(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_S)

@@ -6,6 +6,7 @@ import pytest
 
 import kgroup
 import kgroup.testing
+from benchmarks.groups import commit_groups
 from kgroup.api.groups.groups import groups
 from kgroup.api.opened import OpenedLogs
 from kgroup.errors import SourceError
@@ -99,13 +100,25 @@ def test_a_coordinator_that_refuses_is_named_and_what_the_list_says_is_kept(
     logs: OpenedLogs, kafka: kgroup.testing.Cluster
 ) -> None:
     fault = kafka.refuse("DescribeGroups", ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    (seen,) = groups(logs, groups="live-classic")
+    seen = groups(logs, groups="live-*")
+    classic, new = seen
     assert fault.hits == 1
-    assert (seen.problem, seen.group.state, seen.group.members) == (
+    assert (classic.problem, classic.group.state, classic.kind, classic.member_count) == (
         "GROUP_AUTHORIZATION_FAILED",
         GroupState.STABLE,
-        (),
+        GroupKind.CLASSIC,
+        None,
     )
+    assert (new.problem, new.member_count) == (None, 1)
+    assert seen.refused == "group live-classic: GROUP_AUTHORIZATION_FAILED"
+
+
+def test_if_all_that_were_named_are_refused_there_is_no_answer(
+    logs: OpenedLogs, kafka: kgroup.testing.Cluster
+) -> None:
+    kafka.refuse("DescribeGroups", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(SourceError, match=r": group live-classic: GROUP_AUTHORIZATION_FAILED$"):
+        groups(logs, groups="live-classic")
 
 
 def test_a_coordinator_that_has_moved_is_found_again(logs: OpenedLogs, kafka: kgroup.testing.Cluster) -> None:
@@ -116,6 +129,17 @@ def test_a_coordinator_that_has_moved_is_found_again(logs: OpenedLogs, kafka: kg
     (seen,) = groups(logs, groups="empty-g")
     assert [fault.hits for fault in faults] == [1, 1]
     assert (seen.problem, seen.lag) == (None, 250)
+
+
+@pytest.mark.parametrize(("size", "requests"), [(1, 2), (50, 2), (51, 3), (100, 3), (101, 5), (250, 8)])
+def test_the_number_of_requests_grows_with_the_batches_alone(size: int, requests: int) -> None:
+    """A hundred groups to a description, fifty to a read of offsets; the rest is the same for all sizes."""
+    with kgroup.testing.cluster(topics={"orders": 2}) as kafka, kgroup.connect(kafka.bootstrap) as logs:
+        assert logs.cluster is not None
+        commit_groups(logs.cluster, [f"g-{number}" for number in range(size)], 2)
+        seen = groups(logs)
+        assert len(seen) == size
+        assert seen.requests == 6 + requests
 
 
 def test_the_number_of_requests_does_not_grow_with_a_few_groups(

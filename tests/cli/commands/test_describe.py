@@ -151,14 +151,28 @@ def test_states_of_a_cluster_with_coordinators(kgroup: Kgroup, kafka: kgroup.tes
     assert all(line.endswith(f"{kafka.bootstrap} (1)") for line in lines)
 
 
-def test_a_group_that_nobody_may_describe_is_said_to_be_so(
+def test_a_group_that_nobody_may_describe_is_said_to_be_so_and_the_others_are_shown(
     kgroup: Kgroup, kafka: kgroup.testing.Cluster
 ) -> None:
     kafka.refuse("DescribeGroups", ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    ended = kgroup("describe", "live-classic", "--state", "-b", kafka.bootstrap, "-q", "-o", "jsonl")
-    (row,) = rows(ended)
-    assert (row["state"], row["members"], row["problem"]) == ("Stable", 0, "GROUP_AUTHORIZATION_FAILED")
-    assert ended.err == "kgroup: group live-classic: GROUP_AUTHORIZATION_FAILED\n"
+    ended = kgroup("describe", "live-*", "--state", "-b", kafka.bootstrap, "-q", "-o", "jsonl")
+    classic, new = map(json.loads, ended.out.splitlines())
+    assert (classic["state"], classic["members"], classic["problem"]) == (
+        "Stable",
+        None,
+        "GROUP_AUTHORIZATION_FAILED",
+    )
+    assert (new["state"], new["members"], new["problem"]) == ("Stable", 1, None)
+    assert (ended.status, ended.err) == (1, "kgroup: group live-classic: GROUP_AUTHORIZATION_FAILED\n")
+
+
+def test_if_nobody_may_describe_any_of_them_that_is_all_that_is_said(
+    kgroup: Kgroup, kafka: kgroup.testing.Cluster
+) -> None:
+    kafka.refuse("DescribeGroups", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    ended = kgroup("describe", "live-classic", "--state", "-b", kafka.bootstrap)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err == f"kgroup: {kafka.bootstrap}: group live-classic: GROUP_AUTHORIZATION_FAILED\n"
 
 
 @pytest.mark.parametrize(

