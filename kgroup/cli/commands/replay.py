@@ -10,11 +10,20 @@ from kgroup.cli.options.span import SpanOptions
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import Clash, check_options
-from kgroup.cli.shell.options import Groups, Output, Quiet, Source, Strict, new_file, required_groups
+from kgroup.cli.shell.options import (
+    Groups,
+    Quiet,
+    Source,
+    Strict,
+    TraceableOutput,
+    new_file,
+    required_groups,
+)
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.report.emit import OutputFormat, emit, iso_time
+from kgroup.errors import InputError
+from kgroup.report.emit import OutputFormat, emit, emit_lines, iso_time
 from kgroup.report.progress import Progress, TerminalProgress
 
 if TYPE_CHECKING:
@@ -39,6 +48,10 @@ EXAMPLES: Final = (
     Example(
         "Several groups at once, as JSON lines",
         "kgroup replay fixtures/4.3.1/lives --group 'migrate-*' --group trades-848 -o jsonl",
+    ),
+    Example(
+        "A trace for ui.perfetto.dev: a track for each member",
+        "kgroup replay fixtures/3.9.1/lives --group orders-app -o trace",
     ),
     Example(
         "A page to look at in a browser",
@@ -115,7 +128,7 @@ def replay(
         bool,
         option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
     ] = False,
-    output: Output,
+    traceable: TraceableOutput,
     pictures: Annotated[Pictures, Bundle(Pictures)],
     quiet: Quiet = False,
     strict: Strict = False,
@@ -147,10 +160,14 @@ def replay(
         generation_rows,
         generation_table,
     )
+    from kgroup.report.timeline.trace_tracks import timeline_tracks
+    from kgroup.report.trace_format import trace_lines
 
     clock_ms = int(time.time() * 1000)
     check_options(_RULES, {"time": times.given, "--html": pictures != Pictures()})
     times.check(clock_ms)
+    if traceable.is_trace and events:
+        raise InputError("-o trace has generations and events: leave out --events")
     patterns = required_groups(groups)
     with opened(source) as logs:
         progress = TerminalProgress(quiet=quiet)
@@ -161,9 +178,12 @@ def replay(
         timelines = [part(timeline, span) for timeline in whole] if times.given else whole
         states = [] if quiet or times.given else list(states_now(logs, whole))
         pictures.write(replayed, logs, progress)
+    output = traceable.rows
     table = output.format is OutputFormat.TABLE
     several = len(timelines) > 1
-    if events:
+    if traceable.is_trace:
+        emit_lines(trace_lines(timeline_tracks(timelines)), output)
+    elif events:
         emit(event_rows(timelines), event_table(several) if table else EVENT_COLUMNS, output)
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS

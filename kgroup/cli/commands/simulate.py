@@ -11,8 +11,9 @@ from kgroup.cli.shell.app import CommandHelp
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import check_options, given_options
-from kgroup.cli.shell.options import Output, Quiet
+from kgroup.cli.shell.options import Quiet, TraceableOutput
 from kgroup.cli.shell.say import say
+from kgroup.errors import InputError
 from kgroup.report.emit import Column, OutputOptions, emit
 
 EXAMPLES: Final = (
@@ -67,7 +68,7 @@ def simulate(
     flags: Annotated[Flags, Bundle(Flags)],
     seeds: Annotated[Seeds, Bundle(Seeds)],
     shown: Annotated[Shown, Bundle(Shown)],
-    output: Output,
+    traceable: TraceableOutput,
     kept: Annotated[Kept, Bundle(Kept)],
     quiet: Quiet = False,
 ) -> None:
@@ -80,7 +81,8 @@ def simulate(
 
     Shown are the generations, the states of each member over time (! marks a fault), who was given what, and
     what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event, with --seeds
-    every run, and the counts at the end; csv and parquet have a line for each run.
+    every run, and the counts at the end; csv and parquet have a line for each run. -o trace is for trace
+    viewers: tracks of generations, members, what they read, requests, nodes and faults.
 
     \b
     Faults:
@@ -96,6 +98,10 @@ def simulate(
       grow TOPIC to PARTITIONS            move GROUP
     coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
     """
+    output = traceable.rows
+    one_run = seeds.count is None and shown.compare is None and not shown.listing
+    if traceable.is_trace and not one_run:
+        raise InputError("-o trace is of a single run: leave out --seeds, --compare and --list")
     if shown.listing:
         _list(output)
         return
@@ -127,7 +133,7 @@ def simulate(
     elif shown.compare is not None:
         play_designs(playing, compared_designs(shown.compare))
     else:
-        play_once(playing, kept.log_dir, kept.trace)
+        play_once(playing, kept.log_dir, kept.trace, as_trace=traceable.is_trace)
 
 
 def _list(output: OutputOptions) -> None:

@@ -23,11 +23,13 @@ from kgroup.cli.narrate.run_view import (
     violation_lines,
 )
 from kgroup.cli.narrate.story import Story
+from kgroup.cli.narrate.trace_tracks import RunTracks
 from kgroup.cli.shell.say import say
 from kgroup.errors import FindingsError
 from kgroup.report.destination import new_file, printing_to
-from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, to_json
+from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, emit_lines, to_json
 from kgroup.report.progress import TerminalProgress
+from kgroup.report.trace_format import trace_lines
 from kgroup.sim.designs import own_design
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import Run
@@ -52,12 +54,17 @@ class Playing:
 # ---- one seed -------------------------------------------------------------------------------------
 
 
-def play_once(playing: Playing, log_dir: Path | None, trace: Path | None) -> None:
-    """Play the scenario as it is. Raises FindingsError if a checker found something."""
+def play_once(playing: Playing, log_dir: Path | None, trace: Path | None, *, as_trace: bool = False) -> None:
+    """Play the scenario as it is, shown as the output says, or `as_trace` for viewers of traces.
+
+    Raises FindingsError if a checker found something.
+    """
     if log_dir is not None:
         require_empty(log_dir)  # before the first line is printed
     with _events_to(trace) as write:
         match playing.output.format:
+            case _ if as_trace:
+                run = _write_trace(playing, log_dir, write)
             case OutputFormat.TABLE:
                 with printing_to(playing.output.path):
                     run = _print_one(playing, log_dir, write)
@@ -114,6 +121,13 @@ def _print_one(playing: Playing, log_dir: Path | None, write: Hear | None) -> Si
     print_run(run, run.chronicle, headers=playing.output.headers)
     print()
     print_measures([("TOTAL", run)], headers=playing.output.headers)
+    return run
+
+
+def _write_trace(playing: Playing, log_dir: Path | None, write: Hear | None) -> SimulatedRun:
+    tracks = RunTracks(playing.scenario)
+    run = _play(playing, None, log_dir, _each_of([tracks.hear, *_some(write)]))
+    emit_lines(trace_lines(tracks.items(run.chronicle.generations(), run.end_ms)), playing.output)
     return run
 
 

@@ -6,6 +6,7 @@ type, and a section, which says where in the help it stands.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -278,6 +279,49 @@ def _output(
 
 
 Output = Annotated[OutputOptions, Bundle(_output)]
+
+
+class FormatOrTrace(Enum):
+    """The formats of rows, and the one of trace viewers."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    TRACE = "trace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOrTrace:
+    """Rows in a format, or with `is_trace` a trace instead, which goes to the same place."""
+
+    rows: OutputOptions
+    is_trace: bool
+
+
+def _output_or_trace(
+    output_format: Annotated[
+        FormatOrTrace,
+        option(
+            "-o",
+            "--format",
+            metavar="FORMAT",
+            help="table (default), json, jsonl, csv, parquet, or trace for Perfetto.",
+            section=Section.OUTPUT,
+        ),
+    ] = FormatOrTrace.TABLE,
+    output: OutputFile = None,
+    no_headers: NoHeaders = False,
+) -> OutputOrTrace:
+    is_trace = output_format is FormatOrTrace.TRACE
+    rows = OutputFormat.JSON if is_trace else OutputFormat(output_format.value)
+    return OutputOrTrace(
+        rows=OutputOptions(format=rows, path=output, headers=not no_headers), is_trace=is_trace
+    )
+
+
+TraceableOutput = Annotated[OutputOrTrace, Bundle(_output_or_trace)]
 
 # How the command behaves.
 Quiet = Annotated[
