@@ -32,6 +32,7 @@ from kgroup.sim.watch.trace import (
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 NOT_RUNNING: Final = " "
+_ORDINARY_ENDS: Final = ("closed", "killed")
 LETTERS: Final[Mapping[MemberState | ConsumerState, str]] = {
     MemberState.UNJOINED: "u",
     MemberState.PREPARING_REBALANCE: "p",
@@ -79,6 +80,8 @@ class Chronicle:
             member.name: [(0, NOT_RUNNING)] for member in scenario.members
         }
         self.fault_times: list[int] = []
+        self.failures: list[tuple[int, str, str]] = []
+        """When a member's process ended by an error, whose, and which."""
         self._reads: dict[str, set[TopicPartition]] = {member.name: set() for member in scenario.members}
         self._generation_of: dict[str, int] = {}
         self._names = MemberNames(scenario)
@@ -94,6 +97,8 @@ class Chronicle:
             case MemberStarted():
                 self._state(at_ms, event.member, LETTERS[MemberState.UNJOINED])
             case MemberStopped():
+                if event.why not in _ORDINARY_ENDS:
+                    self.failures.append((at_ms, event.member, event.why))
                 self._state(at_ms, event.member, NOT_RUNNING)
                 self._reads[event.member].clear()
             case MemberMoved():

@@ -66,6 +66,8 @@ def print_run(run: Run, chronicle: Chronicle, *, headers: bool) -> None:
     print()
     for line in draw_lanes(_picture(run, chronicle)):
         print(line)
+    for at_ms, member, why in chronicle.failures:
+        print(fill(printable(f"{member} ended at {at_ms / 1000:g}s: {why}"), WIDTH, subsequent_indent="  "))
     print()
     _print_shares(chronicle, formed, headers=headers)
 

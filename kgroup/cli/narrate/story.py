@@ -13,6 +13,7 @@ from kgroup.group.member.identity import MemberState
 from kgroup.group.member.step import CallbackKind
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.group_hash import partition_for
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.assignments import runs_by_topic
 from kgroup.report.table import printable
 from kgroup.report.timeline.state_lanes import WIDTH
@@ -38,6 +39,7 @@ class Story:
         self._said_once: set[tuple[str, str]] = set()
         self._names = MemberNames(scenario)
         self._last: dict[str, str] = {}
+        self._committed: dict[str, dict[TopicPartition, int]] = {}
         self._of_old: set[str] = set()  # consumers of the old design, whose steps have words of their own
         self._static = {member.name for member in scenario.members if member.instance_id is not None}
         partitions = from_properties(scenario.properties).offsets_topic_partitions
@@ -79,6 +81,8 @@ class Story:
             case trace.MemberMoved():
                 yield from self._moved(event)
             case trace.PartitionsChanged():
+                if event.kind is CallbackKind.REVOKED:
+                    yield self._committed_before(event), None
                 yield self._partitions(event)
             case trace.RequestSent(member=member, node=node, body=body):
                 sentence = request_text(body)
@@ -93,7 +97,9 @@ class Story:
                 if self._last.get(member) != why:
                     self._last[member] = why
                     yield f"{member} <- {node}  no answer: {why}", None
-            case trace.CommitEnded(member=member, error_code=error) if error is not ErrorCode.NONE:
+            case trace.CommitEnded(member=member, error_code=ErrorCode.NONE, offsets=offsets):
+                self._committed.setdefault(member, {}).update(offsets)
+            case trace.CommitEnded(member=member, error_code=error):
                 yield f"{member}'s commit failed: {error.name}", None
             case trace.NodeStopped(node=node, why=why):
                 yield f"{node} is gone: {why}", None
@@ -141,6 +147,12 @@ class Story:
         if event.kind is CallbackKind.LOST:
             return text, "lost"
         return text, self._revoked_subject(event) if event.generation >= 0 else None
+
+    def _committed_before(self, event: trace.PartitionsChanged) -> str:
+        """Where the next owner will go on, as far as this one has seen to it."""
+        committed = self._committed.get(event.member, {})
+        offsets = [f"{each[0]}:{each[1]}@{committed[each]}" for each in event.partitions if each in committed]
+        return f"{event.member} has committed {' '.join(offsets) or 'nothing'} of what it gives up"
 
     def _revoked_subject(self, event: trace.PartitionsChanged) -> str | None:
         member = next(each for each in self._scenario.members if each.name == event.member)

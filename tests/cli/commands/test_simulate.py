@@ -1,6 +1,7 @@
 """`kgroup simulate`, as a user calls it."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -155,6 +156,28 @@ def test_heartbeats_above_a_third_of_the_session_are_played_with_a_warning(kgrou
         " heartbeats end the session\n"
     )
     assert kgroup("simulate", str(path), "--quiet").err == ""
+
+
+def test_the_story_has_the_commit_before_each_revocation(kgroup):
+    ended = kgroup("simulate", *QUICK, "--explain", "--at", "12s", "leave c1")
+    lines = ended.out.splitlines()
+    revoked = [number for number, line in enumerate(lines) if "runs on_partitions_revoked" in line]
+    assert revoked
+    for number in revoked:
+        said = " ".join(lines[number - 3 : number])
+        assert re.search(r"c[12] has committed (t:\d@\d+ ?)+ of what it gives up", re.sub(r" +", " ", said))
+
+
+def test_a_member_that_fails_is_named_with_its_reason(kgroup, tmp_path):
+    path = tmp_path / "odd.toml"
+    path.write_text(
+        'duration = "20s"\n[topics]\nt = 2\n[[members]]\nname = "c1"\nassignors = ["range"]\n'
+        '[[members]]\nname = "c2"\nstart = "8s"\nassignors = ["roundrobin"]\n'
+    )
+    ended = kgroup("simulate", str(path))
+    said = re.search(r"^c2 ended at \S+s: .*\n.*", ended.out, re.MULTILINE)
+    assert said is not None
+    assert "INCONSISTENT_GROUP_PROTOCOL (it has no assignor in common" in said[0].replace("\n ", "")
 
 
 def test_the_story_of_the_old_design(kgroup):
