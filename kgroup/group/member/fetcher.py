@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.assignors.java_order import hash_order, partition_hash
+from kgroup.assignors.java_order import computed_order, hash_order, partition_hash, string_hash
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.cluster import ClusterView, CoordinatorLink
 from kgroup.group.member.errors import Reaction, reaction
@@ -127,9 +127,12 @@ class Fetcher:
             return
         if node is None or self._committed_request is not None:
             return
-        # Kafka's consumer asks in the order of its HashSet, and so do we: the recorded bytes show it.
+        # Kafka's consumer asks in the orders of its HashSet of partitions and of its HashMap by topic, and so
+        # do we: the recorded requests show it.
         ordered = hash_order(waiting, partition_hash)
-        topics = tuple((topic, tuple(ids)) for topic, ids in group_by_topic(ordered).items())
+        by_topic = group_by_topic(ordered)
+        names = computed_order([topic for topic, _ in ordered], string_hash)
+        topics = tuple((name, tuple(by_topic[name])) for name in names)
         # Kafka's classic consumer does not say who it is, and that of KIP-848 does.
         says_who = (
             self._outbox.settings.group_protocol is GroupProtocol.CONSUMER and self._subscriptions.in_group

@@ -130,6 +130,7 @@ class Machine:
         self._error: MemberError | None = None
         self._close_until_ms: int | None = None
         self._leave: int | None = None
+        self._unsubscribing: int | None = None
         self._leaves_if_static = False
         self._is_closed = False
 
@@ -300,7 +301,7 @@ class Machine:
 
     def _unsubscribe(self) -> None:
         self._membership.give_up_all()
-        self._membership.leave("the consumer unsubscribed from all topics")
+        self._unsubscribing = self._membership.leave("the consumer unsubscribed from all topics")
         self._committer.drop_all()
         self._subscriptions.unsubscribe()
 
@@ -382,6 +383,8 @@ class Machine:
         if not self._committer.is_idle and not is_late and self._error is None:
             self._coordinator.progress(now_ms)
             return
+        if self._outbox.is_under_way(self._unsubscribing) and not is_late:
+            return  # closing the connections now would keep the LeaveGroup from its coordinator
         if self._leave is None and not is_late:
             self._membership.give_up_all()
             self._leave = self._membership.leave(

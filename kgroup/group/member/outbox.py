@@ -111,6 +111,10 @@ class Outbox:
         """The id of a request whose connection the member has closed, once each."""
         return self._cut_off.pop(0) if self._cut_off else None
 
+    def is_under_way(self, request_id: int | None) -> bool:
+        """Whether the request has neither an answer nor failed."""
+        return request_id in self._in_flight
+
     def abandon(self, request_id: int | None) -> None:
         """Nobody waits for this answer any more."""
         if request_id is not None and request_id in self._in_flight:

@@ -4,9 +4,9 @@ import pytest
 
 from kgroup.errors import InputError
 from kgroup.group.member.positions import SubscriptionKind
-from kgroup.group.member.step import Assign, Poll, Subscribe, SubscribePattern
+from kgroup.group.member.step import Assign, Close, Poll, Subscribe, SubscribePattern, Unsubscribe
 from kgroup.protocol.requests.client import Fetch, Metadata
-from kgroup.protocol.requests.coordinator import JoinGroup, LeaveGroup, OffsetCommit
+from kgroup.protocol.requests.coordinator import JoinGroup, LeaveGroup, LeaveGroupResponse, OffsetCommit
 from kgroup.protocol.subscription import decode_subscription
 from tests.group.member.member_world import MemberWorld, stable
 
@@ -19,6 +19,21 @@ def test_a_subscription_to_nothing_unsubscribes(nothing: Subscribe | Assign) -> 
     assert world.member.subscription_kind is SubscriptionKind.NONE
     assert world.waiting(LeaveGroup)
     assert not world.member.positions
+
+
+def test_closing_waits_until_an_unsubscribed_member_has_left() -> None:
+    """Kafka: AbstractCoordinator.close, awaitPendingRequests. Else its session has to end first."""
+    world = stable()
+    world.do(Unsubscribe())
+    assert not world.do(Close()).closed
+    assert world.answer(LeaveGroup, LeaveGroupResponse()).closed
+
+
+def test_closing_waits_for_no_answer_longer_than_for_any() -> None:
+    world = stable()
+    world.do(Unsubscribe())
+    world.do(Close())
+    assert world.advance(30_000).closed
 
 
 @pytest.mark.parametrize(
