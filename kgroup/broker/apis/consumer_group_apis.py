@@ -1,11 +1,13 @@
 """Requests of the consumer protocol (KIP-848) to coordinators, and their answers back."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kgroup.broker.apis.coordination import ask_coordinator
 from kgroup.broker.apis.group_apis import ALL_OPERATIONS
 from kgroup.broker.node import BrokerNode
+from kgroup.broker.security.acls import Operation, ResourceType
 from kgroup.group.coordinator.consumer.request_checks import heartbeat_problem
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, DescribedConsumerGroup
@@ -29,12 +31,21 @@ def consumer_group_heartbeat(node: BrokerNode, call: Call, now_ms: int) -> None:
         server_assignor=request.server_assignor,
         topic_partitions=_owned(request.topic_partitions),
         makes_own_id=call.version >= 1,
+        may_describe=_sight(node, call),
     )
     problem = heartbeat_problem(body, node.cluster.settings.group)
     if problem is not None:
         node.answer(call, problem)
         return
     ask_coordinator(node, call, body.group_id, body, now_ms, lambda reply: node.answer(call, reply))
+
+
+def _sight(node: BrokerNode, call: Call) -> Callable[[str], bool] | None:
+    """The topics that the client may describe: what an expression matches besides stays out of sight."""
+    authorizer = node.cluster.authorizer
+    if authorizer is None:
+        return None
+    return lambda name: authorizer.allows(call, Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
 def _owned(topics: Any) -> tuple[Any, ...] | None:

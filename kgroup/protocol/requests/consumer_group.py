@@ -1,5 +1,6 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848), free of wire versions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,7 +16,8 @@ class ConsumerGroupHeartbeat:
 
     A field is None (`rebalance_timeout_ms`: -1) if it has not changed since the last heartbeat.
     `topic_partitions` are (topic id, partitions) that the member has. `makes_own_id`: it brings its member id
-    (KIP-1082, from v1).
+    (KIP-1082, from v1). `may_describe` says which topics the client may see, None: all; it is no part of the
+    wire.
     """
 
     group_id: str
@@ -29,6 +31,7 @@ class ConsumerGroupHeartbeat:
     server_assignor: str | None = None
     topic_partitions: tuple[tuple[UUID, tuple[int, ...]], ...] | None = None
     makes_own_id: bool = True
+    may_describe: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,6 +86,29 @@ def test_an_expression_finds_a_topic_that_is_made_later() -> None:
     assert (answer.member_epoch, partitions(answer)) == (2, [[0]])
 
 
+def test_an_expression_matches_no_topic_that_the_member_may_not_see() -> None:
+    """Kafka: GroupMetadataManager.filterTopicDescribeAuthorizedTopics, also when it looks again."""
+    world = world_of_orders()
+    world.cluster.create_topic("orders-secret", 1, 1, {}, world.now_ms)
+    world.cluster.authorizer = Authorizer(
+        parse_acls("allow User:ANONYMOUS READ group g\nallow User:ANONYMOUS DESCRIBE topic orders", "acls")
+    )
+    world.ask(heartbeat(subscribed_topic_names=None, subscribed_topic_regex="ord.*"))
+    answer = world.ask(heartbeat(1))
+    assert (answer.error_code, partitions(answer)) == (0, [[0, 1]])
+    world.cluster.create_topic("orders-hidden", 1, 1, {}, world.now_ms)
+    world.advance(10_001)
+    world.ask(heartbeat(2))
+    assert world.ask(heartbeat(2)).assignment is None
+    world.cluster.authorizer.set_acls(
+        parse_acls("allow User:ANONYMOUS READ group g\nallow User:ANONYMOUS DESCRIBE topic *", "acls")
+    )
+    world.cluster.create_topic("orders-new", 1, 1, {}, world.now_ms)
+    world.advance(10_001)
+    world.ask(heartbeat(2))
+    assert len(partitions(world.ask(heartbeat(2)))) == 4
+
+
 def test_a_group_whose_topics_a_client_may_not_see_is_hidden_from_it() -> None:
     world = world_of_orders()
     world.ask(heartbeat())

@@ -14,6 +14,7 @@ from kgroup.group.coordinator.classic.group import Member as ClassicGroupMember
 from kgroup.group.coordinator.classic.rounds import SESSION as CLASSIC_SESSION
 from kgroup.group.coordinator.consumer.rules import SESSION as CONSUMER_SESSION
 from kgroup.group.coordinator.coordinator import GroupCoordinator
+from kgroup.group.coordinator.events import GroupDeleted
 from kgroup.group.coordinator.metadata_image import FixedImage, TopicImage
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import Request, Step
@@ -325,6 +326,8 @@ class SmallWorld:
                     entry=record.entry,
                 )
             )
+        if any(isinstance(event, GroupDeleted) for event in step.events):
+            self._books.forget(GROUP)  # its epochs begin again
         for reply in step.replies:
             asked = self._waiting.pop(reply.request_id)
             if asked.life != -1:

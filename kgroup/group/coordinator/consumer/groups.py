@@ -138,6 +138,7 @@ class ConsumerGroups:
     def consumer_heartbeat(self, request: Request, body: ConsumerGroupHeartbeat) -> None:
         """Answer a member: let it in, tell it what to give up or to take up, or take it out."""
         plan = Plan()
+        self._rules.may_describe = body.may_describe
         try:
             if body.member_epoch in (LEAVING, AWAY):
                 group, answer = self._leave(body, plan)
@@ -222,6 +223,7 @@ class ConsumerGroups:
         """Let a classic member in, or back in: it is answered at once."""
         group = self._groups[body.group_id]
         plan = Plan()
+        self._rules.may_describe = None
         try:
             answer = self._classic_members.join(group, request, body, plan)
         except Refused as refused:
@@ -396,6 +398,7 @@ class ConsumerGroups:
         if apply_record(group, key, value):
             return ()
         del self._groups[group_id]
+        self._rules.forget(group_id)
         self._timers.cancel(TimerKey(REGEX, group_id))
         return (GroupDeleted(group_id=group_id),)
 

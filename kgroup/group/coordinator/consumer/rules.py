@@ -50,6 +50,7 @@ _METADATA_REFRESH_MS: Final = 3_600_000
 _REGEX_REFRESH_LEAST_MS: Final = 10_000
 
 _NOBODY: Final = ConsumerMember(member_id="")
+Sight = Callable[[str], bool] | None
 OwnedPartitions = Mapping[UUID, Collection[int]]
 
 
@@ -89,6 +90,9 @@ class ConsumerRules:
         self.image = image
         self._timers = timers
         self._now_ms = now_ms
+        self.may_describe: Sight = None
+        """The topics that the sender of the request in hand may see; None: all, or it is a classic member."""
+        self._sights: dict[str, Sight] = {}  # by group: of the member that asked for the last resolution
         self.topics_made_at = 0
         """The image's version when a topic was last made."""
 
@@ -225,13 +229,28 @@ class ConsumerRules:
         ):
             key = TimerKey(REGEX, group.group_id)
             now_ms = self._now_ms()
-            plan.afterwards.append(lambda live: self._timers.schedule(key, now_ms))
+            sight = self.may_describe or self._sights.get(group.group_id)
+
+            def resolve_soon(live: ConsumerGroup) -> None:
+                self._sights[live.group_id] = sight
+                self._timers.schedule(key, now_ms)
+
+            plan.afterwards.append(resolve_soon)
         return change
 
+    def forget(self, group_id: str) -> None:
+        """The group is not there any more."""
+        self._sights.pop(group_id, None)
+
     def resolve_regexes(self, group: ConsumerGroup, plan: Plan) -> None:
-        """Match all expressions of a group with the topics, and raise its epoch if some match others now."""
+        """Match all expressions of a group with the topics, and raise its epoch if some match others now.
+
+        Topics that the member which brought it about may not describe count for nobody, as with Kafka.
+        """
         wanted = sorted(group.wanted_regexes(_NOBODY, _NOBODY))
-        found = resolve(wanted, self.image.names())
+        sight = self._sights.get(group.group_id)
+        names = self.image.names()
+        found = resolve(wanted, names if sight is None else filter(sight, names))
         version, now_ms = self.image.version(), self._now_ms()
         resolved = dict(group.regexes)
         raises = False

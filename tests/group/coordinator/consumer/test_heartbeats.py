@@ -231,6 +231,17 @@ def test_an_expression_matches_whole_names_only_and_a_wrong_one_is_refused() -> 
     assert [member.member_id for member in world.described().members] == ["a"]
 
 
+def test_an_expression_matches_what_its_member_may_see() -> None:
+    world = ConsumerWorld()
+    world.join(
+        "a",
+        subscribed_topic_names=None,
+        subscribed_topic_regex=".*",
+        may_describe=lambda name: name == "payments",
+    )
+    assert given(world.beat("a")) == {"payments": [0, 1]}
+
+
 def test_new_topics_are_matched_when_they_are_made_but_not_within_ten_seconds() -> None:
     world = ConsumerWorld()
     world.join("a", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
