@@ -120,7 +120,7 @@ def advise(
     newest record in the log. Raises SourceError if none of the groups is there, or the logs cannot be read;
     InputError for standard input, as the log is read twice.
     """
-    _refuse_stdin(logs)
+    refuse_stdin(logs)
     patterns = names_given(groups)
     reader = PauseReader()
     replayed = replay_all(logs, patterns or ["*"], progress=progress, watcher=reader)
@@ -156,7 +156,7 @@ def check_client(
     group.id. Raises InputError for a property that makes no sense, or if there is no group; SourceError as
     `advise` does, and for a file that cannot be read.
     """
-    _refuse_stdin(logs)
+    refuse_stdin(logs)
     given = properties if isinstance(properties, Mapping) else _read(Path(properties))
     client = client_properties(given)
     patterns = names_given(groups) or ([given["group.id"]] if given.get("group.id") else None)
@@ -202,7 +202,8 @@ def _at_work(
     }
 
 
-def _refuse_stdin(logs: OpenedLogs) -> None:
+def refuse_stdin(logs: OpenedLogs) -> None:
+    """Raises InputError for standard input: the log is read twice."""
     if STDIN in logs.names:
         raise InputError("-: advice cannot be given on standard input, it needs files")
 

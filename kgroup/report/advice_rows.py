@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kgroup.history.advise.model import Advice, Objection
+from kgroup.history.advise.protocol_change import ProtocolStep
 from kgroup.history.timeline.model import Grade
 from kgroup.report.emit import Column, Kind, Row
 
@@ -39,6 +40,33 @@ OBJECTION_TABLE: Final = (
     Column(name="verdict"),
     Column(name="evidence"),
 )
+PROTOCOL_COLUMNS: Final = (
+    Column(name="group"),
+    Column(name="subject"),
+    Column(name="standing"),
+    Column(name="grade"),
+    Column(name="evidence"),
+    Column(name="numbers", kind=Kind.NESTED),
+)
+PROTOCOL_TABLE: Final = (
+    Column(name="group"),
+    Column(name="standing"),
+    Column(name="subject"),
+    Column(name="evidence"),
+)
+
+
+def protocol_rows(steps: Iterable[ProtocolStep]) -> Iterator[Row]:
+    """A row of PROTOCOL_COLUMNS for each."""
+    for step in steps:
+        yield {
+            "group": step.group,
+            "subject": step.subject,
+            "standing": step.standing.value,
+            "grade": step.grade.value,
+            "evidence": step.evidence,
+            "numbers": dict(step.numbers),
+        }
 
 
 def advice_rows(advice: Iterable[Advice]) -> Iterator[Row]:

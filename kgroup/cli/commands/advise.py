@@ -25,9 +25,17 @@ EXAMPLES: Final = (
         "kgroup advise fixtures/3.9.1/lives --group push-storm -o jsonl",
     ),
     Example(
+        "Which groups can change over to the consumer protocol, and what it asks for",
+        "kgroup advise fixtures/3.9.1/lives --protocol consumer",
+    ),
+    Example(
         "A gate before a rollout: exit status 3 if the group would refuse the client, or suffer",
         "kgroup advise -b localhost:9092 --group billing-app --check client.properties",
     ),
+)
+_OF_PATTERNS: Final = (
+    "whether topics come from a pattern is not in the log of a classic group: java.util.regex.Pattern goes on"
+    " in the client, SubscriptionPattern is RE2 and matched by the broker"
 )
 
 
@@ -61,6 +69,16 @@ def advise(
             section=Section.SHOWN,
         ),
     ] = None,
+    protocol: Annotated[
+        str | None,
+        option(
+            "--protocol",
+            metavar="consumer",
+            help="Instead: can the groups change over to the consumer protocol (KIP-848), what has to change"
+            " first, and what does it bring?",
+            section=Section.SHOWN,
+        ),
+    ] = None,
     offsets_retention: OffsetsRetention = None,
     output: Output,
     quiet: Quiet = False,
@@ -74,12 +92,23 @@ def advise(
     offsets are kept. Each with the numbers of the history, or of a what-if. Where nothing follows from a
     group's history nothing is said of it.
 
+    With --protocol consumer it says of each group whether it can change over, by the brokers' own rule, which
+    settings have to go, what becomes of static members and racks, and what the same history would have cost.
+
     With --check a client's properties file is held against the group, as a gate before a rollout: assignors
     that the group does not share, timeouts outside the broker's bounds or below pauses that it has seen, an
     instance id that is in use, settings that the protocol does not take. docs/advise.md has the rules.
     """
     if "-" in source.paths:
         raise InputError("-: advise cannot read standard input, it needs files")
+    if protocol is not None:
+        if protocol != "consumer":
+            raise InputError(f"--protocol {protocol}: consumer is the one that groups change over to")
+        for name, value in (("--check", check), ("--offsets-retention", offsets_retention)):
+            if value is not None:
+                raise InputError(f"--protocol does not go with {name}")
+        _change_over(source, groups, output, quiet=quiet, strict=strict)
+        return
     if check is not None:
         if offsets_retention is not None:
             raise InputError("--offsets-retention does not go with --check: a client has no say in it")
@@ -104,6 +133,24 @@ def advise(
     is_table = output.format is OutputFormat.TABLE
     for line in [*([] if quiet else [*(cautions if is_table else ()), *nothing, *advised.remarks])]:
         say(line)
+    for line in advised.problems:
+        say(line)
+    fail_if_strict(advised.problems, strict=strict)
+
+
+def _change_over(
+    source: Given, groups: list[str] | None, output: OutputOptions, *, quiet: bool, strict: bool
+) -> None:
+    from kgroup.api.protocol_advice import advise_protocol
+    from kgroup.report.advice_rows import PROTOCOL_COLUMNS, PROTOCOL_TABLE, protocol_rows
+
+    with opened(source) as logs:
+        advised = advise_protocol(logs, groups, progress=TerminalProgress(quiet=quiet))
+    columns = PROTOCOL_TABLE if output.format is OutputFormat.TABLE else PROTOCOL_COLUMNS
+    emit(protocol_rows(advised.steps), columns, output)
+    if not quiet:
+        for line in (*advised.remarks, _OF_PATTERNS):
+            say(line)
     for line in advised.problems:
         say(line)
     fail_if_strict(advised.problems, strict=strict)

@@ -107,3 +107,19 @@ def test_standard_input_is_refused_by_the_library_as_by_the_command(tmp_path):
         pytest.raises(library.errors.InputError, match="it needs files"),
     ):
         library.advise(logs)
+
+
+def test_which_groups_can_change_over_to_the_consumer_protocol(kgroup):
+    rows = rows_of(kgroup("advise", LIVES, "--protocol", "consumer", "-o", "jsonl"))
+    standing = {row["group"]: row["standing"] for row in rows if row["subject"] == "conversion"}
+    blocked = {group for group, each in standing.items() if each == "blocked"}
+    assert {"connect-sink", "connect-workers"} <= blocked
+    assert not {"push-storm", "assign-sticky", "gone-group", "cron-exporter"} & blocked
+    subjects = [row["subject"] for row in rows if row["group"] == "ledger-static"]
+    assert subjects == [
+        "conversion",
+        "session.timeout.ms",
+        "partition.assignment.strategy",
+        "group.instance.id",
+        "cost",
+    ]
