@@ -2,6 +2,8 @@
 
 from typing import Annotated, Final
 
+import typer
+
 from kgroup.cli.lag.asked import Asked
 from kgroup.cli.lag.run import run
 from kgroup.cli.lag.view_options import Views, parse_address
@@ -16,6 +18,25 @@ EXAMPLES: Final = (
     Example("Once, for a look", "kgroup metrics fixtures/4.3.1/lives --group orders-app"),
     Example("At http://127.0.0.1:9308/metrics", "kgroup metrics -b localhost:9092 --serve 9308"),
 )
+
+
+def _dashboard(is_wanted: bool) -> bool:
+    """Without a source: the text is always the same."""
+    if is_wanted:
+        from kgroup.report.monitoring.shipped import grafana_dashboard
+
+        print(grafana_dashboard(), end="")
+        raise typer.Exit()
+    return is_wanted
+
+
+def _alerts(is_wanted: bool) -> bool:
+    if is_wanted:
+        from kgroup.report.monitoring.shipped import alert_rules
+
+        print(alert_rules(), end="")
+        raise typer.Exit()
+    return is_wanted
 
 
 def metrics(
@@ -36,6 +57,18 @@ def metrics(
             section=Section.OUTPUT,
         ),
     ] = None,
+    dashboard: Annotated[
+        bool,
+        option(
+            "--dashboard", callback=_dashboard, help="Print a dashboard for Grafana.", section=Section.OUTPUT
+        ),
+    ] = False,
+    alerts: Annotated[
+        bool,
+        option(
+            "--alerts", callback=_alerts, help="Print alert rules for Prometheus.", section=Section.OUTPUT
+        ),
+    ] = False,
     output: OutputFile = None,
     quiet: Quiet = False,
 ) -> None:
