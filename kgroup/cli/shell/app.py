@@ -79,7 +79,7 @@ TASKS: Final = {
         "lag-report",
     ),
     "What happened, and why": ("replay", "commits", "what-if", "advise", "ledger", "feeds", "report"),
-    "Groups as they are": ("groups", "describe", "compat", "config"),
+    "Groups as they are": ("groups", "describe", "diff", "compat", "config"),
     "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
     "Changes to groups": ("reset-offsets", "copy-offsets", "delete", "delete-offsets", "remove-members"),
     "To try things": ("assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
