@@ -47,16 +47,19 @@ class Feed:
         try:
             lines = tuple(self._lines(request, width))
         except KgroupError as error:
-            lines = (printable(str(error)),)
+            known = self._known(request, width) if request.kind is PageKind.EXPLAIN else ()
+            lines = (*known, printable(str(error)))
         return PageRead(request, lines)
 
     def outline(self, request: PageRequest, width: int) -> PageRead:
         """An explanation of what is known without reading: it has no rebalances, and no word on a reset."""
+        return PageRead(request, (*self._known(request, width), "reading its rebalances ..."))
+
+    def _known(self, request: PageRequest, width: int) -> Iterator[str]:
         assert self._newest is not None, "a group was chosen of it"
         reported = self._newest[1].reported.get(request.group)
         page = () if reported is None else explain_groups([reported], None, width)
-        known = takewhile(lambda line: not line.startswith("Reset now"), page)
-        return PageRead(request, (*known, "reading its rebalances ..."))
+        return takewhile(lambda line: not line.startswith("Reset now"), page)
 
     def _lines(self, request: PageRequest, width: int) -> Iterator[str]:
         if request.kind is PageKind.REPLAY:

@@ -69,6 +69,9 @@ def test_a_cluster_that_is_lost_is_said_and_found_again(kafka: kgroup.testing.Cl
     texts = [each.text for each in render(model)]
     assert texts[2].startswith("LOST; shown is ") and "is it still?" in texts[2]
     assert [line.lag for line in model.shown] == [30]
+    page = feed.page(PageRequest(PageKind.EXPLAIN, "g"), 160).lines
+    assert page[0].startswith("Group g (") and "no broker answers" in page[-1]
+    assert not any(line.startswith("Reset now") for line in page)
 
     for node in (1, 2):
         kafka.start_node(node)
