@@ -38,7 +38,7 @@ LETTERS: Final[Mapping[MemberState | ConsumerState, str]] = {
     MemberState.PREPARING_REBALANCE: "p",
     MemberState.COMPLETING_REBALANCE: "c",
     MemberState.STABLE: "-",
-    ConsumerState.UNSUBSCRIBED: "u",
+    ConsumerState.UNSUBSCRIBED: "o",
     ConsumerState.JOINING: "j",
     ConsumerState.RECONCILING: "r",
     ConsumerState.ACKNOWLEDGING: "a",

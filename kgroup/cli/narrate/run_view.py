@@ -99,12 +99,13 @@ def _picture(run: Run, chronicle: Chronicle) -> Picture:
         lanes=[Lane(name=name, changes=changes) for name, changes in chronicle.states.items()],
         calm=" -",
         marks=chronicle.fault_times,
-        legend={**_legend(run.scenario), **({"!": "fault"} if chronicle.fault_times else {})},
+        legend={**_legend(run.scenario, chronicle), **({"!": "fault"} if chronicle.fault_times else {})},
     )
 
 
-def _legend(scenario: Scenario) -> dict[str, str]:
-    """The letters of the protocols that its members speak."""
+def _legend(scenario: Scenario, chronicle: Chronicle) -> dict[str, str]:
+    """The letters of the protocols that its members speak; of the consumer protocol's seven those in use."""
+    shown = {letter for changes in chronicle.states.values() for _, letter in changes}
     spoken = {member.protocol for member in scenario.members}
     if any(member.switches_ms for member in scenario.members):
         spoken = set(GroupProtocol)
@@ -113,6 +114,7 @@ def _legend(scenario: Scenario) -> dict[str, str]:
         for protocol in GroupProtocol
         if protocol in spoken
         for letter, word in _LEGENDS[protocol].items()
+        if protocol is GroupProtocol.CLASSIC or letter in shown
     }
 
 

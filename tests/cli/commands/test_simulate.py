@@ -305,3 +305,16 @@ def test_files_that_cannot_be_written_are_named(kgroup, tmp_path):
     occupied.write_text("x")
     ended = kgroup("simulate", *QUICK, "--log-dir", str(occupied))
     assert ended.status == 2
+
+
+def test_the_states_of_the_consumer_protocol_have_letters_of_their_own(kgroup, tmp_path):
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        'duration = "30s"\n[topics]\nt = 4\n[[members]]\nname = "c"\ncount = 2\nprotocol = "consumer"\n'
+    )
+    shown = kgroup("simulate", str(scenario)).out
+    assert "j JOINING" in shown
+    assert "PREPARING_REBALANCE" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    states = json.loads(kgroup("simulate", str(scenario), "-o", "json").out)["runs"][0]["states"]
+    assert states["c1"][-1][1] == "STABLE"
