@@ -1,8 +1,13 @@
 """What a shell is offered after `--group` and `--topic`: it asks kgroup through an environment variable."""
 
+from pathlib import Path
+
 import pytest
 
+from kgroup.cli.shell import complete_names
 from tests.cli.test_live import broker  # noqa: F401  a fixture
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -28,6 +33,23 @@ def test_the_groups_of_the_cluster(offered, broker, command):  # noqa: F811
 @pytest.mark.parametrize("command", ["lag-report", "decode", "join"])
 def test_the_topics_of_the_cluster(offered, broker, command):  # noqa: F811
     assert offered(f"kgroup {command} -b test:9092 --topic __c") == ["__consumer_offsets"]
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("kgroup replay fixtures/3.9.1/lives --group rep", ["reports-reset", "reports-rewind"]),
+        ("kgroup lag fixtures/3.9.1/lives --group warehouse", ["warehouse-stuck"]),
+        ("kgroup lag fixtures/3.9.1/lives --topic pay", ["payments"]),
+        ("kgroup commits orders-app fixtures/3.9.1/lives --topic inv", ["inventory_stock", "invoices"]),
+        ("kgroup lag fixtures/3.9.1/lives --group nobody", []),
+        ("kgroup lag nowhere --group o", []),
+    ],
+)
+def test_the_names_in_logs(offered, monkeypatch, line, names):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(complete_names, "_LIMIT_S", 60.0)  # however busy the machine is
+    assert offered(line) == names
 
 
 @pytest.mark.parametrize("line", ["kgroup replay --group o", "kgroup replay -b 127.0.0.1:1 --group o"])
