@@ -71,10 +71,12 @@ def test_a_segment_that_compaction_replaced_is_read_anew(tmp_path: Path) -> None
     assert offsets(reports.take()) == {}
     (path,) = (Path(segment.path) for segment in open_sources([tmp_path]).segments)
     swapped = path.with_name("swap")
-    # Longer than before, by other batches: to read on at the old end would be wrong.
-    swapped.write_bytes(b"".join(batch(at, [commit("h", "t", 0, at)]) for at in range(2, 8)))
+    # Longer than before, by other batches: whoever reads on at the old end misses the first.
+    batches = [batch(2, [commit("early", "t", 0, 1)])]
+    batches += [batch(at, [commit("h", "t", 0, at)]) for at in range(3, 8)]
+    swapped.write_bytes(b"".join(batches))
     swapped.rename(path)
-    assert offsets(reports.take()) == {("h", 0): 7}
+    assert offsets(reports.take()) == {("early", 0): 1, ("h", 0): 7}
 
 
 def test_a_batch_that_was_copied_in_part_is_there_when_it_is_whole(tmp_path: Path) -> None:
