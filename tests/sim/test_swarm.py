@@ -45,6 +45,7 @@ def test_a_seed_that_broke_a_promise_once_does_not_again(seed: int) -> None:
     [
         pytest.param(Swarm.CONSUMER, 190, id="claims-less-than-it-may-take"),
         pytest.param(Swarm.MIGRATION, 30, id="empty-then-classic"),
+        pytest.param(Swarm.MIGRATION, 2145, id="up-and-down-within-a-second"),
     ],
 )
 def test_a_seed_of_the_other_swarms_that_broke_a_promise_once_does_not_again(swarm: Swarm, seed: int) -> None:

@@ -137,7 +137,8 @@ class Sessions(CoordinatorChecker):
         """Members come and go."""
         match event:
             case MemberAdded() if self.scene.consumer_group(event.group_id) is not None:
-                pass  # `ConsumerSessions` looks after these
+                # `ConsumerSessions` looks after these, also after those that were classic until now.
+                self._sessions.pop((event.group_id, event.member_id), None)
             case MemberAdded():
                 end_ms = now_ms + self.scene.settings.new_member_join_timeout_ms
                 self._sessions[event.group_id, event.member_id] = _Session(end_ms, end_ms)
