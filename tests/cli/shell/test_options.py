@@ -92,9 +92,15 @@ def test_an_option_that_several_commands_have_stands_in_the_same_section(command
 
 
 def test_options_of_several_commands_stand_in_the_same_order():
-    shared = list(long_options("replay"))
+    shared = long_options("replay")
     for command in COMMANDS:
-        order = [name for name in help_order(command) if name in shared]
+        own = long_options(command)
+        order = [
+            name
+            for name in help_order(command)
+            # An --at that sets something up is another option than one that selects.
+            if name in shared and own[name].rich_help_panel == shared[name].rich_help_panel
+        ]
         assert order == [name for name in help_order("replay") if name in order], command
 
 
