@@ -49,6 +49,13 @@ _SYNC = SyncGroup(
 _EXPIRED = MemberRemoved(group_id="g", member_id="m", why="session expired")
 
 
+class NoGroups(dict[str, None]):
+    """The coordinator's groups of the other kind."""
+
+    def watched(self, group_id: str) -> None:
+        """There is none."""
+
+
 class Stage:
     """The checker of a coordinator with the group `g` of the member `m`, whose session is over."""
 
@@ -57,7 +64,8 @@ class Stage:
         self.group.state = GroupState.PREPARING_REBALANCE
         self.add("m", rebalance_timeout_ms=20_000)
         self.broken: list[str] = []
-        hosted = SimpleNamespace(coordinator=SimpleNamespace(classic=self))
+        no_others = NoGroups()
+        hosted = SimpleNamespace(coordinator=SimpleNamespace(classic=self, consumer=no_others))
         self.scene = Scene(
             hosted=hosted,  # type: ignore[arg-type]
             settings=GroupSettings(),
