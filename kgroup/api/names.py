@@ -27,7 +27,7 @@ def without_match(patterns: Iterable[str], names: Collection[str]) -> list[str]:
     return [one for one in dict.fromkeys(patterns) if not any(matches_any(name, [one]) for name in names)]
 
 
-LISTED: Final = "; kgroup lag-report lists all groups"
+LISTED: Final = "; kgroup groups lists all"
 """What helps where no group has the name, nor one like it."""
 
 

@@ -122,7 +122,7 @@ def test_only_lagging_leaves_out_what_is_caught_up_or_unknown(rows):
 def test_a_group_that_is_not_there_is_said(kgroup):
     ended = kgroup("lag-report", str(SMALL), "--group", "nosuch")
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err == "kgroup: no group here matches nosuch; kgroup lag-report lists all groups\n"
+    assert ended.err == "kgroup: no group here matches nosuch; kgroup groups lists all\n"
 
 
 def test_of_several_names_the_misspelt_ones_are_said_and_the_others_shown(kgroup):
