@@ -147,4 +147,6 @@ def test_without_spark_a_uri_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as ended:
         main(["lag-report", "s3://bucket/logs"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "kgroup: s3://bucket/logs: a path of this kind is for --spark\n"
+    assert (
+        capsys.readouterr().err == "kgroup: s3://bucket/logs: a path of this kind is for lag-report --spark\n"
+    )

@@ -267,7 +267,7 @@ def test_logs_of_two_clusters_do_not_make_one_report(kgroup):
     ("arguments", "status", "said"),
     [
         ([], 2, "no PATH given"),
-        (["-"], 2, "-: lag-report cannot read standard input"),
+        (["-"], 2, "-: not standard input: a report of lag needs files"),
         (["nosuch"], 1, "nosuch: No such file or directory"),
         ([str(FIXTURES / "vectors")], 1, "no segments of __consumer_offsets"),
         ([str(SMALL), "--log-ends", "nosuch"], 1, "nosuch: No such file or directory"),
