@@ -9,8 +9,9 @@ from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.api.lag.report import LagReport
 from kgroup.api.replay import replay_all, states_now
 from kgroup.errors import KgroupError
+from kgroup.report.commit_rows import commit_table, commit_table_rows
 from kgroup.report.emit import table_lines
-from kgroup.report.lag.commit_steps import COMMIT_STEP_COLUMNS, commit_step_rows
+from kgroup.report.lag.commit_steps import window_steps
 from kgroup.report.progress import NO_PROGRESS
 from kgroup.report.table import printable
 from kgroup.report.timeline.remarks import timeline_remarks
@@ -73,8 +74,10 @@ class Feed:
             with self._reports.opened() as logs:
                 return explain_groups([reported], past_of(logs, [request.group], NO_PROGRESS), width)
         (facts, _), _ = reported
-        windows = ((one.row, report.last_commits(one.row)) for one in facts.partitions)
-        return table_lines(commit_step_rows(windows), COMMIT_STEP_COLUMNS, width_max=width)
+        steps = (
+            step for one in facts.partitions for step in window_steps(one.row, report.last_commits(one.row))
+        )
+        return table_lines(commit_table_rows(steps), commit_table(several=False), width_max=width)
 
     def _replayed(self, group: str, width: int) -> Iterator[str]:
         with self._reports.opened() as logs:

@@ -23,7 +23,8 @@ class CommitStep:
     `step` is from the offset that counted before (negative for a rewind), `gap_ms` since that was committed;
     both None for the first of a partition, after a deletion, and for what does not count; and where `is_cut`:
     the log skips offsets since then, which may have held commits. `transaction` is None for a commit outside
-    of one; of those inside only committed ones count. The record is at `log_offset` of `offsets_partition`.
+    of one; of those inside only committed ones count. The record is at `log_offset` of `offsets_partition`,
+    None where only the commit is known.
     """
 
     group: str
@@ -33,11 +34,11 @@ class CommitStep:
     offset: int | None
     step: int | None
     gap_ms: int | None
-    metadata: str | None
-    transaction: TransactionOutcome | None
-    is_cut: bool
-    offsets_partition: int
-    log_offset: int
+    metadata: str | None = None
+    transaction: TransactionOutcome | None = None
+    is_cut: bool = False
+    offsets_partition: int | None = None
+    log_offset: int | None = None
 
     @property
     def records_per_s(self) -> float | None:
