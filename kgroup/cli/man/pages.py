@@ -4,7 +4,7 @@ One page for kgroup, one for each command, and what stands in no help. A test fa
 is not what this writes.
 """
 
-import sys
+import argparse
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -96,7 +96,9 @@ def _paragraphs(text: str) -> list[str]:
 
 def main() -> None:
     """Write every page, and remove those of commands that are gone."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "man")
+    parser = argparse.ArgumentParser(description="Write the man pages from the live help.")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("man"), metavar="FOLDER")
+    folder: Path = parser.parse_args().folder
     folder.mkdir(exist_ok=True)
     current = pages()
     for stale in folder.glob("kgroup*.[1-9]"):
