@@ -35,7 +35,7 @@ fi
 "python$first" -m venv "$work/tools"
 "$work/tools/bin/python" -m pip install --quiet --disable-pip-version-check build uv
 mkdir "$work/source"
-cp -r pyproject.toml README.md LICENSE kgroup "$work/source/"
+cp -r pyproject.toml README.md LICENSE kgroup man "$work/source/"
 "$work/tools/bin/python" -m build --outdir "$work/built" "$work/source" >"$work/build.log" 2>&1 || {
     cat "$work/build.log" >&2
     exit 1
@@ -49,6 +49,8 @@ path = sys.argv[1]
 names = zipfile.ZipFile(path).namelist() if path.endswith(".whl") else tarfile.open(path).getnames()
 if not any(name.endswith("/LICENSE") for name in names):
     sys.exit(f"{path}: no LICENSE in it")
+if not any(name.endswith("/kgroup.1") for name in names):
+    sys.exit(f"{path}: no man pages in it")
 PYTHON
 done
 

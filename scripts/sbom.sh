@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source"
-cp -r pyproject.toml README.md LICENSE kgroup "$work/source/"
+cp -r pyproject.toml README.md LICENSE kgroup man "$work/source/"
 python3 -m venv "$work/kgroup"
 "$work/kgroup/bin/python" -m pip install --quiet --disable-pip-version-check "$work/source[pkcs12]"
 "$work/kgroup/bin/python" -m pip check

@@ -1,5 +1,6 @@
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,17 @@ MAN = Path(__file__).parents[3] / "man"
 def test_the_pages_in_man_are_what_the_live_help_says_now():
     written = {path.name: path.read_text(encoding="utf-8") for path in MAN.glob("*.[1-9]")}
     assert written == man.pages(), "run python -m kgroup.cli.man"
+
+
+def test_pip_installs_each_page_below_its_section():
+    settings = tomllib.loads((MAN.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = {
+        (page.name, folder)
+        for folder, patterns in settings["tool"]["setuptools"]["data-files"].items()
+        for pattern in patterns
+        for page in MAN.parent.glob(pattern)
+    }
+    assert installed == {(page.name, f"share/man/man{page.suffix[1:]}") for page in MAN.iterdir()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
