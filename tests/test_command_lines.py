@@ -28,6 +28,7 @@ def test_every_format_is_written_by_each_command_that_has_rows(output_format: st
     rowless = {
         "compat",
         "config",
+        "demo",
         "explain",
         "join",
         "metrics",

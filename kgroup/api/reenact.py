@@ -7,7 +7,6 @@ from tempfile import TemporaryDirectory
 
 from kgroup.api.opened import OpenedLogs, open_logs
 from kgroup.api.replay import replay_all
-from kgroup.api.simulate import require_empty
 from kgroup.broker.storage import FolderStorage
 from kgroup.errors import InputError, SourceError, nearest_or_all
 from kgroup.history.reenactment.commits import CommitsSeen
@@ -15,6 +14,7 @@ from kgroup.history.reenactment.model import Act, Plan, PlannedMember
 from kgroup.history.reenactment.plan import plan_of, window
 from kgroup.history.reenactment.score import Score, score
 from kgroup.history.timeline.model import Generation
+from kgroup.report.destination import require_empty
 from kgroup.report.progress import NO_PROGRESS, Progress
 
 

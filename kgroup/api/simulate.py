@@ -8,7 +8,8 @@ from typing import Final
 from kgroup.api.tabular import Tabular
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.broker.storage import FolderStorage
-from kgroup.errors import InputError, SourceError, nearest_or_all
+from kgroup.errors import InputError, nearest_or_all
+from kgroup.report.destination import require_empty
 from kgroup.report.emit import Column, Kind, Row
 from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
@@ -118,7 +119,7 @@ def simulate(
         raise InputError(f"{played_as}: one design at a time")
     storage = None
     if log_dir is not None:
-        require_empty(Path(log_dir))
+        require_empty(Path(log_dir), "--log-dir")
         storage = FolderStorage(Path(log_dir), warn or _pass_over)
     chronicle = Chronicle(chosen)
 
@@ -180,15 +181,6 @@ def _number(value: float | None) -> str | None:
 
 def _settled(run: Run) -> str:
     return "never" if run.settled_ms is None else f"{run.settled_ms / 1000:.1f}s"
-
-
-def require_empty(folder: Path, named: str = "--log-dir") -> None:
-    """Raises InputError where something is already, SourceError where nobody can tell."""
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"{named} {folder}: there is something already; name a new or an empty folder")
-    except OSError as error:
-        raise SourceError(f"{folder}: {error.strerror or error}") from error
 
 
 def _pass_over(line: str) -> None:

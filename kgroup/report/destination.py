@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Final
 
-from kgroup.errors import FindingsError, SourceError
+from kgroup.errors import FindingsError, InputError, SourceError
 
 SURROGATES_ESCAPED: Final = "backslashreplace"
 """For `errors=`: a lone surrogate, as in a Java string, has no UTF-8."""
@@ -80,6 +80,15 @@ def check_target(path: Path) -> None:
             if not path.parent.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             _require(path.parent, os.W_OK | os.X_OK)
+
+
+def require_empty(folder: Path, named: str) -> None:
+    """Before writing into a folder: InputError if something is there, SourceError if it cannot be seen."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{named} {folder}: there is something already; name a new or an empty folder")
+    except OSError as error:
+        raise SourceError(f"{folder}: {error.strerror or error}") from error
 
 
 def _require(path: Path, mode: int) -> None:

@@ -20,6 +20,7 @@ from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
 from kgroup.cli.shell.times import parse_time
 from kgroup.errors import InputError
+from kgroup.report.destination import require_empty
 from kgroup.report.emit import OutputFormat, emit
 from kgroup.report.progress import TerminalProgress
 
@@ -139,8 +140,6 @@ def reenact(
     with ExitStack() as stack:
         keep = stage.keep
         if keep is not None:
-            from kgroup.api.simulate import require_empty
-
             require_empty(keep, "--keep")
         elif scored:
             keep = Path(stack.enter_context(TemporaryDirectory(prefix="kgroup-")))

@@ -9,7 +9,6 @@ from kgroup.api.simulate import (
     RUN_COLUMNS,
     Hear,
     SimulatedRun,
-    require_empty,
     run_row,
     simulate,
     simulate_seeds,
@@ -26,7 +25,7 @@ from kgroup.cli.narrate.story import Story
 from kgroup.cli.narrate.trace_tracks import RunTracks
 from kgroup.cli.shell.say import say
 from kgroup.errors import FindingsError
-from kgroup.report.destination import new_file, printing_to
+from kgroup.report.destination import new_file, printing_to, require_empty
 from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, emit_lines, to_json
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.trace_format import trace_lines
@@ -60,7 +59,7 @@ def play_once(playing: Playing, log_dir: Path | None, trace: Path | None, *, as_
     Raises FindingsError if a checker found something.
     """
     if log_dir is not None:
-        require_empty(log_dir)  # before the first line is printed
+        require_empty(log_dir, "--log-dir")  # before the first line is printed
     with _events_to(trace) as write:
         match playing.output.format:
             case _ if as_trace:

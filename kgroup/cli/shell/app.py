@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "decode": "Show every record of the offsets topic.",
     "delete": "Delete groups with their offsets.",
     "delete-offsets": "Delete a group's offsets for topics.",
+    "demo": "Unpack real log files to try kgroup on.",
     "describe": "Show a group's partitions, members or state.",
     "diff": "Say what changed between two moments of a cluster.",
     "explain": "Explain a group on a page.",
@@ -82,7 +83,7 @@ TASKS: Final = {
     "Groups as they are": ("groups", "describe", "diff", "compat", "config"),
     "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
     "Changes to groups": ("reset-offsets", "copy-offsets", "delete", "delete-offsets", "remove-members"),
-    "To try things": ("assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
+    "To try things": ("demo", "assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
 }
 """The headings under which `kgroup --help` lists the commands, in this order."""
 
