@@ -65,6 +65,30 @@ class Member:
     notes: tuple[str, ...] = ()
 
 
+class ReconciliationState(StrEnum):
+    """Where a member of a consumer group stands on its way to its target: Kafka's MemberState (KIP-848)."""
+
+    STABLE = "STABLE"
+    UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"
+    UNRELEASED_PARTITIONS = "UNRELEASED_PARTITIONS"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """What a log has of a member's way to its target, in a consumer group.
+
+    `revoking` is what it has been told to give up and has not yet. `since_ms` (epoch ms) is when its state
+    was logged, None if that record has no time; `rebalance_timeout_ms` is None if it is not recorded.
+    """
+
+    member_id: str
+    state: ReconciliationState
+    revoking: tuple[OwnedPartition, ...] = ()
+    since_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """One group. `epoch` is the generation of a classic group and the group epoch of the others.
@@ -73,6 +97,8 @@ class Group:
     consumer group; None where the broker's default applies, which no log knows. `target_epoch` is the epoch
     that members are to reach, of groups whose assignments the broker makes. `since_ms` is when its
     present state was logged: its generation or epoch, or that it has become empty (epoch ms).
+    `reconciliations` are of a consumer group that was read from its records, by member, and `target_ms`
+    (epoch ms) is when its target epoch was logged.
     """
 
     group_id: str
@@ -85,6 +111,8 @@ class Group:
     leader: str | None = None
     members: tuple[Member, ...] = ()
     since_ms: int | None = None
+    reconciliations: tuple[Reconciliation, ...] = ()
+    target_ms: int | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -10,14 +10,27 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import UUID
 
-from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
+from kgroup.history.groups.model import (
+    Group,
+    GroupKind,
+    GroupState,
+    Member,
+    OwnedPartition,
+    Reconciliation,
+    ReconciliationState,
+)
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
-from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.topic_id import topic_id_text
 
 _STABLE_MEMBER = 0  # MemberState of consumer and share group members
 _STABLE_STREAMS_MEMBER = 1
+_MEMBER_STATES: Mapping[int, ReconciliationState] = {
+    _STABLE_MEMBER: ReconciliationState.STABLE,
+    1: ReconciliationState.UNREVOKED_PARTITIONS,
+    2: ReconciliationState.UNRELEASED_PARTITIONS,
+}
 
 _MEMBER_KEYS = (
     keys.ConsumerGroupMemberMetadataKey,
@@ -66,6 +79,48 @@ def consumer_group(
         members=members,
         notes=tuple(notes),
     )
+
+
+def with_reconciliations(
+    group: Group, entries: Iterable[LoggedEntry], topic_names: Mapping[UUID, str]
+) -> Group:
+    """A consumer group with how far each member is on its way to its target, by the same living records.
+
+    A coordinator writes a member's assignment whenever it changes and at no other time, so that the time
+    of the newest such record is since when the member has been where it is.
+    """
+    held: list[tuple[str, values.ConsumerGroupCurrentMemberAssignmentValue, int | None]] = []
+    timeouts: dict[str, int] = {}
+    target_ms: int | None = None
+    for logged in entries:
+        assert isinstance(logged.entry, OffsetsEntry)
+        at_ms = logged.timestamp_ms if logged.timestamp_ms >= 0 else None
+        match logged.entry.key, logged.entry.value:
+            case (
+                keys.ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id),
+                values.ConsumerGroupCurrentMemberAssignmentValue() as value,
+            ):
+                held.append((member_id, value, at_ms))
+            case (
+                keys.ConsumerGroupMemberMetadataKey(member_id=member_id),
+                values.ConsumerGroupMemberMetadataValue(rebalance_timeout_ms=timeout_ms),
+            ) if timeout_ms >= 0:
+                timeouts[member_id] = timeout_ms
+            case _, values.ConsumerGroupTargetAssignmentMetadataValue():
+                target_ms = at_ms
+            case _:
+                pass
+    reconciliations = (
+        Reconciliation(
+            member_id=member_id,
+            state=_MEMBER_STATES.get(value.state, ReconciliationState.UNKNOWN),
+            revoking=_named(value.partitions_pending_revocation, topic_names),
+            since_ms=at_ms,
+            rebalance_timeout_ms=timeouts.get(member_id),
+        )
+        for member_id, value, at_ms in sorted(held, key=lambda each: each[0])
+    )
+    return replace(group, reconciliations=tuple(reconciliations), target_ms=target_ms)
 
 
 def share_group(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
-from kgroup.history.groups.modern import consumer_group, share_group, streams_group
+from kgroup.history.groups.modern import consumer_group, share_group, streams_group, with_reconciliations
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.subscription import decode_member
@@ -106,6 +106,8 @@ def _read_group(
     notes += [f"remains of a {other} group" for other in sorted(by_kind) if other is not kind]
     entries = [logged.entry for logged in by_kind[kind] if isinstance(logged.entry, OffsetsEntry)]
     group = _of_kind(kind, group_id, entries, topic_names, notes)
+    if kind is GroupKind.CONSUMER:
+        group = with_reconciliations(group, by_kind[kind], topic_names)
     return replace(group, since_ms=_state_ms(by_kind[kind]))
 
 

@@ -1,7 +1,7 @@
 """Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
-The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`,
-`poison.py`, `blocked.py`, `absence.py`, `commits.py`, `passed_over.py`, `too_far.py`, `pace.py`,
+The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`, `poison.py`,
+`blocked.py`, `reconciliation.py`, `absence.py`, `commits.py`, `passed_over.py`, `too_far.py`, `pace.py`,
 `unevenly_behind.py`; the assignment is judged in `unowned.py`, `uneven.py`, `mixed.py` and `useless.py`,
 what is no more than hygiene besides in `commit_habits.py`. The ground of most are `standstill.py` and
 `group_standstill.py`; `proven_status.py` makes partitions' statuses of the same.
@@ -22,6 +22,7 @@ from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import pace
 from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
+from kgroup.lag.findings.reconciliation import stuck_reconciliations
 from kgroup.lag.findings.stalls import stalls
 from kgroup.lag.findings.text import lasting
 from kgroup.lag.findings.too_far import too_far
@@ -56,6 +57,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
         *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),
+        *stuck_reconciliations(facts),
         *hanging_transactions(facts),
         *_patterns(facts),
         *rewinds(facts),

@@ -47,6 +47,8 @@ class FindingKind(StrEnum):
     """Nobody is in the group, and records wait behind its offsets."""
     OFFSETS_PARTITION_DOWN = "offsets-partition-down"
     """No broker leads the partition of the offsets topic that keeps the group."""
+    STUCK_RECONCILIATION = "stuck-reconciliation"
+    """A member of a consumer group neither gives up nor gets what the group's target asks (KIP-848)."""
     OPEN_TRANSACTION = "open-transaction"
     """Readers of committed data wait at the beginning of a transaction that has not ended."""
     HANGING_TRANSACTION = "hanging-transaction"
@@ -121,6 +123,7 @@ STUCK_KINDS = frozenset(
         FindingKind.STALLED_PARTITION,
         FindingKind.NEVER_COMMITS,
         FindingKind.DEAD_WITH_LAG,
+        FindingKind.STUCK_RECONCILIATION,
         FindingKind.OPEN_TRANSACTION,
         FindingKind.HANGING_TRANSACTION,
         FindingKind.OFFSETS_PARTITION_DOWN,
