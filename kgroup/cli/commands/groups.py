@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.api.names import matches_any, member_of
+from kgroup.cli.shell.complete_lists import complete_group_kinds
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Files, Groups, Now, Output, Quiet, Strict
 from kgroup.cli.shell.say import fail_if_strict, say
@@ -60,6 +61,7 @@ def groups(
             metavar="TYPE",
             help="Only classic, consumer, share, streams or simple groups.",
             section=Section.SELECTION,
+            autocompletion=complete_group_kinds,
         ),
     ] = None,
     idle: Annotated[

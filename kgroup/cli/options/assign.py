@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from kgroup.cli.shell.complete_lists import complete_assignors
 from kgroup.cli.shell.complete_names import complete_groups
 from kgroup.cli.shell.option_checks import Clash, GivenOptions, Needs, OneOf, Rule
 from kgroup.cli.shell.options import Connection, Paths
@@ -133,6 +134,7 @@ class Rebalances:
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
             " simple of share groups. By default the log's, else range. Repeatable.",
             section=Section.SETUP,
+            autocompletion=complete_assignors,
         ),
     ] = None
     kafka_version: Annotated[

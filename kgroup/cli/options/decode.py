@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.cli.shell.complete_lists import complete_record_types
 from kgroup.cli.shell.option_checks import Clash, Needs, Rule
 from kgroup.cli.shell.options import Groups, Since, TopicPartitions, Until
 from kgroup.cli.shell.section import Section, option
@@ -63,6 +64,7 @@ class Selected:
             help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
             " control, undecoded or empty-batch; repeatable.",
             section=Section.SELECTION,
+            autocompletion=complete_record_types,
         ),
     ] = None
     since: Since = None

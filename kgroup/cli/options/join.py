@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from kgroup.cli.shell.bundle import Bundle
+from kgroup.cli.shell.complete_lists import complete_client_assignors
 from kgroup.cli.shell.complete_names import complete_topics
 from kgroup.cli.shell.option_checks import OneOf, Rule
 from kgroup.cli.shell.options import ClientProperties, ClusterName, CommandConfig, connection_options
@@ -121,6 +122,7 @@ class Membership:
             "Without: range and cooperative-sticky, as in Kafka's own consumer. With --protocol consumer it "
             "is one of the broker's: uniform or range.",
             section=Section.SETUP,
+            autocompletion=complete_client_assignors,
         ),
     ] = None
     start: Annotated[

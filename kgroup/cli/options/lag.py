@@ -6,6 +6,7 @@ Each is worded once. What they mean together is in `docs/lag_report.md`.
 from pathlib import Path
 from typing import Annotated
 
+from kgroup.cli.shell.complete_lists import complete_failures
 from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
@@ -87,5 +88,6 @@ FailOnWhat = Annotated[
         metavar="WHAT",
         help="Exit with status 3 if: stuck, a finding, a status, lag=N.",
         section=Section.BEHAVIOUR,
+        autocompletion=complete_failures,
     ),
 ]

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kgroup.cli.shell.complete_lists import complete_client_assignors, complete_scenarios
 from kgroup.cli.shell.option_checks import Clash, Rule
 from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
@@ -44,6 +45,7 @@ ScenarioName = Annotated[
         metavar="SCENARIO",
         help="A scenario that comes with kgroup (--list), or a file: kgroup-scenario(5).",
         show_default=False,
+        autocompletion=complete_scenarios,
     ),
 ]
 
@@ -95,6 +97,7 @@ class Flags:
             help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
             " repeatable.",
             section=Section.SETUP,
+            autocompletion=complete_client_assignors,
         ),
     ] = None
     at: Annotated[

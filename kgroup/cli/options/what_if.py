@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.cli.shell.complete_lists import complete_assignors
 from kgroup.cli.shell.option_checks import GivenOptions, OneOf, Rule
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length
@@ -36,6 +37,7 @@ class Settings:
             help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
             " protocol. By default the recorded one.",
             section=Section.SETUP,
+            autocompletion=complete_assignors,
         ),
     ] = None
     protocol: Annotated[
