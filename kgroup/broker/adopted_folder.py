@@ -24,7 +24,7 @@ def is_log_dir(folder: Path) -> bool:
 
 
 def read_adopted(folder: Path, warn: Callable[[str], None]) -> ClusterSpec:
-    """Topics by the folders' names and `partition.metadata`, their configs by the metadata log.
+    """Topics by the folders' names and `partition.metadata`, the configs by the metadata log.
 
     Raises SourceError where the files contradict each other, OSError.
     """
@@ -47,6 +47,7 @@ def read_adopted(folder: Path, warn: Callable[[str], None]) -> ClusterSpec:
     return ClusterSpec(
         cluster_id=cluster_id or "adopted",
         next_producer_id=metadata.next_producer_id + _FAR_PRODUCER_ID,
+        group_configs={group: configs for group, configs in metadata.group_configs.items() if configs},
         topics={
             name: TopicSpec(
                 name=name,

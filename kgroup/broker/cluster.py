@@ -1,13 +1,14 @@
 """All nodes of a cluster and what they share: topics, leaders, coordinators, transactions."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
 from kgroup.broker.coordinators import NEVER_MS, Coordinators
+from kgroup.broker.group_configs import effective
 from kgroup.broker.hosted_coordinator import HostedCoordinator, damage
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.security.authorizer import Authorizer
@@ -17,6 +18,7 @@ from kgroup.broker.topics_image import TopicsImage
 from kgroup.broker.transactions import Transactions
 from kgroup.broker.work import Slices, WorkInSlices, finished
 from kgroup.errors import DecodeError, KgroupError, SourceError
+from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.log.format.batch import LogRecord, decode_batch, encode_batch
 from kgroup.log.store.cleaner import is_dirty
 from kgroup.log.store.segment_log import Segment, SegmentLog
@@ -97,7 +99,9 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[UUID, str] = {}
         self.image = TopicsImage(self.topics, self.topic_names, now_ms)
-        self.coordinators = Coordinators(settings.group, lambda: str(new_uuid()), warn, self.image)
+        self.coordinators = Coordinators(
+            settings.group, lambda: str(new_uuid()), warn, self.image, self.group_settings
+        )
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self.work = WorkInSlices()
         self.authorizer: Authorizer | None = None  # without one, everybody may do everything
@@ -112,6 +116,9 @@ class Cluster:
         self.spec = spec or ClusterSpec(cluster_id=_short_id(new_uuid()))
         if spec is None:
             storage.save(self.spec)
+        self._group_settings = {
+            group_id: effective(configs, settings) for group_id, configs in self.spec.group_configs.items()
+        }
         self._is_loading = True
         self._load(now_ms)
         self._is_loading = False
@@ -371,6 +378,29 @@ class Cluster:
         self.on_append(partition)
 
     # ---- group coordinators -------------------------------------------------------------------
+
+    def group_settings(self, group_id: str) -> GroupSettings:
+        """What holds for a group: the nodes' settings, changed by its own."""
+        return self._group_settings.get(group_id, self.settings.group)
+
+    def configure_groups(self, configs: Mapping[str, Mapping[str, str]]) -> None:
+        """Give groups these settings, by id, in place of all that each has set; valid ones, saved together.
+
+        Raises SourceError if they cannot be saved; then all is as it was.
+        """
+        before = self.spec.group_configs
+        merged = before | {group_id: dict(each) for group_id, each in configs.items()}
+        self.spec.group_configs = {group_id: each for group_id, each in merged.items() if each}
+        try:
+            self._storage.save(self.spec)
+        except SourceError:
+            self.spec.group_configs = before
+            raise
+        for group_id in configs:
+            self._group_settings.pop(group_id, None)
+            if group_id in self.spec.group_configs:
+                own = self.spec.group_configs[group_id]
+                self._group_settings[group_id] = effective(own, self.settings)
 
     def offsets_partition(self, group_id: str) -> int:
         """The offsets partition that a group lives in."""

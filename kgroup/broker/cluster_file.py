@@ -36,6 +36,7 @@ class TopicSpec:
 class ClusterSpec:
     """The state that outlives a restart besides the logs.
 
+    `group_configs` are those that clients have set, by group; a group need not exist to have some.
     `next_producer_id` is the first not given out. `leader_epoch` is the highest that an election while the
     cluster ran has led to: no log knows of it before there is a record under it. -1: there was none.
     """
@@ -44,6 +45,7 @@ class ClusterSpec:
     topics: dict[str, TopicSpec] = field(default_factory=dict)
     next_producer_id: int = 0
     leader_epoch: int = -1
+    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def encode_spec(spec: ClusterSpec) -> str:
@@ -55,6 +57,8 @@ def encode_spec(spec: ClusterSpec) -> str:
         **_leader_epoch(spec),
         "topics": {name: _topic_facts(topic) for name, topic in sorted(spec.topics.items())},
     }
+    if spec.group_configs:
+        facts["groups"] = dict(sorted(spec.group_configs.items()))
     return json.dumps({"crc32c": _checksum(facts), **facts}, indent=1)
 
 
@@ -79,6 +83,9 @@ def decode_spec(raw: bytes, where: str) -> ClusterSpec:
         )
     try:
         topics = {str(name): _read_topic(str(name), topic) for name, topic in facts["topics"].items()}
+        group_configs = {
+            str(group): _read_configs(configs) for group, configs in facts.get("groups", {}).items()
+        }
         cluster_id, next_producer_id = facts["clusterId"], facts["nextProducerId"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"no {error}" if isinstance(error, KeyError) else error
@@ -89,12 +96,19 @@ def decode_spec(raw: bytes, where: str) -> ClusterSpec:
     if not (isinstance(leader_epoch, int) and leader_epoch >= -1):
         raise SourceError(f"{where}: not what kgroup wrote: a field has the wrong type")
     return ClusterSpec(
-        cluster_id=cluster_id, next_producer_id=next_producer_id, topics=topics, leader_epoch=leader_epoch
+        cluster_id=cluster_id,
+        next_producer_id=next_producer_id,
+        topics=topics,
+        leader_epoch=leader_epoch,
+        group_configs=group_configs,
     )
 
 
 def encode_change(spec: ClusterSpec, topics: Iterable[str]) -> str:
-    """A line of the journal: how these topics are now (gone, if the state has them no more)."""
+    """A line of the journal: how these topics are now (gone, if the state has them no more).
+
+    Settings of groups are not in the journal: few are ever made, and each makes the whole anew.
+    """
     changed = {name: spec.topics.get(name) for name in topics}
     change = {
         "nextProducerId": spec.next_producer_id,
@@ -196,8 +210,12 @@ def _read_topic(name: str, facts: dict[str, object]) -> TopicSpec:
         topic_id=UUID(str(facts["id"])),
         partitions=partitions,
         replication_factor=replication_factor,
-        configs={str(key): str(value) for key, value in configs.items()},
+        configs=_read_configs(configs),
     )
+
+
+def _read_configs(configs: dict[str, object]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in configs.items()}
 
 
 def _checksum(facts: dict[str, object]) -> str:

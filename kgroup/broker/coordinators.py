@@ -8,7 +8,7 @@ from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.errors import DecodeError, SourceError, fault_line
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.metadata_image import MetadataImage
-from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.settings import GroupSettings, SettingsOf
 from kgroup.group.coordinator.step import Reply, Request
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import EndTransaction, ReplyBody, RequestBody
@@ -36,8 +36,10 @@ class Coordinators:
         new_uuid: Callable[[], str],
         warn: Callable[[str], None],
         image: MetadataImage,
+        settings_of: SettingsOf,
     ) -> None:
         self._settings = settings
+        self._settings_of = settings_of
         self._new_uuid = new_uuid
         self._warn = warn
         self._image = image
@@ -89,7 +91,12 @@ class Coordinators:
 
     def _host(self, partition: Partition) -> HostedCoordinator:
         hosted = HostedCoordinator(
-            partition, self._settings, self._new_uuid, self._image, lambda event: self.on_event(hosted, event)
+            partition,
+            self._settings,
+            self._new_uuid,
+            self._image,
+            self._settings_of,
+            lambda event: self.on_event(hosted, event),
         )
         self.hosted[partition.index] = hosted
         return hosted

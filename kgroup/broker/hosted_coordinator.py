@@ -8,7 +8,7 @@ from kgroup.errors import DecodeError
 from kgroup.group.coordinator.coordinator import GroupCoordinator
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.metadata_image import MetadataImage
-from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.settings import GroupSettings, SettingsOf
 from kgroup.group.coordinator.step import CommitRun, OffsetsRecord, Reply, Request, Step
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import RequestBody, refusal
@@ -27,11 +27,12 @@ class HostedCoordinator:
         settings: GroupSettings,
         new_uuid: Callable[[], str],
         image: MetadataImage,
+        settings_of: SettingsOf,
         tell: Callable[[GroupEvent], None] = lambda event: None,
     ) -> None:
         self.partition = partition
         self.node_id = partition.leader
-        self.coordinator = GroupCoordinator(partition.index, settings, new_uuid, image)
+        self.coordinator = GroupCoordinator(partition.index, settings, new_uuid, image, settings_of)
         self._log: Iterator[bytes] | None = partition.batches()
         self._records: list[OffsetsRecord | CommitRun] = []
         self._replies: list[Reply] = []

@@ -1,4 +1,4 @@
-"""What a KRaft broker's metadata log (`__cluster_metadata-0`) says of topics, as far as kgroup uses it.
+"""What a KRaft broker's metadata log says of topics and groups, as far as it is needed.
 
 Formats: Kafka's TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord and ProducerIdsRecord, in the
 frame of MetadataRecordSerde (KIP-631). Other records, and what a version adds at the end, are passed over.
@@ -16,6 +16,7 @@ from kgroup.log.files.segment import read_records, read_segment
 from kgroup.log.format.batch import Damage
 
 _RESOURCE_TOPIC: Final = 2
+_RESOURCE_GROUP: Final = 32
 _UUID_BYTES: Final = 16
 
 
@@ -31,11 +32,12 @@ class Kind(IntEnum):
 
 @dataclass(slots=True, kw_only=True)
 class MetadataTopics:
-    """Topics by id; configs by the name of their topic. `next_producer_id` is the first not given out."""
+    """Topics by id; configs by the name of topic or group. `next_producer_id` is the first not given out."""
 
     names: dict[UUID, str] = field(default_factory=dict)
     partitions: dict[UUID, int] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
 
     def apply(self, value: bytes) -> None:
@@ -51,12 +53,14 @@ class MetadataTopics:
                 index, topic_id = reader.integer(4), reader.uuid()
                 self.partitions[topic_id] = max(index + 1, self.partitions.get(topic_id, 0))
             case Kind.CONFIG:
-                resource, topic = reader.integer(1), reader.string() or ""
-                name, text = reader.string() or "", reader.string()
-                if resource == _RESOURCE_TOPIC and text is not None:
-                    self.configs.setdefault(topic, {})[name] = text
-                elif resource == _RESOURCE_TOPIC:
-                    self.configs.get(topic, {}).pop(name, None)
+                kept = {_RESOURCE_TOPIC: self.configs, _RESOURCE_GROUP: self.group_configs}.get(
+                    reader.integer(1)
+                )
+                resource, name, text = reader.string() or "", reader.string() or "", reader.string()
+                if kept is not None and text is not None:
+                    kept.setdefault(resource, {})[name] = text
+                elif kept is not None:
+                    kept.get(resource, {}).pop(name, None)
             case Kind.REMOVE_TOPIC:
                 topic_id = reader.uuid()
                 self.configs.pop(self.names.pop(topic_id, ""), None)

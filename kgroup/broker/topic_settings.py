@@ -18,7 +18,7 @@ _SHOWN: Final = 200  # letters of a value that a message repeats
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class ConfigRule:
     """Of a number: its type and bounds; of a choice: what there is to choose from, one or `several`."""
 
     kind: str = "INT"
@@ -28,43 +28,43 @@ class _Rule:
     several: bool = False
 
 
-_ANY: Final = _Rule(kind="STRING")
-_FLAG: Final = _Rule(kind="BOOLEAN")
+_ANY: Final = ConfigRule(kind="STRING")
+_FLAG: Final = ConfigRule(kind="BOOLEAN")
 _RULES: Final = {
-    "cleanup.policy": _Rule(kind="STRING", choices=("compact", "delete"), several=True),
-    "compression.gzip.level": _Rule(),
-    "compression.lz4.level": _Rule(lowest=1, highest=17),
-    "compression.type": _Rule(
+    "cleanup.policy": ConfigRule(kind="STRING", choices=("compact", "delete"), several=True),
+    "compression.gzip.level": ConfigRule(),
+    "compression.lz4.level": ConfigRule(lowest=1, highest=17),
+    "compression.type": ConfigRule(
         kind="STRING", choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
     ),
-    "compression.zstd.level": _Rule(highest=22),
-    "delete.retention.ms": _Rule("LONG", 0),
-    "file.delete.delay.ms": _Rule("LONG", 0),
-    "flush.messages": _Rule("LONG", 1),
-    "flush.ms": _Rule("LONG", 0),
+    "compression.zstd.level": ConfigRule(highest=22),
+    "delete.retention.ms": ConfigRule("LONG", 0),
+    "file.delete.delay.ms": ConfigRule("LONG", 0),
+    "flush.messages": ConfigRule("LONG", 1),
+    "flush.ms": ConfigRule("LONG", 0),
     "follower.replication.throttled.replicas": _ANY,
-    "index.interval.bytes": _Rule(lowest=0),
+    "index.interval.bytes": ConfigRule(lowest=0),
     "leader.replication.throttled.replicas": _ANY,
-    "local.retention.bytes": _Rule("LONG", -2),
-    "local.retention.ms": _Rule("LONG", -2),
-    "max.compaction.lag.ms": _Rule("LONG", 1),
-    "max.message.bytes": _Rule(lowest=0),
-    "message.timestamp.after.max.ms": _Rule("LONG", 0),
-    "message.timestamp.before.max.ms": _Rule("LONG", 0),
-    "message.timestamp.type": _Rule(kind="STRING", choices=("CreateTime", "LogAppendTime")),
-    "min.cleanable.dirty.ratio": _Rule("DOUBLE", 0, 1),
-    "min.compaction.lag.ms": _Rule("LONG", 0),
-    "min.insync.replicas": _Rule(lowest=1),
+    "local.retention.bytes": ConfigRule("LONG", -2),
+    "local.retention.ms": ConfigRule("LONG", -2),
+    "max.compaction.lag.ms": ConfigRule("LONG", 1),
+    "max.message.bytes": ConfigRule(lowest=0),
+    "message.timestamp.after.max.ms": ConfigRule("LONG", 0),
+    "message.timestamp.before.max.ms": ConfigRule("LONG", 0),
+    "message.timestamp.type": ConfigRule(kind="STRING", choices=("CreateTime", "LogAppendTime")),
+    "min.cleanable.dirty.ratio": ConfigRule("DOUBLE", 0, 1),
+    "min.compaction.lag.ms": ConfigRule("LONG", 0),
+    "min.insync.replicas": ConfigRule(lowest=1),
     "preallocate": _FLAG,
     "remote.log.copy.disable": _FLAG,
     "remote.log.delete.on.disable": _FLAG,
     "remote.storage.enable": _FLAG,
-    "retention.bytes": _Rule("LONG"),
-    "retention.ms": _Rule("LONG", -1),
-    "segment.bytes": _Rule(lowest=1 << 20),
-    "segment.index.bytes": _Rule(lowest=4),
-    "segment.jitter.ms": _Rule("LONG", 0),
-    "segment.ms": _Rule("LONG", 1),
+    "retention.bytes": ConfigRule("LONG"),
+    "retention.ms": ConfigRule("LONG", -1),
+    "segment.bytes": ConfigRule(lowest=1 << 20),
+    "segment.index.bytes": ConfigRule(lowest=4),
+    "segment.jitter.ms": ConfigRule("LONG", 0),
+    "segment.ms": ConfigRule("LONG", 1),
     "unclean.leader.election.enable": _FLAG,
 }
 
@@ -78,13 +78,14 @@ def config_problem(configs: Mapping[str, str | None]) -> str | None:
         rule = _RULES.get(name)
         if rule is None:
             return f"Unknown topic config name: {name[:_SHOWN]}"
-        why = _problem(rule, (value or "").strip())
+        why = value_problem(rule, (value or "").strip())
         if why:
             return f"Invalid value {(value or '')[:_SHOWN]} for configuration {name}: {why}"
     return None
 
 
-def _problem(rule: _Rule, value: str) -> str | None:
+def value_problem(rule: ConfigRule, value: str) -> str | None:
+    """Why a setting cannot have this value, or None: the end of what `ConfigDef` says of it."""
     if rule.kind == "BOOLEAN":
         flag = value.lower() in ("true", "false")
         return None if flag else "Expected value to be either true or false"

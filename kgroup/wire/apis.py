@@ -52,6 +52,7 @@ DESCRIBE_CONFIGS: Final = 32
 SASL_AUTHENTICATE: Final = 36
 CREATE_PARTITIONS: Final = 37
 DELETE_GROUPS: Final = 42
+INCREMENTAL_ALTER_CONFIGS: Final = 44
 LIST_PARTITION_REASSIGNMENTS: Final = 46
 OFFSET_DELETE: Final = 47
 DESCRIBE_CLUSTER: Final = 60
@@ -100,6 +101,7 @@ _SPOKEN: Final = (
     Api(SaslAuthenticateRequest, SaslAuthenticateResponse, 0, 2),
     Api(topics.CreatePartitionsRequest, topics.CreatePartitionsResponse, 0, 3),
     Api(groups.DeleteGroupsRequest, groups.DeleteGroupsResponse, 0, 2),
+    Api(configs.IncrementalAlterConfigsRequest, configs.IncrementalAlterConfigsResponse, 0, 1),
     Api(topics.ListPartitionReassignmentsRequest, topics.ListPartitionReassignmentsResponse, 0, 0),
     Api(group.OffsetDeleteRequest, group.OffsetDeleteResponse, 0, 0, rows=_ROWS),
     Api(cluster.DescribeClusterRequest, cluster.DescribeClusterResponse, 0, 2),

@@ -65,3 +65,19 @@ def test_each_line_of_a_journal_is_checked(number: int) -> None:
     lines[number] = lines[number].replace(b'"nextProducerId":', b'"nextProducerId":1')
     with pytest.raises(SourceError, match=f"^journal:{number + 1}: not what kgroup wrote: its checksum"):
         apply_journal(state(), b"".join(lines), "journal")
+
+
+def test_settings_of_groups_are_in_the_whole_and_outlive_the_journal() -> None:
+    spec = state(topic("a"))
+    assert '"groups"' not in encode_spec(spec)  # so that an older kgroup's file stays as it was
+    spec.group_configs = {"g": {"consumer.session.timeout.ms": "50000"}}
+    read = decode_spec(encode_spec(spec).encode(), "facts")
+    assert read == spec
+    assert apply_journal(read, JOURNAL, "journal").group_configs == spec.group_configs
+
+
+@pytest.mark.parametrize("groups", ["[]", '{"g": []}'])
+def test_settings_of_groups_that_are_none_are_named(groups: str) -> None:
+    raw = f'{{"version": 1, "clusterId": "abc", "nextProducerId": 0, "topics": {{}}, "groups": {groups}}}'
+    with pytest.raises(SourceError, match=r"^facts: not what kgroup wrote"):
+        decode_spec(raw.encode(), "facts")

@@ -8,7 +8,7 @@ from kafka.protocol.admin.topics import DescribeTopicPartitionsResponse, ListPar
 from kafka.protocol.metadata import ApiVersionsResponse, FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
-from kgroup.broker.apis import topic_apis
+from kgroup.broker.apis import config_apis, topic_apis
 from kgroup.broker.cluster import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import NO_LEADER, Partition
@@ -321,4 +321,5 @@ HANDLERS: Final = {
     api.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions,
     api.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments,
     **topic_apis.HANDLERS,
+    **config_apis.HANDLERS,
 }

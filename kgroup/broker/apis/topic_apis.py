@@ -1,15 +1,12 @@
-"""Topics: CreateTopics, CreatePartitions, DeleteTopics, and DescribeConfigs of all resources."""
+"""Topics: CreateTopics, CreatePartitions, DeleteTopics."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from kgroup.broker.node import BrokerNode
-from kgroup.broker.security.listeners import is_secret
-from kgroup.broker.settings import PROPERTIES, BrokerSettings
 from kgroup.broker.topic_settings import config_problem
 from kgroup.broker.work import Slices
 from kgroup.protocol.error_codes import ErrorCode
@@ -19,24 +16,6 @@ from kgroup.wire.frames import Call, required
 E = ErrorCode
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 _TOO_MANY_RECORDS: Final = "Unable to perform excessively large batch operation."
-_TOPIC: Final = 2
-_BROKER: Final = 4
-_GROUP: Final = 32
-_SOURCE_TOPIC: Final = 1
-_SOURCE_STATIC_BROKER: Final = 4
-_SOURCE_DEFAULT: Final = 5
-_TYPE_STRING: Final = 2
-# What a topic says of itself when nobody has configured it.
-_TOPIC_DEFAULTS: Final = {
-    "cleanup.policy": "delete",
-    "compression.type": "producer",
-    "max.message.bytes": "1048588",
-    "message.timestamp.type": "CreateTime",
-    "min.insync.replicas": "1",
-    "retention.bytes": "-1",
-    "retention.ms": "604800000",
-    "segment.bytes": "1073741824",
-}
 
 
 def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
@@ -184,70 +163,8 @@ def _delete_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
     node.answer(call, DeleteTopicsResponse(version=version, responses=results))
 
 
-def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
-    """DescribeConfigs v1 to v4 of topics, brokers and groups."""
-    version = call.version
-    results = []
-    for resource in required(call.body.resources):
-        error, configs = _configs(node, resource.resource_type, resource.resource_name)
-        names = resource.configuration_keys
-        result = DescribeConfigsResponse.DescribeConfigsResult
-        results.append(
-            result(
-                version=version,
-                error_code=error,
-                error_message=error.name if error else None,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-                configs=[
-                    result.DescribeConfigsResourceResult(
-                        version=version,
-                        name=name,
-                        value=None if is_secret(name) else value,
-                        read_only=resource.resource_type == _BROKER,
-                        config_source=source,
-                        is_sensitive=is_secret(name),
-                        synonyms=[],
-                        config_type=_TYPE_STRING,
-                        documentation=None,
-                    )
-                    for name, (value, source) in sorted(configs.items())
-                    if names is None or name in names
-                ],
-            )
-        )
-    node.answer(call, DescribeConfigsResponse(version=version, results=results))
-
-
-def _configs(node: BrokerNode, resource_type: int, name: str) -> tuple[ErrorCode, dict[str, tuple[str, int]]]:
-    """Values of a resource's settings and where each comes from."""
-    if resource_type == _TOPIC:
-        topic = node.cluster.topics.get(name)
-        if topic is None:
-            return E.UNKNOWN_TOPIC_OR_PARTITION, {}
-        defaults = {key: (value, _SOURCE_DEFAULT) for key, value in _TOPIC_DEFAULTS.items()}
-        return E.NONE, defaults | {key: (value, _SOURCE_TOPIC) for key, value in topic.spec.configs.items()}
-    if resource_type == _BROKER:
-        if name not in ("", str(node.node_id)):
-            return E.INVALID_REQUEST, {}
-        return E.NONE, _broker_configs(node.cluster.settings)
-    if resource_type == _GROUP:
-        return E.NONE, {}
-    return E.INVALID_REQUEST, {}
-
-
-def _broker_configs(settings: BrokerSettings) -> dict[str, tuple[str, int]]:
-    configs: dict[str, tuple[str, int]] = {}
-    for name, rule in PROPERTIES.items():
-        holder: Any = settings.group if rule.in_group else settings
-        configs[name] = (str(getattr(holder, rule.field) // rule.unit_ms), _SOURCE_DEFAULT)
-    configs |= {name: (value, _SOURCE_STATIC_BROKER) for name, value in settings.properties.items()}
-    return configs
-
-
 HANDLERS: Final = {
     api.CREATE_TOPICS: create_topics,
     api.CREATE_PARTITIONS: create_partitions,
     api.DELETE_TOPICS: delete_topics,
-    api.DESCRIBE_CONFIGS: describe_configs,
 }

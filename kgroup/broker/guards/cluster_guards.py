@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka.protocol.admin.configs import DescribeConfigsResponse
+from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 from kafka.protocol.admin.topics import (
     CreatePartitionsResponse,
     CreateTopicsResponse,
@@ -259,28 +259,12 @@ def _delete_topics(rights: Rights) -> Call:
 
 
 def _describe_configs(rights: Rights) -> Call:
-    body, version = rights.call.body, rights.call.version
-    refused: list[tuple[Any, ErrorCode]] = []
-
-    def may(resource: Any) -> bool:
-        operation, name = Operation.DESCRIBE_CONFIGS, text(resource.resource_name)
-        allowed, error = True, E.NONE
-        if resource.resource_type == _BROKER:
-            allowed, error = rights.cluster(operation), E.CLUSTER_AUTHORIZATION_FAILED
-        elif resource.resource_type == _TOPIC:
-            allowed, error = rights.topic(operation, name), _REFUSED
-        elif resource.resource_type == _GROUP:
-            allowed, error = rights.group(operation, name), E.GROUP_AUTHORIZATION_FAILED
-        if not allowed:
-            refused.append((resource, error))
-        return allowed
-
-    body.resources = [resource for resource in required(body.resources) if may(resource)]
+    refused = _configs_apart(rights, Operation.DESCRIBE_CONFIGS)
 
     def amend(answer: Any) -> Any:
         hidden = [
             DescribeConfigsResponse.DescribeConfigsResult(
-                version=version,
+                version=rights.call.version,
                 error_code=error,
                 error_message=MESSAGES[error],
                 resource_type=resource.resource_type,
@@ -295,6 +279,48 @@ def _describe_configs(rights: Rights) -> Call:
     return rights.amended(amend)
 
 
+def _incremental_alter_configs(rights: Rights) -> Call:
+    refused = _configs_apart(rights, Operation.ALTER_CONFIGS)
+
+    def amend(answer: Any) -> Any:
+        hidden = [
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                version=rights.call.version,
+                error_code=error,
+                error_message=MESSAGES[error],
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, error in refused
+        ]
+        answer.responses = [*answer.responses, *hidden]
+        return answer
+
+    return rights.amended(amend)
+
+
+def _configs_apart(rights: Rights, operation: Operation) -> list[tuple[Any, ErrorCode]]:
+    """Take the resources out of a request that the client may not do this to; they, with what it hears."""
+    refused: list[tuple[Any, ErrorCode]] = []
+
+    def may(resource: Any) -> bool:
+        name = text(resource.resource_name)
+        allowed, error = True, E.NONE
+        if resource.resource_type == _BROKER:
+            allowed, error = rights.cluster(operation), E.CLUSTER_AUTHORIZATION_FAILED
+        elif resource.resource_type == _TOPIC:
+            allowed, error = rights.topic(operation, name), _REFUSED
+        elif resource.resource_type == _GROUP:
+            allowed, error = rights.group(operation, name), E.GROUP_AUTHORIZATION_FAILED
+        if not allowed:
+            refused.append((resource, error))
+        return allowed
+
+    body = rights.call.body
+    body.resources = [resource for resource in required(body.resources) if may(resource)]
+    return refused
+
+
 GUARDS: Final[dict[int, Guard]] = {
     api.API_VERSIONS: no_right,
     api.SASL_HANDSHAKE: no_right,
@@ -307,4 +333,5 @@ GUARDS: Final[dict[int, Guard]] = {
     api.CREATE_PARTITIONS: _create_partitions,
     api.DELETE_TOPICS: _delete_topics,
     api.DESCRIBE_CONFIGS: _describe_configs,
+    api.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
 }

@@ -15,7 +15,7 @@ from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.kinds import GroupsOfKind
 from kgroup.group.coordinator.metadata_image import FixedImage, MetadataImage
 from kgroup.group.coordinator.offsets import FetchTopic, Offsets
-from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.settings import GroupSettings, SettingsOf
 from kgroup.group.coordinator.step import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -110,7 +110,8 @@ class GroupCoordinator:
     Append `Step.append` to the log before you send `Step.replies`. If the append fails, drop this
     object and build a new one by applying the log. `now_ms` is epoch ms and never goes back.
     `end_offset` is the log's end: live records are taken to land there, one after the other.
-    `new_uuid` gives the random part of member ids. `image` has the cluster's topics.
+    `new_uuid` gives the random part of member ids. `image` has the cluster's topics. `settings_of` is what
+    holds for single groups; without it `settings` hold for all.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class GroupCoordinator:
         settings: GroupSettings,
         new_uuid: Callable[[], str],
         image: MetadataImage | None = None,
+        settings_of: SettingsOf | None = None,
     ) -> None:
         self.partition = partition
         self.end_offset = 0
@@ -130,7 +132,14 @@ class GroupCoordinator:
         # Another kind is one more argument; the first answers for groups that do not exist.
         self.classic = ClassicGroups(settings, self._timers, self._turn, self._log, new_uuid)
         self.consumer = ConsumerGroups(
-            settings, self._timers, self._turn, self._log, new_uuid, image or FixedImage(), self.classic
+            settings,
+            self._timers,
+            self._turn,
+            self._log,
+            new_uuid,
+            image or FixedImage(),
+            self.classic,
+            settings_of or (lambda group_id: settings),
         )
         self._kinds = GroupKinds(self.classic, self.consumer)
         self._commits = CommitRules(settings, self._turn, self._log, self._log_run, self._offsets)

@@ -1,5 +1,6 @@
 """The broker settings that a group coordinator obeys, with Kafka 4's defaults."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_INT = 2**31 - 1
@@ -33,3 +34,10 @@ class GroupSettings:
     consumer_migration_policy: str = "bidirectional"
     consumer_assignment_interval_ms: int = 1_000
     consumer_regex_refresh_interval_ms: int = 600_000
+
+
+SettingsOf = Callable[[str], GroupSettings]
+"""What holds for a group, by its id: the broker's settings, changed by those of the group (KIP-848).
+
+Of those changes the sessions, the heartbeats and the assignment interval of a consumer group are obeyed.
+"""

@@ -330,7 +330,13 @@ class CoordinatorWatch:
         groups = {group for group, _ in self._checkers.acknowledged_partitions()}
         for index in sorted({self._cluster.offsets_partition(group) for group in groups}):
             partition = self._cluster.topics[OFFSETS_TOPIC].partitions[index]
-            hosted = HostedCoordinator(partition, self._cluster.settings.group, str, self._cluster.image)
+            hosted = HostedCoordinator(
+                partition,
+                self._cluster.settings.group,
+                str,
+                self._cluster.image,
+                self._cluster.group_settings,
+            )
             hosted.load(_ALL_BATCHES, now_ms)
             self._verify(hosted, "the log")
             live = self._cluster.coordinators.hosted.get(index)

@@ -13,7 +13,7 @@ from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.broker.world import BrokerWorld, coordinator, join
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER = 2, 4
 FROM_TOPIC, FROM_FILE, DEFAULT = 1, 4, 5
 
 
@@ -362,7 +362,6 @@ def test_a_broker_shows_what_its_file_says_and_kafkas_defaults(world: BrokerWorl
         (TOPIC, "nowhere", E.UNKNOWN_TOPIC_OR_PARTITION),
         (BROKER, "2", E.INVALID_REQUEST),  # a node tells of itself only
         (99, "what", E.INVALID_REQUEST),
-        (GROUP, "g", E.NONE),  # groups have no settings of their own
     ],
 )
 def test_what_has_no_settings_here(world: BrokerWorld, kind: int, name: str, error: E) -> None:

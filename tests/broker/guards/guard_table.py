@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
-from kafka.protocol.admin.configs import DescribeConfigsRequest
+from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.admin.topics import (
     CreatePartitionsRequest,
@@ -245,6 +245,15 @@ def describe_configs(resource_type: int, name: str) -> Any:
     )
 
 
+def alter_configs(resource_type: int, name: str) -> Any:
+    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+    config = resource.AlterableConfig(
+        version=1, name="consumer.session.timeout.ms", config_operation=0, value="50000"
+    )
+    resources = [resource(version=1, resource_type=resource_type, resource_name=name, configs=[config])]
+    return IncrementalAlterConfigsRequest(version=1, resources=resources, validate_only=False)
+
+
 def add_partitions(topic: str = "orders") -> Any:
     each = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
     return AddPartitionsToTxnRequest(
@@ -371,6 +380,15 @@ ROWS = {
     ),
     "DescribeConfigs of a group": Row(
         lambda: describe_configs(32, "g"), {"DESCRIBE_CONFIGS group g": GROUP_REFUSED}
+    ),
+    "IncrementalAlterConfigs of a topic": Row(
+        lambda: alter_configs(2, "orders"), {"ALTER_CONFIGS topic orders": TOPIC_REFUSED}
+    ),
+    "IncrementalAlterConfigs of a broker": Row(
+        lambda: alter_configs(4, "1"), {"ALTER_CONFIGS cluster kafka-cluster": CLUSTER_REFUSED}
+    ),
+    "IncrementalAlterConfigs of a group": Row(
+        lambda: alter_configs(32, "g"), {"ALTER_CONFIGS group g": GROUP_REFUSED}
     ),
     "InitProducerId": Row(lambda: init_producer_id("tx"), WRITE_TX),
     "InitProducerId without a transaction": Row(

@@ -58,7 +58,7 @@ from kgroup.group.coordinator.consumer.rules import (
 from kgroup.group.coordinator.events import GroupCreated, GroupDeleted, GroupEvent, MemberAdded, MemberRemoved
 from kgroup.group.coordinator.kinds import OffsetRetention
 from kgroup.group.coordinator.metadata_image import MetadataImage
-from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.settings import GroupSettings, SettingsOf
 from kgroup.group.coordinator.step import Request, Turn
 from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
@@ -94,7 +94,8 @@ class ConsumerGroups:
     """The consumer groups of one offsets partition: `GroupsOfKind`.
 
     `log` appends an entry and applies it; it is the only way logged state changes. `classic` are the groups
-    of the other kind, which may become these. `image` has the topics.
+    of the other kind, which may become these. `image` has the topics. A group's own settings (`settings_of`)
+    hold from each member's next heartbeat on, as with Kafka; a session that runs ends when it would have.
     """
 
     group_type: str = "consumer"
@@ -109,8 +110,10 @@ class ConsumerGroups:
         new_uuid: Callable[[], str],
         image: MetadataImage,
         classic: ClassicGroups,
+        settings_of: SettingsOf,
     ) -> None:
         self._settings = settings
+        self._settings_of = settings_of
         self._timers = timers
         self._turn = turn
         self._log = log
@@ -118,7 +121,7 @@ class ConsumerGroups:
         self._image = image
         self._classic = classic
         self._groups: dict[str, ConsumerGroup] = {}
-        self._rules = ConsumerRules(settings, timers, image, lambda: turn.now_ms)
+        self._rules = ConsumerRules(settings, settings_of, timers, image, lambda: turn.now_ms)
         self._migration = Migration(settings, classic, image)
         self._classic_members = ClassicMembers(
             self._rules, self._migration, timers, lambda: turn.now_ms, self._new_id
@@ -168,7 +171,8 @@ class ConsumerGroups:
             owned = {topic_id: set(partitions) for topic_id, partitions in body.topic_partitions}
         updated = self._rules.reconcile(group, wish, epoch, target, owned, plan)
         session = TimerKey(SESSION, group.group_id, member_id)
-        session_ms = self._turn.now_ms + self._settings.consumer_session_timeout_ms
+        settings = self._settings_of(group.group_id)
+        session_ms = self._turn.now_ms + settings.consumer_session_timeout_ms
         plan.afterwards.append(lambda live: self._timers.schedule(session, session_ms))
         is_full = (
             body.rebalance_timeout_ms != -1
@@ -179,7 +183,7 @@ class ConsumerGroups:
         return group, ConsumerGroupHeartbeatResponse(
             member_id=updated.member_id,
             member_epoch=updated.member_epoch,
-            heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=settings.consumer_heartbeat_interval_ms,
             assignment=_assignment(updated) if shows else None,
         )
 
@@ -406,9 +410,10 @@ class ConsumerGroups:
         """The whole log has been applied: sessions begin, and the time to give up what was asked for."""
         self._rules.topics_made_at = self._image.version()
         for group in self._groups.values():
+            session_ms = self._turn.now_ms + self._settings_of(group.group_id).consumer_session_timeout_ms
             for member in group.members.values():
                 session = TimerKey(SESSION, group.group_id, member.member_id)
-                self._timers.schedule(session, self._turn.now_ms + self._settings.consumer_session_timeout_ms)
+                self._timers.schedule(session, session_ms)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
                     rebalance = TimerKey(REBALANCE, group.group_id, member.member_id)
                     self._timers.schedule(rebalance, self._turn.now_ms + member.rebalance_timeout_ms)

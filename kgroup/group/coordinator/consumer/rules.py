@@ -37,7 +37,7 @@ from kgroup.group.coordinator.consumer.refused import Refused
 from kgroup.group.coordinator.consumer.regexes import ResolvedRegex, check_regex, resolve
 from kgroup.group.coordinator.consumer.target import next_targets
 from kgroup.group.coordinator.metadata_image import MetadataImage
-from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.coordinator.settings import GroupSettings, SettingsOf
 from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
@@ -82,11 +82,13 @@ class ConsumerRules:
     def __init__(
         self,
         settings: GroupSettings,
+        settings_of: SettingsOf,
         timers: Timers[TimerKey],
         image: MetadataImage,
         now_ms: Callable[[], int],
     ) -> None:
         self.settings = settings
+        self._settings_of = settings_of
         self.image = image
         self._timers = timers
         self._now_ms = now_ms
@@ -290,7 +292,7 @@ class ConsumerRules:
         return wish.epoch, targets.get(updated.member_id, {})
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
-        interval_ms = self.settings.consumer_assignment_interval_ms
+        interval_ms = self._settings_of(group.group_id).consumer_assignment_interval_ms
         if group.assignment_timestamp_ms == 0 or interval_ms == 0:
             return True
         return self._now_ms() >= group.assignment_timestamp_ms + interval_ms
