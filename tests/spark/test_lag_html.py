@@ -23,14 +23,19 @@ def page_of(folder: Path, *arguments: str) -> dict[str, Any]:
     with pytest.raises(SystemExit) as ended:
         main(["lag-report", *arguments, "-q", "--html", str(page)])
     assert ended.value.code == 0
-    data = data_of(page)
+    return comparable(page, by_spark="--spark" in arguments, with_findings="--stuck" in arguments)
+
+
+def comparable(page: Path, *, by_spark: bool, with_findings: bool = False) -> dict[str, Any]:
+    """The data of a page that are the same by Spark."""
+    data: dict[str, Any] = data_of(page)
     for group in data["groups"]:
-        if "--spark" in arguments:
+        if by_spark:
             assert group["history"] is None
             assert group["whyNoHistory"] == "Spark read the log; kgroup replay --html shows them"
         for name in ("history", "whyNoHistory"):
             del group[name]
-        if "--stuck" not in arguments:
+        if not with_findings:
             del group["findings"], group["judged"]
     return data
 

@@ -105,6 +105,9 @@ class Said:
     def loading(self, group: str) -> list[Answer]:
         return self.said.get("loading", [])
 
+    def in_mirror(self, group: str) -> list[Answer]:
+        return self.said.get("in_mirror", [])
+
     def notes(self, group: str) -> set[str]:
         return set()
 

@@ -34,9 +34,15 @@ def test_bootstrap_servers(given, servers):
     assert parse_servers(given) == servers
 
 
-@pytest.mark.parametrize("given", ["", ",", "host:port", "host:0", "host:70000", "a:1,b:x", ":9092"])
-def test_what_is_no_host_and_port_is_refused(given):
-    with pytest.raises(InputError, match="HOST:PORT"):
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        *((given, "give HOST:PORT") for given in ("", ",", "host:port", "a:1,b:x", ":9092")),
+        *((given, "ports are 1 to 65535") for given in ("host:0", "host:70000")),
+    ],
+)
+def test_what_is_no_host_and_port_is_refused(given, why):
+    with pytest.raises(InputError, match=why):
         cluster_at(given)
 
 
