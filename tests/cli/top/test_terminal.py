@@ -152,7 +152,8 @@ def test_pages_say_what_the_commands_say(kgroup: Kgroup) -> None:
         ]
         terminal.press("c")
         lines = terminal.until(lambda lines: lines[1].startswith("commits") and "reading ..." not in lines)
-        last = {tuple(line.split()[:2]): line.split()[3] for line in lines if line.startswith("orders ")}
+        cells = [line.split() for line in lines if re.match(r"\d{4}-", line)]
+        last = {tuple(place.rsplit("-", 1)): offset for _, place, offset, *_ in cells}
     committed = {
         (row["topic"], str(row["partition"])): str(row["current_offset"])
         for row in answer(kgroup, "--status", "--group", group)
