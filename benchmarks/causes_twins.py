@@ -101,16 +101,21 @@ def diaries_of(seed: int) -> list[Diary]:
 
     class Watched(GroupCoordinator):
         def __init__(
-            self, partition: int, settings: GroupSettings, new_uuid: Callable[[], str], image: MetadataImage
+            self,
+            partition: int,
+            settings: GroupSettings,
+            new_uuid: Callable[[], str],
+            image: MetadataImage,
+            *more: Any,
         ) -> None:
-            self.diary = Diary(lambda uuids: GroupCoordinator(partition, settings, uuids, image))
+            self.diary = Diary(lambda uuids: GroupCoordinator(partition, settings, uuids, image, *more))
             diaries.append(self.diary)
 
             def kept() -> str:
                 self.diary.uuids.append(made := new_uuid())
                 return made
 
-            super().__init__(partition, settings, kept, image)
+            super().__init__(partition, settings, kept, image, *more)
 
     def watched(name: str) -> Callable[..., Any]:
         def call(self: Watched, *arguments: Any) -> Any:

@@ -21,7 +21,7 @@ from tests.cli.shell.test_complete_names import offered  # noqa: F401  a fixture
         ("kgroup decode --type offset", ["offset-commit"]),
         ("kgroup decode --type em", ["empty-batch"]),
         ("kgroup groups --type s", ["share", "simple", "streams"]),
-        ("kgroup stuck --fail-on stuc", ["stuck"]),
+        ("kgroup stuck --fail-on stuc", ["stuck", "stuck-reconciliation"]),
         ("kgroup lag-report --fail-on ST", ["STOP", "STALL"]),
         ("kgroup stuck --fail-on nothing-li", []),
     ],
