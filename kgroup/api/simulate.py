@@ -19,7 +19,7 @@ from kgroup.sim.designs import compared_designs, own_design, play, with_assignor
 from kgroup.sim.scenario.file import load_scenario, load_shipped, shipped_names
 from kgroup.sim.scenario.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
 from kgroup.sim.swarm import Swarm, draw_scenario
-from kgroup.sim.watch.result import Run
+from kgroup.sim.watch.result import Run, Violation
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 SWARM: Final = "swarm"
@@ -57,6 +57,7 @@ RUN_COLUMNS: Final = (
     Column(name="settled_ms", kind=Kind.INTEGER),
     *(Column(name=name, kind=Kind.FLOAT if name.endswith("_s") else Kind.INTEGER) for name in MEASURES),
     Column(name="violations", kind=Kind.NESTED),
+    Column(name="known", kind=Kind.NESTED),
 )
 _MEASURE_TABLE: Final = (Column(name="measure"), Column(name="total", kind=Kind.INTEGER))
 
@@ -152,11 +153,15 @@ def run_row(run: Run, design: str) -> Row:
         "end_ms": run.end_ms - start_ms,
         "settled_ms": run.settled_ms,
         **_measures(run),
-        "violations": [
-            {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what}
-            for each in run.violations
-        ],
+        "violations": _told(run.violations, start_ms),
+        "known": _told(run.known, start_ms),
     }
+
+
+def _told(violations: Sequence[Violation], start_ms: int) -> list[Row]:
+    return [
+        {"checker": each.checker, "at_ms": each.at_ms - start_ms, "what": each.what} for each in violations
+    ]
 
 
 def measure_rows(runs: Sequence[tuple[str, Run]]) -> list[Row]:

@@ -15,6 +15,7 @@ from kgroup.api.simulate import (
 )
 from kgroup.cli.narrate.run_view import (
     history,
+    known_lines,
     print_measures,
     print_run,
     print_seeds,
@@ -182,14 +183,14 @@ def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
 
 def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenario]) -> None:
     """Play many seeds for the checkers alone. Raises FindingsError if one found something."""
-    failed: list[Run] = []
+    told: list[Run] = []
 
     def played() -> Iterator[Row]:
         progress = TerminalProgress(quiet=playing.quiet)
         with progress.counted(f"playing {playing.name}", seeds) as advance:
             for design, run in simulate_seeds(scenario_of, range(playing.seed, playing.seed + seeds)):
-                if run.violations:
-                    failed.append(run)
+                if run.violations or run.known:
+                    told.append(run)
                 yield run_row(run, design)
                 advance(1)
 
@@ -199,15 +200,15 @@ def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenar
             for _ in rows:
                 pass
             with printing_to(playing.output.path):
-                print_seeds(_counts(playing, seeds, failed), headers=playing.output.headers)
+                print_seeds(_counts(playing, seeds, told), headers=playing.output.headers)
         case OutputFormat.JSON:
             failures = [row for row in rows if row["violations"]]
-            _emit_object(playing, {"runs": failures, **_counts(playing, seeds, failed)})
+            _emit_object(playing, {"runs": failures, **_counts(playing, seeds, told)})
         case OutputFormat.JSONL:
-            emit(_with_counts(rows, lambda: _counts(playing, seeds, failed)), RUN_COLUMNS, playing.output)
+            emit(_with_counts(rows, lambda: _counts(playing, seeds, told)), RUN_COLUMNS, playing.output)
         case _:
             emit(rows, RUN_COLUMNS, playing.output)
-    _judge(playing, failed)
+    _judge(playing, told)
 
 
 def _with_counts(rows: Iterator[Row], counts: Callable[[], Row]) -> Iterator[Row]:
@@ -234,7 +235,9 @@ def _emit_object(playing: Playing, value: Row) -> None:
 
 
 def _judge(playing: Playing, runs: Sequence[Run]) -> None:
-    """Say what the checkers found. Raises FindingsError if they did."""
+    """Say what the checkers found. Raises FindingsError if a promise was broken."""
+    for line in [each for run in runs for each in known_lines(run)][:_SHOWN_MAX]:
+        say(line)
     failed = [run for run in runs if run.violations]
     if not failed:
         return

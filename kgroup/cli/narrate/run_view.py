@@ -169,6 +169,13 @@ def violation_lines(run: Run) -> Iterator[str]:
         yield f"seed {run.seed}, {at_s:.3f}s: {each.checker} ({CHECKERS[each.checker]}): {each.what}"
 
 
+def known_lines(run: Run) -> Iterator[str]:
+    """What did not hold although everybody did as Kafka's own, a line each."""
+    for each in run.known:
+        at_s = (each.at_ms - run.scenario.epoch_ms) / 1000
+        yield f"seed {run.seed}, {at_s:.3f}s: {each.what}: Kafka's own assignor gives it to both"
+
+
 def print_seeds(counts: Row, *, headers: bool) -> None:
     """How many seeds passed."""
     columns = (

@@ -2,6 +2,7 @@
 
 - one-owner: what members take over at the end of a generation's rounds is disjoint. It counts per generation:
   a member that has not heard yet of a newer one still reads what it had, and no protocol can prevent that.
+  What Kafka's own assignor hands out twice (`leading`) is kept apart: nobody here broke a rule.
 - commits-survive: in the order of the coordinator's own answers. A commit that was not answered, or with an
   error that leaves it open, may or may not be in the log.
 - generations-grow: of the generations that a group stores. One that was formed but never got its assignment
@@ -62,11 +63,14 @@ class Checkers:
 
     def __init__(self, measures: Measures, now_ms: Callable[[], int]) -> None:
         self.violations: list[Violation] = []
+        self.known: list[Violation] = []
+        """As Kafka's own do it under the same conditions."""
         self._seen: set[tuple[str, str]] = set()
         self._measures = measures
         self._now_ms = now_ms
         self._started_ms = now_ms()
         self._owners: dict[str, dict[int, dict[TopicPartition, str]]] = {}
+        self._assigned_twice: dict[tuple[str, int], frozenset[TopicPartition]] = {}
         self._generations: dict[str, int] = {}
         self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
@@ -97,11 +101,17 @@ class Checkers:
         for partition in partitions:
             owner = owners.setdefault(partition, member)
             if owner != member:
-                self.broken(
-                    ONE_OWNER, f"{group}: {_name(partition)}: {owner} and {member} in generation {generation}"
-                )
+                what = f"{group}: {_name(partition)}: {owner} and {member} in generation {generation}"
+                if partition in self._assigned_twice.get((group, generation), ()):
+                    self.known.append(Violation(checker=ONE_OWNER, at_ms=self._now_ms(), what=what))
+                else:
+                    self.broken(ONE_OWNER, what)
         while len(generations) > _GENERATIONS_KEPT:
             del generations[min(generations)]
+
+    def assigned_twice(self, group: str, generation: int, partitions: frozenset[TopicPartition]) -> None:
+        """The leader of a generation gives these to two members, as Kafka's would."""
+        self._assigned_twice[group, generation] = partitions
 
     def group_event(self, event: GroupEvent) -> None:
         """A coordinator has stored something and says so."""

@@ -91,7 +91,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One play of a scenario. `settled_ms`: how long after the last fault it took to settle; None: never."""
+    """One play of a scenario.
+
+    `settled_ms`: how long after the last fault it took to settle; None: never. `known`: promises that did not
+    hold although everybody did as Kafka's own: `docs/assign.md` tells of an assignor's answer that is wrong.
+    """
 
     scenario: Scenario
     seed: int
@@ -99,3 +103,4 @@ class Run:
     settled_ms: int | None
     violations: tuple[Violation, ...]
     tally: Tally
+    known: tuple[Violation, ...] = ()

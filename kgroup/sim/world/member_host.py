@@ -28,10 +28,11 @@ from kgroup.group.member.step import (
 )
 from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
-from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse
+from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse, SyncGroup
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
 from kgroup.sim.watch.checkers import FATAL_TO_CONSUMERS
+from kgroup.sim.watch.leading import Leading
 from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.watch.reconciliation import Holder
 from kgroup.sim.world.member_connections import Connections
@@ -114,6 +115,7 @@ class MemberHost(Process):
         self._timer_ms = None
         settings = self._settings()
         self.machine = new_member(settings, self._bootstrap, self._random.random)
+        self._leading = Leading()
         self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
         self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
@@ -309,6 +311,8 @@ class MemberHost(Process):
         for send in step.requests:
             self._measures.requests += 1
             self.ownership.sent(send)
+            if isinstance(send.body, SyncGroup):
+                self._led(send.body)
             self._connections.send(send)
         if self._trace is not None:
             self._trace.moved(machine)
@@ -324,6 +328,11 @@ class MemberHost(Process):
         else:
             self._arm_timer()
         return step
+
+    def _led(self, body: SyncGroup) -> None:
+        twice = self._leading.hands_out_twice(body)
+        if twice:
+            self._checkers.assigned_twice(body.group_id, body.generation_id, twice)
 
     def _callback(self, callback: Callback) -> None:
         now_ms, group = self.schedule.now_ms, self.spec.group
@@ -403,6 +412,7 @@ class MemberHost(Process):
 
     def _answered(self, request_id: int, body: MemberResponse) -> None:
         self._measures.answer(body)
+        self._leading.heard(body)
         self.ownership.over(request_id)
         self._handle(Answered(request_id=request_id, body=body))
         if self._doing is not _POLLING or self.machine is None:

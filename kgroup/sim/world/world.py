@@ -201,6 +201,7 @@ class World:
             settled_ms=settled_ms,
             violations=tuple(self.checkers.violations),
             tally=self.measures.tally(self.schedule.now_ms),
+            known=tuple(self.checkers.known),
         )
 
     def _run(self, until_ms: int) -> None:

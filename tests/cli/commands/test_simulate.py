@@ -255,6 +255,27 @@ class TestSeeds:
 
         monkeypatch.setattr(simulate_play, "play", play)
 
+    @pytest.fixture
+    def known(self, monkeypatch):
+        """Two owners by an answer that is Kafka's own."""
+        really = simulate_play.play
+
+        def play(scenario, design, seed, **options):
+            run = really(scenario, design, seed, **options)
+            what = "g: t-0: c1 and c2 in generation 5"
+            return replace(run, known=(Violation(checker=ONE_OWNER, at_ms=scenario.epoch_ms, what=what),))
+
+        monkeypatch.setattr(simulate_play, "play", play)
+
+    @pytest.mark.parametrize("many", [("--seeds", "2"), ()], ids=["seeds", "one"])
+    def test_what_kafka_does_wrong_too_is_said_and_no_failure(self, kgroup, known, many):
+        ended = kgroup("simulate", *QUICK, *many, "-o", "jsonl")
+        assert ended.status == 0
+        assert "g: t-0: c1 and c2 in generation 5: Kafka's own assignor gives it to both" in ended.err
+        rows = [json.loads(line) for line in ended.out.splitlines()]
+        assert any(row.get("known") for row in rows)
+        assert rows[-1]["failing_seeds"] == []
+
     def test_all_pass(self, kgroup):
         answer = as_json(kgroup("simulate", *QUICK, "--seeds", "4", "-o", "json"))
         counts = {"scenario": "quick", "seeds": 4, "passed": 4, "failed": 0, "failing_seeds": []}

@@ -1,0 +1,54 @@
+"""What a leader hands out twice because members claim what it has not heard of."""
+
+from collections import Counter
+from typing import Final
+
+from kgroup.assignors.registry import CLIENT_ASSIGNORS
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.client import MetadataResponse
+from kgroup.protocol.requests.coordinator import JoinGroupResponse, SyncGroup
+from kgroup.protocol.subscription import assigned_partitions, decode_subscription, partitions_of
+from kgroup.protocol.topic_partition import TopicPartition
+
+_COOPERATIVE_STICKY: Final = CLIENT_ASSIGNORS["cooperative-sticky"].name
+
+
+class Leading:
+    """Of one process: the metadata that it has, and what the members of its generation claim.
+
+    Kafka's cooperative-sticky (`AbstractStickyAssignor` of 4.3.1, asked the same question) hands partitions
+    out twice when a member owns a partition that the leader's metadata do not have yet. This tells that case
+    from every other one in which two members have the same: the claim has to be there, and beyond the
+    leader's own count.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._claims: frozenset[TopicPartition] = frozenset()
+
+    def heard(self, body: object) -> None:
+        """An answer reaches the process."""
+        match body:
+            case MetadataResponse():
+                for topic in body.topics:
+                    if topic.error_code is ErrorCode.NONE:
+                        self._counts[topic.name] = len(topic.partitions)
+            case JoinGroupResponse(error_code=ErrorCode.NONE) if body.protocol_name == _COOPERATIVE_STICKY:
+                self._claims = frozenset(
+                    partition
+                    for member in body.members
+                    for partition in partitions_of(decode_subscription(member.metadata).owned_partitions)
+                )
+            case _:
+                pass
+
+    def hands_out_twice(self, body: SyncGroup) -> frozenset[TopicPartition]:
+        """Of the leader's assignment, what stands in it twice for that reason."""
+        if body.protocol_name != _COOPERATIVE_STICKY:
+            return frozenset()
+        if not any(number >= self._counts.get(topic, 0) for topic, number in self._claims):
+            return frozenset()
+        times = Counter(
+            partition for _, assignment in body.assignments for partition in assigned_partitions(assignment)
+        )
+        return frozenset(partition for partition, count in times.items() if count > 1)
