@@ -15,7 +15,7 @@ from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.table import printable
 from kgroup.sim.chronicle import Chronicle
-from kgroup.sim.designs import compared_designs, own_design, play, with_assignors
+from kgroup.sim.designs import compared_designs, own_design, play, require_logs, with_assignors
 from kgroup.sim.scenario.file import load_scenario, load_shipped, shipped_names
 from kgroup.sim.scenario.scenario import Fault, FaultKind, Scenario, SimMember, SimTopic
 from kgroup.sim.swarm import Swarm, draw_scenario
@@ -120,6 +120,7 @@ def simulate(
         raise InputError(f"{played_as}: one design at a time")
     storage = None
     if log_dir is not None:
+        require_logs(played_as)
         require_empty(Path(log_dir), "--log-dir")
         storage = FolderStorage(Path(log_dir), warn or _pass_over)
     chronicle = Chronicle(chosen)

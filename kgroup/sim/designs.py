@@ -29,13 +29,28 @@ def with_assignors(scenario: Scenario, assignors: tuple[str, ...]) -> Scenario:
     return replace(scenario, members=members)
 
 
+def one_design(text: str) -> str:
+    """A design's name, which may also be that of an assignor."""
+    return _known(text.strip(), "--as")
+
+
+def require_logs(design: str) -> None:
+    """Raise InputError for a design whose brokers have no logs that --log-dir could keep."""
+    if design == ZOOKEEPER:
+        raise InputError("--log-dir: brokers of the design zookeeper have no logs to keep")
+
+
+def _known(name: str, option: str) -> str:
+    designs = [*_ALIASES, CONSUMER, MIGRATION, ZOOKEEPER, *CLIENT_ASSIGNORS]
+    if name not in designs:
+        raise InputError(f"{option}: there is no design '{name}': {nearest_or_all(name, designs)}")
+    return name
+
+
 def compared_designs(text: str) -> list[str]:
     """The names in `eager,cooperative,zookeeper`, which may also be those of assignors."""
-    names = [name.strip() for name in text.split(",")]
-    designs = [*_ALIASES, CONSUMER, MIGRATION, ZOOKEEPER, *CLIENT_ASSIGNORS]
+    names = [_known(name.strip(), "--compare") for name in text.split(",")]
     for name in names:
-        if name not in designs:
-            raise InputError(f"--compare: there is no design '{name}': {nearest_or_all(name, designs)}")
         if names.count(name) > 1:
             raise InputError(f"--compare: '{name}' is there twice")
     return names

@@ -111,7 +111,7 @@ def simulate(
     from kgroup.api.simulate import SWARM, SWARMS
     from kgroup.cli.narrate.chosen_scenario import chosen_scenario
     from kgroup.cli.narrate.play import Playing, play_designs, play_once, play_seeds
-    from kgroup.sim.designs import compared_designs
+    from kgroup.sim.designs import compared_designs, one_design
     from kgroup.sim.scenario.check import scenario_advice
 
     if scenario is None and seeds.count is not None and flags == Flags():
@@ -127,6 +127,7 @@ def simulate(
         output=output,
         quiet=quiet,
         explain=shown.explain,
+        design=None if shown.design is None else one_design(shown.design),
     )
     if seeds.count is not None:
         play_seeds(playing, seeds.count, lambda seed: chosen_scenario(scenario, flags, seed))

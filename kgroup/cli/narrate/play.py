@@ -30,7 +30,7 @@ from kgroup.report.destination import new_file, printing_to, require_empty
 from kgroup.report.emit import OutputFormat, OutputOptions, Row, emit, emit_json, emit_lines, to_json
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.trace_format import trace_lines
-from kgroup.sim.designs import own_design
+from kgroup.sim.designs import own_design, require_logs
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.trace import to_json as event_fields
@@ -49,6 +49,8 @@ class Playing:
     output: OutputOptions
     quiet: bool
     explain: bool = False
+    design: str | None = None
+    """What a single run is played as; None: its own."""
 
 
 # ---- one seed -------------------------------------------------------------------------------------
@@ -60,6 +62,7 @@ def play_once(playing: Playing, log_dir: Path | None, trace: Path | None, *, as_
     Raises FindingsError if a checker found something.
     """
     if log_dir is not None:
+        require_logs(playing.design or own_design(playing.scenario))
         require_empty(log_dir, "--log-dir")  # before the first line is printed
     with _events_to(trace) as write:
         match playing.output.format:
@@ -71,11 +74,11 @@ def play_once(playing: Playing, log_dir: Path | None, trace: Path | None, *, as_
             case OutputFormat.JSONL:
                 run = _write_events(playing, log_dir, write)
             case OutputFormat.JSON:
-                run = _play(playing, None, log_dir, write)
+                run = _play(playing, playing.design, log_dir, write)
                 row = {**run_row(run, run.design), **history(run.chronicle)}
                 _emit_object(playing, {"runs": [row], **_counts(playing, 1, [run])})
             case _:
-                run = _play(playing, None, log_dir, write)
+                run = _play(playing, playing.design, log_dir, write)
                 emit([run_row(run, run.design)], RUN_COLUMNS, playing.output)
     _judge(playing, [run])
 
@@ -112,12 +115,12 @@ def _play(playing: Playing, design: str | None, log_dir: Path | None, hear: Hear
 
 
 def _print_one(playing: Playing, log_dir: Path | None, write: Hear | None) -> SimulatedRun:
-    print_title(playing.scenario, own_design(playing.scenario), playing.seed)
+    print_title(playing.scenario, playing.design or own_design(playing.scenario), playing.seed)
     hearers = _some(write)
     if playing.explain:
         print()
         hearers.append(Story(playing.scenario).print)
-    run = _play(playing, None, log_dir, _each_of(hearers) if hearers else None)
+    run = _play(playing, playing.design, log_dir, _each_of(hearers) if hearers else None)
     print_run(run, run.chronicle, headers=playing.output.headers)
     print()
     print_measures([("TOTAL", run)], headers=playing.output.headers)
@@ -126,7 +129,7 @@ def _print_one(playing: Playing, log_dir: Path | None, write: Hear | None) -> Si
 
 def _write_trace(playing: Playing, log_dir: Path | None, write: Hear | None) -> SimulatedRun:
     tracks = RunTracks(playing.scenario)
-    run = _play(playing, None, log_dir, _each_of([tracks.hear, *_some(write)]))
+    run = _play(playing, playing.design, log_dir, _each_of([tracks.hear, *_some(write)]))
     emit_lines(trace_lines(tracks.items(run.chronicle.generations(), run.end_ms)), playing.output)
     return run
 
@@ -147,7 +150,7 @@ def _write_events(playing: Playing, log_dir: Path | None, write: Hear | None) ->
     """JSON lines: every event as it happens, then the run with its counts."""
     with printing_to(playing.output.path):
         hear = _each_of([lambda event: print(_event_line(event)), *_some(write)])
-        run = _play(playing, None, log_dir, hear)
+        run = _play(playing, playing.design, log_dir, hear)
         print(to_json({"type": "RunEnded", **run_row(run, run.design), **_counts(playing, 1, [run])}))
     return run
 

@@ -22,7 +22,7 @@ from kgroup.sim.watch.trace import (
     RequestSent,
     ResponseReceived,
 )
-from kgroup.sim.zookeeper.trace import ZookeeperEvent
+from kgroup.sim.zookeeper.trace import ZnodeOperation, ZookeeperEvent
 
 _GROUPS = "groups"
 _MEMBERS = "members"
@@ -50,6 +50,7 @@ class RunTracks:
     _items: list[TraceItem] = field(default_factory=list)
     _open: dict[_Track, _Open] = field(default_factory=dict)
     _owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
+    _operations: int = 0
     _asked: dict[tuple[str, int], RequestSent] = field(default_factory=dict)
 
     def hear(self, event: ZookeeperEvent) -> None:
@@ -76,6 +77,8 @@ class RunTracks:
                 self._asked[event.member, event.request_id] = event
             case ResponseReceived() | RequestFailed():
                 self._answered(event, at_ms)
+            case ZnodeOperation():
+                self._served(event, at_ms)
             case NodeStarted():
                 self._begin((_NODES, event.node), "up", at_ms, {})
             case NodeStopped():
@@ -151,6 +154,21 @@ class RunTracks:
                 end_ms=at_ms,
                 number=event.request_id,
                 args={"node": asked.node, **failed},
+            )
+        )
+
+    def _served(self, event: ZnodeOperation, at_ms: int) -> None:
+        """From its arrival at ZooKeeper to its turn: a herd's requests wait for each other."""
+        self._operations += 1
+        self._items.append(
+            Exchange(
+                process=_MEMBERS,
+                track=f"{event.member} requests",
+                name=event.operation,
+                begin_ms=at_ms - event.waited_ms,
+                end_ms=at_ms,
+                number=self._operations,
+                args={"path": event.path, "error": event.error.value if event.error else None},
             )
         )
 

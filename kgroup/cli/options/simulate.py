@@ -15,14 +15,14 @@ _SEEDS_MAX: Final = 1_000_000
 
 RULES: Final[tuple[Rule, ...]] = (
     Clash(
-        options={"--compare", "--explain", "--log-dir", "--trace"},
+        options={"--as", "--compare", "--explain", "--log-dir", "--trace"},
         others={"--seeds"},
         why="{option} is for a single seed: leave out --seeds, and give --seed",
     ),
     Clash(
-        options={"--log-dir", "--trace"},
+        options={"--as", "--log-dir", "--trace"},
         others={"--compare"},
-        why="{option} is for a single run: leave out --compare",
+        why="{option} is for a single run: leave out --compare; --as DESIGN plays one design",
     ),
     Clash(
         options={"--explain"},
@@ -157,6 +157,15 @@ class Shown:
     listing: Annotated[
         bool, option("--list", help="List the scenarios that come with kgroup.", section=Section.SHOWN)
     ] = False
+    design: Annotated[
+        str | None,
+        option(
+            "--as",
+            metavar="DESIGN",
+            help="Play it as one of the designs of --compare, and show that run.",
+            section=Section.SHOWN,
+        ),
+    ] = None
     compare: Annotated[
         str | None,
         option(

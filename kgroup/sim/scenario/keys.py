@@ -356,4 +356,11 @@ ZOOKEEPER_KEYS: Final[Mapping[str, Key]] = {
         form="DURATION",
         explained="rebalance.backoff.ms (2s).",
     ),
+    "operation": Key(
+        field="operation_ms",
+        read=duration,
+        form="DURATION",
+        explained="The time that ZooKeeper takes for a consumer's request, one after the other: those of a"
+        " herd wait for each other (0ms).",
+    ),
 }

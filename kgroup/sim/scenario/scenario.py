@@ -162,6 +162,8 @@ class ZookeeperSettings:
     session_timeout_ms: int = 6_000
     rebalance_max_retries: int = 4
     rebalance_backoff_ms: int = 2_000
+    operation_ms: int = 0
+    """The time that ZooKeeper takes for each request of a consumer, one after the other; 0: none waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,10 @@ PINGS_PER_SESSION = 3
 """ZooKeeper's client sends a ping whenever it was silent for a third of the session timeout."""
 
 
+Ask = Callable[[int, Operation, Callable[[Answer], None]], None]
+"""Has a session's request served, and what comes of it handed on."""
+
+
 class Lane:
     """One direction of a connection, in order; what is sent into a cut waits for a new connection."""
 
@@ -53,9 +57,10 @@ class ZookeeperClient:
     """A session and its connection.
 
     Pings are not played one by one: a client that falls silent sent its last one at most a third of the
-    session timeout ago, drawn from `rng`. `on_session` is called when the client has a session, the first
-    time and again after each that expired; answers to requests of an older one are dropped. `on_expired` is
-    called when ZooKeeper drops the session, of which the client hears later.
+    session timeout ago, drawn from `rng`. `ask` has a request served that has come. `on_session` is called
+    when the client has a session, the first time and again after each that expired; answers to requests of an
+    older one are dropped. `on_expired` is called when ZooKeeper drops the session, of which the client hears
+    later.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class ZookeeperClient:
         rng: Random,
         zookeeper: Zookeeper,
         session_timeout_ms: int,
+        ask: Ask,
         on_session: Callable[[], None],
         on_watch: Callable[[str], None],
         on_expired: Callable[[], None],
@@ -77,6 +83,7 @@ class ZookeeperClient:
         self._session_timeout_ms = session_timeout_ms
         self._up = Lane(network, name, ZOOKEEPER)
         self._down = Lane(network, ZOOKEEPER, name)
+        self._ask = ask
         self._on_session = on_session
         self._on_watch = on_watch
         self._on_expired = on_expired
@@ -107,8 +114,7 @@ class ZookeeperClient:
         session = self.session
 
         def serve() -> None:
-            answer = self._zookeeper.answer(session, operation)
-            self._down.send(lambda: reply(answer))
+            self._ask(session, operation, lambda answer: self._down.send(lambda: reply(answer)))
 
         def reply(answer: Answer) -> None:
             expired = answer.error is ZookeeperError.SESSION_EXPIRED

@@ -18,6 +18,14 @@ class ZookeeperError(Enum):
     SESSION_EXPIRED = "SessionExpired"
 
 
+class TreeChange(Enum):
+    """What happened to a znode; the words are those of ZooKeeper's watch events."""
+
+    CREATED = "NodeCreated"
+    DATA_CHANGED = "NodeDataChanged"
+    DELETED = "NodeDeleted"
+
+
 @dataclass(frozen=True, slots=True)
 class GetChildren:
     """The names under `path`, sorted. `watch`: tell the session once when a child comes or goes."""
@@ -76,14 +84,24 @@ class _Znode:
     children: set[str] = field(default_factory=set)
 
 
+OnChange = Callable[[str, TreeChange, str | None, int | None], None]
+"""Told of a znode's path, its change, its data (None: gone) and the session that it is ephemeral to."""
+
+
 class Zookeeper:
     """The ensemble as one: every request is applied at one moment, in one order.
 
-    `notify(session, path)` is called before the request that fires the watch is answered.
+    `notify(session, path)` is called before the request that fires the watch is answered, and after
+    `on_change` was told of the change.
     """
 
-    def __init__(self, notify: Callable[[int, str], None]) -> None:
+    def __init__(
+        self,
+        notify: Callable[[int, str], None],
+        on_change: OnChange = lambda path, change, data, session: None,
+    ) -> None:
         self._notify = notify
+        self._on_change = on_change
         self._znodes: dict[str, _Znode] = {"": _Znode()}
         self._ephemerals: dict[int, set[str]] = {}  # by session
         self._last_session = 0
@@ -146,7 +164,9 @@ class Zookeeper:
         if path not in self._znodes:
             self._create(path, data, None)
             return
-        self._znodes[path].data = data
+        znode = self._znodes[path]
+        znode.data = data
+        self._on_change(path, TreeChange.DATA_CHANGED, data, znode.session)
         self._fire(self._data_watches, path)
 
     def delete(self, path: str) -> None:
@@ -162,6 +182,7 @@ class Zookeeper:
         self._znodes[parent].children.add(name)
         if session is not None:
             self._ephemerals[session].add(path)
+        self._on_change(path, TreeChange.CREATED, data, session)
         self._fire(self._child_watches, parent)
 
     def _remove(self, path: str) -> None:
@@ -172,6 +193,7 @@ class Zookeeper:
             self._ephemerals[znode.session].discard(path)
         parent, _, name = path.rpartition("/")
         self._znodes[parent].children.discard(name)
+        self._on_change(path, TreeChange.DELETED, None, znode.session)
         self._fire(self._data_watches, path)
         self._fire(self._child_watches, parent)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
@@ -17,6 +18,7 @@ from kgroup.sim.zookeeper.client import ZookeeperClient
 from kgroup.sim.zookeeper.consumer import Script, Sleep, WaitForWatch, ZookeeperConsumer
 from kgroup.sim.zookeeper.ensemble import Answer, Zookeeper
 from kgroup.sim.zookeeper.reader import Reader
+from kgroup.sim.zookeeper.service import Service
 from kgroup.sim.zookeeper.trace import (
     ConsumerRegistered,
     RebalanceAttempted,
@@ -38,6 +40,7 @@ class ConsumerSurroundings:
     network: Network
     rng: Random
     zookeeper: Zookeeper
+    service: Service
     settings: ZookeeperSettings
     measures: Measures
     tell: Callable[[ZookeeperEvent], None]
@@ -71,6 +74,7 @@ class ConsumerProcess:
             rng=around.rng,
             zookeeper=around.zookeeper,
             session_timeout_ms=around.settings.session_timeout_ms,
+            ask=partial(around.service.request, member),
             on_session=self._session_began,
             on_watch=self._watch_fired,
             on_expired=lambda: self._tell(SessionExpired),

@@ -1,14 +1,16 @@
 """A scenario played by consumers of Kafka 0.8, which agree through ZooKeeper instead of a coordinator.
 
 The same topics, records, members and faults as in `world`, and the same measures. What has no counterpart
-does nothing: there is no coordinator to move, and neither disks nor clocks matter to ZooKeeper's sessions. Of
-`cut X from coordinator` the other end is ZooKeeper, which itself never fails.
+does nothing: there is no coordinator to move, neither disks nor clocks matter to ZooKeeper's sessions, and a
+consumer of 0.8 cannot change its subscription. Of `cut X from coordinator` the other end is ZooKeeper, which
+itself never fails.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Final
 
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scenario, SimMember
@@ -27,9 +29,24 @@ from kgroup.sim.world.network import Network
 from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.zookeeper.brokers import Brokers
 from kgroup.sim.zookeeper.client import ZOOKEEPER
-from kgroup.sim.zookeeper.ensemble import Zookeeper
+from kgroup.sim.zookeeper.ensemble import TreeChange, Zookeeper
 from kgroup.sim.zookeeper.process import ConsumerProcess, ConsumerSurroundings
-from kgroup.sim.zookeeper.trace import ZookeeperEvent
+from kgroup.sim.zookeeper.service import Service
+from kgroup.sim.zookeeper.trace import WatchTriggered, ZnodeChanged, ZookeeperEvent
+
+_WITHOUT_COUNTERPART: Final = frozenset(
+    {
+        FaultKind.MOVE,
+        FaultKind.SKEW,
+        FaultKind.SLOW_DISK,
+        FaultKind.FAIL_DISK,
+        FaultKind.CUT_POWER,
+        FaultKind.LOSE_WRITES,
+        FaultKind.DUPLICATE,
+        FaultKind.NARROW,
+    }
+)
+"""No coordinator and no log of offsets; and a consumer of 0.8 subscribes once and for all."""
 
 
 def run_zookeeper(
@@ -70,13 +87,14 @@ class _World:
         self._processes: dict[str, ConsumerProcess] = {}  # the newest of each member
         self._numbers: dict[str, int] = {}
         self._clients: dict[int, ConsumerProcess] = {}  # by session
-        zookeeper = Zookeeper(self._notify)
+        zookeeper = Zookeeper(self._notify, self._changed)
         self._brokers = Brokers(scenario, schedule, rng, zookeeper, self._tell)
         self._around = ConsumerSurroundings(
             schedule=schedule,
             network=self._network,
             rng=rng,
             zookeeper=zookeeper,
+            service=Service(schedule, zookeeper, scenario.zookeeper.operation_ms, self._tell),
             settings=scenario.zookeeper,
             measures=self._measures,
             tell=self._tell,
@@ -154,7 +172,13 @@ class _World:
             return None
         return self._brokers.log_end(partition)
 
+    def _changed(self, path: str, change: TreeChange, data: str | None, session: int | None) -> None:
+        self._tell(
+            ZnodeChanged(at_ms=self._schedule.now_ms, path=path, change=change, data=data, session=session)
+        )
+
     def _notify(self, session: int, path: str) -> None:
+        self._tell(WatchTriggered(at_ms=self._schedule.now_ms, path=path, session=session))
         process = self._clients.get(session)
         if process is not None:
             process.client.watch_fired(path)
@@ -195,7 +219,7 @@ class _World:
             case FaultKind.GROW:
                 self._grow(target, fault.amount or 0)
                 return None
-            case FaultKind.MOVE | FaultKind.SKEW | FaultKind.SLOW_DISK | FaultKind.DUPLICATE:
+            case kind if kind in _WITHOUT_COUNTERPART:
                 return None
             case _:
                 if target.startswith(NODE_PREFIX):

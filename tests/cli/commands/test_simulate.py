@@ -117,6 +117,23 @@ def test_designs_side_by_side(kgroup):
     assert [row["generations"] for row in rows] == [1, None]
 
 
+def test_one_of_the_designs_is_shown_as_a_run_of_its_own(kgroup):
+    ended = kgroup("simulate", *QUICK, "--as", "zookeeper")
+    assert ended.out.startswith("quick, zookeeper, seed 0\n")
+    compared = kgroup("simulate", *QUICK, "--compare", "zookeeper").out
+    assert compared.split("MEASURE")[1].split()[1:] == ended.out.split("MEASURE")[1].split()[1:]
+    events = [
+        json.loads(line)
+        for line in kgroup("simulate", *QUICK, "--as", "zookeeper", "-o", "jsonl").out.splitlines()
+    ]
+    assert {"ZnodeOperation", "ZnodeChanged", "RunEnded"} <= {each["type"] for each in events}
+    assert events[-1]["design"] == "zookeeper"
+    rows = json.loads(kgroup("simulate", *QUICK, "--as", "zookeeper", "-o", "json").out)["runs"]
+    assert [row["design"] for row in rows] == ["zookeeper"]
+    traced = json.loads(kgroup("simulate", *QUICK, "--as", "zookeeper", "-o", "trace").out)["traceEvents"]
+    assert {"getChildren", "create", "setData"} <= {each["name"] for each in traced}
+
+
 def test_csv_has_a_line_for_each_run(kgroup):
     ended = kgroup("simulate", *QUICK, "--seeds", "3", "--seed", "5", "-o", "csv")
     head, *lines = ended.out.splitlines()

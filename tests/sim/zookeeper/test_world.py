@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kgroup.group.member.step import CallbackKind
+from kgroup.sim.scenario.actions import FORMS, Target
 from kgroup.sim.scenario.file import load_shipped
 from kgroup.sim.scenario.scenario import CommitMode, Fault, FaultKind, Scenario, SimMember, SimTopic
 from kgroup.sim.watch.trace import MemberStopped, PartitionsChanged, RecordsProcessed
@@ -17,6 +18,9 @@ from kgroup.sim.zookeeper.trace import (
     RebalanceGivenUp,
     SessionExpired,
     WatchFired,
+    WatchTriggered,
+    ZnodeChanged,
+    ZnodeOperation,
 )
 from kgroup.sim.zookeeper.world import run_zookeeper
 
@@ -220,3 +224,79 @@ def test_a_run_does_not_depend_on_pythons_hashes():
     ]
     assert traces[0].count("\n") > 500
     assert traces[0] == traces[1]
+
+
+def test_every_change_of_the_tree_is_told_so_that_its_fold_names_who_owns_what():
+    _, events = played(scenario(faults=(fault(30, K.KILL, "c1"),)))
+    tree = {}
+    for each in of(events, ZnodeChanged):
+        if each.data is None:
+            del tree[each.path]  # it was there
+        else:
+            tree[each.path] = each
+    ids = [path for path in tree if path.startswith("/consumers/g/ids/")]
+    registered = {each.consumer_id: each.member for each in of(events, ConsumerRegistered)}
+    assert sorted(registered[path.rsplit("/", 1)[1]] for path in ids) == ["c2", "c3"]
+    read = {}
+    for each in of(events, PartitionsChanged):
+        if each.kind is CallbackKind.ASSIGNED:
+            read.update(dict.fromkeys(each.partitions, each.member))
+    owners = {path: each for path, each in tree.items() if path.startswith("/consumers/g/owners/t/")}
+    assert {int(path.rsplit("/", 1)[1]): registered[each.data] for path, each in owners.items()} == {
+        partition: member for (_, partition), member in read.items()
+    }
+    assert all(each.session is not None for each in owners.values())  # ephemeral
+    assert tree["/brokers/topics/t"].session is None
+
+
+def test_a_watch_is_asked_for_is_triggered_once_and_then_heard():
+    _, events = played(scenario(faults=(fault(30, K.LEAVE, "c1"),)))
+    operations = of(events, ZnodeOperation)
+    asked, triggered, heard = {}, [], of(events, WatchFired)
+    for each in events:
+        if isinstance(each, ZnodeOperation) and each.watch and each.error is None:
+            asked[each.session, each.path] = each.member
+        elif isinstance(each, WatchTriggered):
+            triggered.append((asked.pop((each.session, each.path)), each.path))
+    # What was on its way to a consumer that closed is heard by nobody.
+    assert len(triggered) - 1 <= len(heard) <= len(triggered)
+    assert {(each.member, each.path) for each in heard} <= set(triggered)
+    kinds = {each.operation for each in operations}
+    assert kinds == {"getChildren", "getData", "setData", "create", "delete"}
+    committed = [each for each in operations if each.operation == "setData"]
+    assert all(each.path.startswith("/consumers/g/offsets/") and each.data.isdigit() for each in committed)
+
+
+def test_the_requests_of_a_herd_wait_for_each_other_and_so_do_those_of_others():
+    def longest_wait(members, operation_ms):
+        others = tuple(SimMember(name=f"o{n}", group="other", topics=("t",)) for n in (1, 2))
+        base = scenario(members=members, rate=0, faults=(fault(30, K.LEAVE, "c1"),))
+        settings = replace(base.zookeeper, operation_ms=operation_ms)
+        staged = replace(base, members=(*base.members, *others), zookeeper=settings)
+        _, events = played(staged)
+        operations = of(events, ZnodeOperation)
+        assert [each.at_ms for each in operations] == sorted(each.at_ms for each in operations)
+        herd = [each for each in operations if each.at_ms < base.epoch_ms + 29_000 and each.group == "other"]
+        return max(each.waited_ms for each in herd)
+
+    assert longest_wait(20, 0) == 0
+    few, many = longest_wait(3, 5), longest_wait(20, 5)
+    assert many > 5 * max(few, 5)
+
+
+PLAYED_BY_NAME = {
+    Target.NONE: "",
+    Target.PROCESS: "c1",
+    Target.MEMBER: "c1",
+    Target.NODE: "node-1",
+    Target.TOPIC: "t",
+    Target.GROUP: "g",
+}
+
+
+@pytest.mark.parametrize("verb", FORMS)
+def test_every_fault_can_be_played_also_what_has_no_counterpart(verb):
+    form = FORMS[verb]
+    struck = fault(10, form.kind, PLAYED_BY_NAME[form.target], duration_ms=5_000, amount=7)
+    run, _ = played(scenario(faults=(struck, fault(20, K.START, "c1"))))
+    assert run.settled_ms is not None
