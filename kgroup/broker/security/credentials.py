@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kgroup.broker.security import bearer
 from kgroup.broker.security.scram import (
     OTHER_IDENTITY,
     SCRAM_HASHES,
@@ -14,7 +15,7 @@ from kgroup.broker.security.scram import (
 )
 from kgroup.errors import InputError, nearest_or_all
 
-MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
+MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES, bearer.MECHANISM)
 _NOT_THERE: Final = ScramCredential(
     salt=b"of nobody", stored_key=bytes(32), server_key=bytes(32), iterations=4096
 )
@@ -22,13 +23,19 @@ _NOT_THERE: Final = ScramCredential(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Users by mechanism. `scram` serves PLAIN, too: a password in clear can be held against it."""
+    """Users by mechanism. `scram` serves PLAIN, too: a password in clear can be held against it.
+
+    With `tokens`, whoever shows an unsecured token that keeps these rules is who the token says.
+    """
 
     plain: Mapping[str, str] = field(default_factory=dict, repr=False)
     scram: Mapping[str, Mapping[str, ScramCredential]] = field(default_factory=dict, repr=False)
+    tokens: bearer.TokenRules | None = None
 
     def can_log_in_by(self, mechanism: str) -> bool:
         """Whether anybody at all can."""
+        if mechanism == bearer.MECHANISM:
+            return self.tokens is not None
         return bool(
             self.scram.get(mechanism) or (mechanism == "PLAIN" and (self.plain or any(self.scram.values())))
         )

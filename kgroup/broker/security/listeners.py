@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from kgroup.broker.security import bearer
 from kgroup.broker.security.credentials import MECHANISMS
 from kgroup.errors import InputError, nearest_or_all
 
@@ -66,9 +67,24 @@ class ListenerPlan:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
+    def jaas_of_tokens(self) -> str:
+        """The `sasl.jaas.config` with an OAuthBearerLoginModule; empty if there is none."""
+        own = f"{bearer.MECHANISM.lower()}.sasl.jaas.config"
+        jaas = self.properties.get(own, self.properties.get("sasl.jaas.config", ""))
+        return jaas if bearer.MODULE in jaas else ""
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether clients may log in by OAUTHBEARER."""
+        enabled = self.properties.get("sasl.enabled.mechanisms", "")
+        return bool(self.jaas_of_tokens) and (not enabled.strip() or bearer.MECHANISM in enabled)
+
+    @property
     def danger(self) -> str | None:
         """Why others should not be able to reach it; None if it authenticates and encrypts."""
         names = self.protocol.value
+        if self.protocol.has_sasl and self.takes_tokens:
+            return f"{names} with {bearer.MECHANISM} takes unsecured tokens, so it lets anybody in"
         authenticates = self.protocol.has_sasl or (
             self.protocol.has_tls and self.properties.get("ssl.client.auth", "none").lower() == "required"
         )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
+from kgroup.broker.security import bearer
 from kgroup.broker.security.credentials import Credentials, PlainExchange
 from kgroup.broker.security.scram import CredentialsError, ScramExchange
 from kgroup.protocol.error_codes import ErrorCode
@@ -54,7 +55,7 @@ class ServerLogin:
         self._read = read
         self._mechanism: str | None = None
         self._wraps_tokens = False  # SaslAuthenticate requests, since SaslHandshake v1
-        self._exchange: ScramExchange | PlainExchange | None = None
+        self._exchange: ScramExchange | PlainExchange | bearer.BearerExchange | None = None
         self._asked_versions = False
         self._known_as: tuple[str, str] | None = None  # principal and mechanism of the last login
         self._began_again_ms: int | None = None
@@ -120,6 +121,9 @@ class ServerLogin:
         credentials = self._rules.credentials
         if mechanism == "PLAIN":
             self._exchange = PlainExchange(credentials)
+        elif mechanism == bearer.MECHANISM:
+            assert credentials.tokens is not None
+            self._exchange = bearer.BearerExchange(credentials.tokens)
         else:
             users = dict(credentials.scram.get(mechanism, {}))
             self._exchange = ScramExchange(mechanism, users, self._rules.new_nonce())
@@ -132,7 +136,7 @@ class ServerLogin:
         if key != api.SASL_AUTHENTICATE:
             return LoginStep(why=f"unexpected request of api key {key} during SASL authentication")
         call = self._read(frame)
-        token, why = self._evaluate(bytes(call.body.auth_bytes or b""))
+        token, why = self._evaluate(bytes(call.body.auth_bytes or b""), now_ms)
         response = SaslAuthenticateResponse(
             version=call.version,
             error_code=ErrorCode.SASL_AUTHENTICATION_FAILED if why else ErrorCode.NONE,
@@ -144,17 +148,21 @@ class ServerLogin:
 
     def _take_bare(self, frame: bytes, now_ms: int) -> LoginStep:
         """Tokens without any header: what clients send after SaslHandshake v0 (KIP-43)."""
-        token, why = self._evaluate(frame)
+        token, why = self._evaluate(frame, now_ms)
         if why is not None:
             return LoginStep(why=why)
         self._finish(now_ms)
         return LoginStep(answer=len(token).to_bytes(_LENGTH_BYTES, "big") + token)
 
-    def _evaluate(self, token: bytes) -> tuple[bytes, str | None]:
+    def _evaluate(self, token: bytes, now_ms: int) -> tuple[bytes, str | None]:
         """The answer to a token, or what the client hears instead."""
         assert self._exchange is not None and self._mechanism is not None
         try:
-            answer = self._exchange.take(token)
+            match self._exchange:
+                case bearer.BearerExchange():
+                    answer = self._exchange.take(token, now_ms)
+                case _:
+                    answer = self._exchange.take(token)
         except PermissionError as error:
             return b"", str(error)
         except CredentialsError:
@@ -175,10 +183,16 @@ class ServerLogin:
             return 0
         self.principal = f"User:{self._exchange.user}"
         self._known_as = (self.principal, self._mechanism)
-        self._exchange = None
         lifetime_ms = self._rules.lifetimes_ms.get(self._mechanism, 0)
-        if lifetime_ms > 0:
+        if isinstance(self._exchange, bearer.BearerExchange) and self._exchange.expires_ms is not None:
+            # The session ends with its token, if not before. With some clock skew, in Kafka too, a token that
+            # has expired lets its client in, for nothing but to log in again.
+            left_ms = max(0, self._exchange.expires_ms - now_ms)
+            lifetime_ms = min(left_ms, lifetime_ms) if lifetime_ms > 0 else left_ms
             self._expires_ms = now_ms + lifetime_ms
+        elif lifetime_ms > 0:
+            self._expires_ms = now_ms + lifetime_ms
+        self._exchange = None
         return lifetime_ms
 
 

@@ -54,6 +54,8 @@ def require_broker(servers: Sequence[tuple[str, int]], config: Mapping[str, obje
     timeout_ms = config.get("request_timeout_ms", CONNECT_TIMEOUT_MS)
     assert isinstance(timeout_ms, int) and (tls is None or isinstance(tls, ssl.SSLContext))
     login = Login(config) if "sasl_mechanism" in config else None
+    if login is not None:
+        login.prepare()  # has a time-out of its own
     until = time.monotonic() + timeout_ms / 1000
     contacts = [_Contact(server, protocol, tls, until) for server in servers]
     try:
@@ -213,9 +215,10 @@ class _Contact:
             raise SourceError(f"{refusal}; see sasl.mechanism and security.protocol")
         talk = login.begin(self.address[0])
         while (message := talk.next_message()) is not None:
-            talk.take(self._answer_to(message, login.mechanism))
+            talk.take(self._answer_to(message, login))
 
-    def _answer_to(self, message: bytes, mechanism: str) -> bytes:
+    def _answer_to(self, message: bytes, login: Login) -> bytes:
+        mechanism = login.mechanism
         try:
             answer = self._exchange(SaslAuthenticateRequest(version=0, auth_bytes=message))
         except _CLOSED as error:
@@ -225,7 +228,7 @@ class _Contact:
             raise SourceError(f"{self.name}: {mechanism} login: its answer cannot be read")
         if answer.error_code:
             refusal = refused_login(self.name, mechanism, answer.error_code, answer.error_message)
-            raise SourceError(f"{refusal}; see sasl.jaas.config")
+            raise SourceError(f"{refusal}; {login.hint}")
         return bytes(answer.auth_bytes)
 
     def _ask_for_brokers(self) -> None:

@@ -44,6 +44,18 @@ class Login:
     def __init__(self, config: Mapping[str, object]) -> None:
         self.mechanism = str(config["sasl_mechanism"])
         self._config = {name: value for name, value in config.items() if name.startswith("sasl_")}
+        # `oauth.Tokens`; to import it is to import kafka-python.
+        self._tokens: Any = config.get("sasl_oauth_token_provider")
+
+    def prepare(self) -> None:
+        """Get what has to be asked for elsewhere, a token. Raises SourceError if there is none."""
+        if self._tokens is not None:
+            self._tokens.token()
+
+    @property
+    def hint(self) -> str:
+        """What to look at if the login is refused."""
+        return "see sasl.jaas.config" if self._tokens is None else str(self._tokens.hint())
 
     def begin(self, host: str) -> "Conversation":
         """Talk to this host. Raises SourceError if this machine lacks the mechanism's library."""

@@ -16,6 +16,7 @@ from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
 from kgroup.java_properties import decoded, parse_properties
 from kgroup.net.connect.consumer_properties import OF_MEMBERS
 from kgroup.net.connect.jaas import login_options
+from kgroup.net.connect.oauth_properties import PROPERTIES as OF_TOKENS
 from kgroup.net.connect.tls import PROPERTIES as OF_TLS
 from kgroup.net.connect.tls import tls_context
 
@@ -26,7 +27,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _LIKE_KAFKAS: Final = re.compile(r"[a-z]+(\.[a-z0-9-]+)+")
 _TLS: Final = {"SSL", "SASL_SSL"}
 _SASL: Final = {"SASL_PLAINTEXT", "SASL_SSL"}
-_MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"}
+_MECHANISMS: Final = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"}
 
 # Properties that mean the same to kafka-python under another name.
 _INTEGERS: Final = {
@@ -48,6 +49,7 @@ _SECURITY: Final = (
     "security.protocol",
     "sasl.mechanism",
     "sasl.jaas.config",
+    *OF_TOKENS,
     *OF_TLS,
 )
 _LOGINS: Final = {"sasl.username", "sasl.password"}
@@ -207,7 +209,13 @@ def _sasl(properties: Properties) -> dict[str, object]:
     if mechanism not in _MECHANISMS:
         raise InputError(f"sasl.mechanism={mechanism}: kgroup can do {', '.join(sorted(_MECHANISMS))}")
     config: dict[str, object] = {"sasl_mechanism": mechanism}
-    if mechanism != "GSSAPI":
+    if mechanism == "OAUTHBEARER":
+        # Takes 50 ms, and few need it.
+        from kgroup.net.connect.oauth import tokens
+
+        options = login_options(properties.get("sasl.jaas.config", ""))
+        config["sasl_oauth_token_provider"] = tokens(properties, options)
+    elif mechanism != "GSSAPI":
         login = login_options(properties.get("sasl.jaas.config", ""))
         for option in ("username", "password"):
             if not login.get(option):

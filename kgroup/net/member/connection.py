@@ -142,13 +142,13 @@ class Connection:
             )
         version = min(_SASL_AUTHENTICATE, self._versions.get(SaslAuthenticateRequest.API_KEY, (0, 0))[1])
         talk = login.begin(host)
-        while (message := talk.next_message()) is not None:
+        # A token may have to be asked for elsewhere, and the member's heartbeats must not wait for that.
+        while (message := await asyncio.to_thread(talk.next_message)) is not None:
             request = SaslAuthenticateRequest(version=version, auth_bytes=message)
             answer = await self._ask_own(request, _WITH_SECRETS, version)
             if answer.error_code:
-                raise SourceError(
-                    refused_login(self.name, login.mechanism, answer.error_code, answer.error_message)
-                )
+                refusal = refused_login(self.name, login.mechanism, answer.error_code, answer.error_message)
+                raise SourceError(f"{refusal}; {login.hint}")
             talk.take(answer.auth_bytes)
 
     async def _ask_own(self, request: Any, api: str, version: int) -> Any:

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kgroup.broker.security import bearer
 from kgroup.broker.security.acls import parse_acls
 from kgroup.broker.security.authorizer import Authorizer
 from kgroup.broker.security.credentials import MECHANISMS, Credentials, jaas_users, parse_users
 from kgroup.broker.security.distinguished_name import subject
 from kgroup.broker.security.listeners import ACLS_FILE, USERS_FILE, ListenerPlan
 from kgroup.broker.security.login import LoginRules
+from kgroup.broker.security.scram import SCRAM_HASHES
 from kgroup.errors import DecodeError, InputError, SourceError, nearest_or_all
 from kgroup.net.connect.jaas import login_options
 from kgroup.net.serve.tls import require_file, server_context, warn_if_others_may_read
 from kgroup.wire.frames import Sender
 
 _AUTHORIZERS: Final = ("org.apache.kafka.metadata.authorizer.StandardAuthorizer",)
+_LACKING: Final = {
+    "PLAIN": "--users has nobody for it, nor has plain.sasl.jaas.config",
+    **dict.fromkeys(SCRAM_HASHES, "--users has nobody for it"),
+    bearer.MECHANISM: f"oauthbearer.sasl.jaas.config has no {bearer.MODULE}",
+}
 _NONCE_BYTES: Final = 24
 _FAILED_DELAY_MS: Final = 100  # Kafka's default
 _FILE_MAX_BYTES: Final = 16 << 20
@@ -55,7 +62,7 @@ def open_doors(plans: tuple[ListenerPlan, ...], warn: Callable[[str], None]) -> 
         Door(
             plan=plan,
             tls=server_context(plan.properties, warn) if plan.protocol.has_tls else None,
-            login=_login_rules(plan.properties, warn) if plan.protocol.has_sasl else None,
+            login=_login_rules(plan, warn) if plan.protocol.has_sasl else None,
             failed_delay_s=_milliseconds(
                 plan.properties, "connection.failed.authentication.delay.ms", _FAILED_DELAY_MS
             )
@@ -65,7 +72,8 @@ def open_doors(plans: tuple[ListenerPlan, ...], warn: Callable[[str], None]) -> 
     )
 
 
-def _login_rules(properties: Mapping[str, str], warn: Callable[[str], None]) -> LoginRules:
+def _login_rules(plan: ListenerPlan, warn: Callable[[str], None]) -> LoginRules:
+    properties = plan.properties
     scram = {}
     users_file = properties.get(USERS_FILE)
     if users_file:
@@ -74,7 +82,8 @@ def _login_rules(properties: Mapping[str, str], warn: Callable[[str], None]) -> 
         scram = parse_users(_text(path), users_file)
     jaas = properties.get("plain.sasl.jaas.config", properties.get("sasl.jaas.config", ""))
     plain = jaas_users(login_options(jaas)) if "PlainLoginModule" in jaas else {}
-    credentials = Credentials(plain=plain, scram=scram)
+    tokens = bearer.token_rules(login_options(plan.jaas_of_tokens)) if plan.takes_tokens else None
+    credentials = Credentials(plain=plain, scram=scram, tokens=tokens)
     wanted = [name.strip() for name in properties.get("sasl.enabled.mechanisms", "").split(",")]
     mechanisms = tuple(filter(None, wanted)) or tuple(filter(credentials.can_log_in_by, MECHANISMS))
     for mechanism in mechanisms:
@@ -83,11 +92,13 @@ def _login_rules(properties: Mapping[str, str], warn: Callable[[str], None]) -> 
             raise InputError(f"sasl.enabled.mechanisms: {mechanism!r} is not served; {known}")
         if not credentials.can_log_in_by(mechanism):
             raise InputError(
-                f"sasl.enabled.mechanisms: nobody can log in by {mechanism}; --users has nobody for it"
-                + (", nor has plain.sasl.jaas.config" if mechanism == "PLAIN" else "")
+                f"sasl.enabled.mechanisms: nobody can log in by {mechanism}; {_LACKING[mechanism]}"
             )
     if not mechanisms:
-        raise InputError("SASL needs users: --users FILE, or plain.sasl.jaas.config with user_NAME options")
+        raise InputError(
+            "SASL needs users: --users FILE, plain.sasl.jaas.config with user_NAME options, or "
+            f"oauthbearer.sasl.jaas.config with {bearer.MODULE}"
+        )
     lifetimes_ms = {
         mechanism: _milliseconds(
             properties,

@@ -9,9 +9,11 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from kgroup.broker.security.bearer import TokenRules
 from kgroup.broker.security.credentials import Credentials
 from kgroup.broker.security.login import LoginRules, LoginStep, ServerLogin
 from kgroup.broker.security.scram import ScramCredential
+from kgroup.protocol.bearer_token import unsecured_token
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.wire.apis import APIS
 from kgroup.wire.frames import BadRequestError, read_call
@@ -31,7 +33,7 @@ class Client:
         rules = LoginRules(
             mechanisms=mechanisms or ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
             credentials=Credentials(**(credentials or {"plain": {"alice": PASSWORD}, "scram": BOTH})),
-            lifetimes_ms=dict.fromkeys(("PLAIN", "SCRAM-SHA-256"), max_reauth_ms),
+            lifetimes_ms=dict.fromkeys(("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"), max_reauth_ms),
             new_nonce=lambda: "of-the-server",
         )
         self.login = ServerLogin(rules, lambda frame: read_call(frame, 1, "/127.0.0.1", APIS))
@@ -297,3 +299,35 @@ def test_again_means_the_same_user_by_the_same_mechanism() -> None:
     ended = client.send(SaslAuthenticateRequest(version=2, auth_bytes=b"n,,n=alice,r=x"))
     assert ended.answer is None
     assert ended.why is not None and ended.why.endswith("for re-authentication of mechanism 'PLAIN'")
+
+
+# ---- OAUTHBEARER: the session ends with the token -------------------------------------------------------
+
+
+def bearer(client: Client, expires_ms: int, user: str = "alice") -> Any:
+    client.shake("OAUTHBEARER")
+    token = unsecured_token({"sub": user, "exp": expires_ms / 1000})
+    return client.authenticate(f"n,,\x01auth=Bearer {token}\x01\x01".encode())
+
+
+@pytest.mark.parametrize(("max_reauth_ms", "lifetime_ms"), [(0, 5000), (3000, 3000), (9000, 5000)])
+def test_a_session_by_token_ends_with_the_token_or_before(max_reauth_ms: int, lifetime_ms: int) -> None:
+    client = Client("OAUTHBEARER", max_reauth_ms=max_reauth_ms, tokens=TokenRules())
+    answer, why = bearer(client, client.now_ms + 5000)
+    assert (answer.session_lifetime_ms, why) == (lifetime_ms, None)
+    assert client.login.principal == "User:alice" and not client.login.is_over
+    client.now_ms += lifetime_ms - 1
+    assert client.send(MetadataRequest(version=0, topics=[])) == LoginStep(to_node=True)
+    client.now_ms += 1
+    with pytest.raises(BadRequestError, match="expired"):
+        client.send(MetadataRequest(version=0, topics=[]))
+    assert bearer(client, client.now_ms + 5000)[1] is None
+
+
+def test_a_refused_token_is_told_first_and_ends_the_connection_next() -> None:
+    client = Client("OAUTHBEARER", tokens=TokenRules())
+    answer, why = bearer(client, client.now_ms)
+    assert (answer.error_code, answer.auth_bytes, why) == (E.NONE, b'{"status":"invalid_token"}', None)
+    answer, why = client.authenticate(b"\x01")
+    assert (answer.error_code, why) == (E.SASL_AUTHENTICATION_FAILED, '{"status":"invalid_token"}')
+    assert client.login.principal is None

@@ -16,6 +16,7 @@ LISTENERS = (
     "SASL_PLAINTEXT://127.0.0.1:0"
 )
 MODES = ("SSL", "MTLS", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "SCRAM-SHA-256 without TLS")
+OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
 def listener(mode: str) -> str:
@@ -53,6 +54,7 @@ def properties(folder: Path, certificates: Certificates) -> dict[str, str]:
         "ssl.truststore.location": str(certificates.authority),
         "listener.name.mtls.ssl.client.auth": "required",
         "kgroup.users.file": str(write_users(folder / "users")),
+        "oauthbearer.sasl.jaas.config": f"{OAUTH_MODULE} required;",
     }
 
 
@@ -74,7 +76,12 @@ def java(mode: str, certificates: Certificates, password: str = PASSWORD) -> dic
         given |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificates.authority)}
     if mode == "MTLS":
         given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(certificates.client)}
-    if mode not in ("SSL", "MTLS"):
+    if mode == "OAUTHBEARER":
+        given |= {
+            "sasl.mechanism": mode,
+            "sasl.jaas.config": f'{OAUTH_MODULE} required unsecuredLoginStringClaim_sub="{USER}";',
+        }
+    elif mode not in ("SSL", "MTLS"):
         module = "plain.Plain" if mode == "PLAIN" else "scram.Scram"
         escaped = password.replace('"', '\\"')
         given |= {
@@ -95,7 +102,13 @@ def confluent(mode: str, certificates: Certificates, password: str = PASSWORD) -
             "ssl.certificate.location": str(certificates.client),
             "ssl.key.location": str(certificates.client),
         }
-    if mode not in ("SSL", "MTLS"):
+    if mode == "OAUTHBEARER":
+        given |= {
+            "sasl.mechanism": mode,
+            "enable.sasl.oauthbearer.unsecure.jwt": True,
+            "sasl.oauthbearer.config": f"principal={USER}",
+        }
+    elif mode not in ("SSL", "MTLS"):
         given |= {"sasl.mechanism": mechanism(mode), "sasl.username": USER, "sasl.password": password}
     return given
 

@@ -52,7 +52,7 @@ def run(line: list[str]) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "OAUTHBEARER"])
 def test_lag_report_and_find_coordinator(cluster: Secured, mode: str, tmp_path: Path) -> None:
     status, report, errors = run(command(cluster, mode, "lag-report", "-o", "jsonl", folder=tmp_path))
     assert (status, errors) == (0, "")
@@ -69,7 +69,7 @@ def test_lag_report_and_find_coordinator(cluster: Secured, mode: str, tmp_path: 
     assert json.loads(found)["group"] == "billing"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "OAUTHBEARER"])
 def test_reset_offsets(cluster: Secured, mode: str, tmp_path: Path) -> None:
     """Done and undone, so that the group is where it was."""
     undo = str(tmp_path / "undo")
@@ -84,7 +84,7 @@ def test_reset_offsets(cluster: Secured, mode: str, tmp_path: Path) -> None:
     assert (status, json.loads(done)["new_offset"]) == (0, 1)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "OAUTHBEARER"])
 def test_join(cluster: Secured, mode: str, tmp_path: Path) -> None:
     line = command(
         cluster, mode, "join", "--group", "joined", "--topic", "orders", "-o", "jsonl", folder=tmp_path
@@ -108,3 +108,15 @@ def test_a_wrong_password_is_one_line(cluster: Secured, mode: str, tmp_path: Pat
     assert status == 1
     [line] = errors.splitlines()
     assert "Authentication failed" in line and "wrong" not in line
+
+
+def test_a_token_that_has_expired_is_one_line(cluster: Secured, tmp_path: Path) -> None:
+    """Kafka's clients hear no more than invalid_token, either."""
+    line = command(cluster, "OAUTHBEARER", "groups", folder=tmp_path)
+    config = tmp_path / "client.properties"
+    config.write_text(config.read_text().replace("required ", 'required unsecuredLoginLifetimeSeconds="-5" '))
+    status, said, errors = run(line)
+    assert (status, said) == (1, "")
+    [told] = errors.splitlines()
+    assert 'OAUTHBEARER login refused: {"status":"invalid_token"}; the token expired 2' in told
+    assert told.endswith("Z: see sasl.jaas.config")

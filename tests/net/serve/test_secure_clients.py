@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote come in by TLS, mTLS, PLAIN and SCRAM, join a group and commit."""
+"""Clients that nobody here wrote come in by every way in, join a group and commit."""
 
 import asyncio
 import ssl
@@ -46,7 +46,7 @@ def test_kafka_python(cluster: Secured, mode: str) -> None:
     consumer.close()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "OAUTHBEARER"])
 def test_confluent_kafka(cluster: Secured, mode: str) -> None:
     kafka, certificates = cluster
     settings = confluent(mode, certificates) | {
