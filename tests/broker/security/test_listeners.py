@@ -99,3 +99,16 @@ def test_secrets_and_settings_are_known_with_every_prefix() -> None:
     assert is_secret("ssl.key.password") and is_secret("listener.name.in.ssl.keystore.key")
     assert not is_secret("ssl.keystore.location") and is_used("listener.name.in.ssl.keystore.location")
     assert not is_used("log.dirs") and not is_used("listener.name.in.log.dirs")
+
+
+@pytest.mark.parametrize(
+    ("enabled", "is_danger"), [("", True), ("SCRAM-SHA-512, OAUTHBEARER", True), ("SCRAM-SHA-512", False)]
+)
+def test_unsecured_tokens_let_anybody_in(enabled: str, is_danger: bool) -> None:
+    properties = {
+        "oauthbearer.sasl.jaas.config": "x.OAuthBearerLoginModule required;",
+        "sasl.enabled.mechanisms": enabled,
+    }
+    plan = ListenerPlan(protocol=Protocol.SASL_SSL, properties=properties)
+    why = "SASL_SSL with OAUTHBEARER takes unsecured tokens, so it lets anybody in"
+    assert plan.danger == (why if is_danger else None)
