@@ -1,5 +1,6 @@
 """`kgroup metrics`: lag for Prometheus."""
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -9,9 +10,10 @@ from kgroup.cli.lag.run import run
 from kgroup.cli.lag.view_options import Views, parse_address
 from kgroup.cli.options.lag import OnlyLagging, Status, TimeLag
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.options import Files, Groups, LogEnds, OutputFile, Quiet, Topics
+from kgroup.cli.shell.options import Files, Groups, LogEnds, Quiet, Topics, new_file_or_folder
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError
+from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputOptions
 
 EXAMPLES: Final = (
@@ -20,23 +22,27 @@ EXAMPLES: Final = (
 )
 
 
-def _dashboard(is_wanted: bool) -> bool:
+def _dashboard(context: typer.Context, is_wanted: bool) -> bool:
     """Without a source: the text is always the same."""
     if is_wanted:
         from kgroup.report.monitoring.shipped import grafana_dashboard
 
-        print(grafana_dashboard(), end="")
-        raise typer.Exit()
+        _ship(context, grafana_dashboard())
     return is_wanted
 
 
-def _alerts(is_wanted: bool) -> bool:
+def _alerts(context: typer.Context, is_wanted: bool) -> bool:
     if is_wanted:
         from kgroup.report.monitoring.shipped import alert_rules
 
-        print(alert_rules(), end="")
-        raise typer.Exit()
+        _ship(context, alert_rules())
     return is_wanted
+
+
+def _ship(context: typer.Context, text: str) -> None:
+    with printing_to(context.params.get("output")):
+        print(text, end="")
+    raise typer.Exit()
 
 
 def metrics(
@@ -69,7 +75,17 @@ def metrics(
             "--alerts", callback=_alerts, help="Print alert rules for Prometheus.", section=Section.OUTPUT
         ),
     ] = False,
-    output: OutputFile = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output",
+            metavar="FILE",
+            callback=new_file_or_folder,
+            is_eager=True,  # --dashboard and --alerts end the command before what is not
+            help="Write to FILE, not to the screen.",
+            section=Section.OUTPUT,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Print or serve metrics of lag for Prometheus.

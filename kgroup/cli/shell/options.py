@@ -241,7 +241,7 @@ def new_file(given: Path | None) -> Path | None:
     return given
 
 
-def _new_file_or_folder(given: Path | None) -> Path | None:
+def new_file_or_folder(given: Path | None) -> Path | None:
     """`--stream` writes into a folder; whether another may is said where it is opened."""
     return given if given is not None and given.is_dir() else new_file(given)
 
@@ -262,7 +262,7 @@ OutputFile = Annotated[
     option(
         "--output",
         metavar="FILE",
-        callback=_new_file_or_folder,
+        callback=new_file_or_folder,
         help="Write to FILE, not to the screen.",
         section=Section.OUTPUT,
     ),

@@ -30,8 +30,12 @@ def option(
     autocompletion: Callable[..., Any] | None = None,
     callback: Callable[..., Any] | None = None,
     hidden: bool = False,
+    is_eager: bool = False,
 ) -> Any:  # the type that typer's own Option claims
-    """An option for `Annotated`, in a section; help shows its default only with `show_default`."""
+    """An option for `Annotated`, in a section; help shows its default only with `show_default`.
+
+    What `is_eager` is known to the callbacks of all that is not, wherever it stands.
+    """
     return typer.Option(
         *names,
         metavar=metavar,
@@ -43,4 +47,5 @@ def option(
         autocompletion=autocompletion,
         callback=callback,
         hidden=hidden,
+        is_eager=is_eager,
     )
