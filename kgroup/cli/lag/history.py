@@ -60,4 +60,7 @@ def _say_unknown(unknown: UnknownEnds | None, *, quiet: bool) -> None:
     partitions = "1 partition" if unknown.count == 1 else f"{unknown.count} partitions"
     topic, partition = unknown.first
     more = f"{topic} {partition}" + (" and others" if unknown.count > 1 else "")
-    say(f"no log ends of the time are known of {partitions} ({more}): lag is unknown")
+    say(
+        f"no log ends of the time are known of {partitions} ({more}), whose records are not here:"
+        " lag is unknown; see kgroup lag for that of now"
+    )
