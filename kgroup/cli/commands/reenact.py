@@ -184,7 +184,7 @@ async def _play(made: "Reenactment", stage: Stage, speed: float, keep: Path | No
             print(act_line(act), flush=True)
 
     try:
-        print("ready", *server.bootstrap.split(","), flush=True)
+        print("ready", server.bootstrap, flush=True)
         played = Played(plan, server, speed=speed, replaced=replaced, tell=tell, say=say)
         if replaced is not None:
             for line in _turns(replaced, made, speed):

@@ -61,8 +61,9 @@ def serve(
 ) -> None:
     """Run Kafka brokers that real clients can use.
 
-    Prints one line, `ready HOST:PORT ...` with the address of every node, once clients can connect.
-    Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators meanwhile.
+    Prints one line, `ready HOST:PORT[,HOST:PORT...]` with the address of every node, once clients can
+    connect. Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators
+    meanwhile.
     """
     properties = setup.properties(say)
     plan = _Plan(
@@ -125,7 +126,7 @@ async def _run(plan: _Plan, warn: Callable[[str], None], note: Callable[[str], N
         gc.collect()
         gc.set_threshold(50_000, 10, 10)  # tuples come and go by the hundred with each request
         gc.freeze()  # what has come by now stays: going through it would hold up everybody, time and again
-        print("ready", *server.bootstrap.split(","), flush=True)
+        print("ready", server.bootstrap, flush=True)
         with nullcontext() if plan.metrics is None else _metrics(plan.metrics, server):
             await _until(stop, server, plan.show_status)
     finally:

@@ -1,6 +1,6 @@
 """The options of `serve`: the cluster to run, and how it behaves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +14,7 @@ from kgroup.broker.security.listeners import (
     read_listeners,
 )
 from kgroup.broker.security.listeners import USED as SECURITY_PROPERTIES
-from kgroup.broker.settings import PROPERTIES, read_properties
+from kgroup.broker.settings import PROPERTIES, read_properties, unused
 from kgroup.cli.shell.section import Section, option
 from kgroup.errors import InputError, misspelt
 from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
@@ -148,7 +148,7 @@ class Setup:
     def properties(self, warn: Callable[[str], None]) -> dict[str, str]:
         """Broker settings by Kafka's names. Raises SourceError or InputError for bad ones."""
         properties = _properties(self.properties_file, self.settings or [])
-        _refuse_misspelt(text.partition("=")[0].strip() for text in self.settings or ())
+        _refuse_misspelt({text.partition("=")[0].strip(): "" for text in self.settings or ()})
         for text in self.settings or ():
             name = text.partition("=")[0].strip()
             if is_secret(name):
@@ -243,9 +243,9 @@ def _properties(path: Path | None, settings: list[str]) -> dict[str, str]:
     return properties
 
 
-def _refuse_misspelt(names: Iterable[str]) -> None:
+def _refuse_misspelt(properties: Mapping[str, str]) -> None:
     """Raise InputError for a setting almost like one of kgroup's; others may be those of Kafka's brokers."""
-    for name in names:
+    for name in unused(properties):
         if (near := misspelt(name, [*PROPERTIES, *SECURITY_PROPERTIES])) is not None:
             raise InputError(f"--property {name}: no such setting; did you mean {near}?")
 

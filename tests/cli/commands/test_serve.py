@@ -15,6 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kgroup.broker.settings import BrokerSettings, from_properties, read_properties, unused
+from kgroup.cli.options.serve import Setup
 from kgroup.errors import InputError
 from tests.net.wire_client import WireClient
 
@@ -49,9 +50,9 @@ def serving(*options: str, listen: str = "127.0.0.1:0") -> Iterator[Serve]:
     )
     assert process.stdout is not None
     try:
-        word, *addresses = process.stdout.readline().split()
+        word, addresses = process.stdout.readline().split()
         assert word == "ready"
-        yield Serve(process, addresses)
+        yield Serve(process, addresses.split(","))
     finally:
         process.kill()
         process.communicate()
@@ -196,6 +197,15 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "not empty, and not a folder that kgroup serve made" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("bound", ["min", "max"])
+@pytest.mark.parametrize("name", ["session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"])
+def test_a_bound_of_kafkas_is_no_misspelt_setting(name: str, bound: str) -> None:
+    given = f"group.consumer.{bound}.{name}"
+    assert Setup(settings=[f"{given}=1000"]).properties(print) == {given: "1000"}
+    with pytest.raises(InputError, match="no such setting; did you mean"):
+        Setup(settings=[f"group.consumer.{name}s=1000"]).properties(print)
 
 
 def test_properties_are_read_as_java_writes_them() -> None:
