@@ -43,6 +43,7 @@ from benchmarks.log_writer import (
 from kgroup.log.files.checkpoints import encode_offset_checkpoint
 from kgroup.log.format.compression import Codec, compress
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.scan.kernels.compile import machine_code
 from kgroup.scan.kernels.crc import crc32c
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -149,7 +150,7 @@ class _PartitionWriter:
         size = 0
         while self._left > 0:
             room = min(_CHUNK_BYTES, self._options.segment_bytes - size, max(self._left, 64 * 1024))
-            used, batches = write_batches(
+            used, batches = machine_code(write_batches)(
                 self._buffer,
                 room,
                 self._plan,

@@ -48,12 +48,19 @@ def read_tasks(
     freeze_compiler()
 
 
-@cache
 def freeze_compiler() -> None:
-    """Keep the garbage collector off what numba has loaded, for as long as this worker lives.
+    """Keep the garbage collector off what numba has loaded, if it has, for as long as this worker lives.
 
     PySpark collects all garbage after each task; going through numba's objects took as long as the scan.
     """
+    from kgroup.scan.kernels.compile import TIER
+
+    if TIER.is_compiled:
+        _freeze()
+
+
+@cache
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 

@@ -12,6 +12,8 @@ from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.scan.reductions.scan import COMMIT_SCHEMA, ScanBlock, Slice, scan, split
 from tests.fuzz.segments import commit_row
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(
     path.parent for path in FIXTURES.glob("*/*/truth.jsonl") if path.parent.parent.name != "damaged"

@@ -19,6 +19,7 @@ from kgroup.scan.kernels.bytes_at import (
     unsigned_varint_at,
     varint_at,
     varlong_at,
+    wrapped,
 )
 from kgroup.scan.kernels.compile import helper, kernel, outlined
 from kgroup.scan.kernels.crc import crc32c
@@ -259,7 +260,7 @@ def _read_records(buffer: Bytes, batch: int, end: int, rows: Rows, row: int, key
             return _ODD
         rows[LOG_OFFSET, row] = base_offset + offset_delta
         rows[RECORD_TIMESTAMP, row] = (
-            max_timestamp if attributes & _LOG_APPEND_TIME else base_timestamp + timestamp_delta
+            max_timestamp if attributes & _LOG_APPEND_TIME else wrapped(base_timestamp + timestamp_delta)
         )
         rows[PRODUCER_ID, row] = producer_id
         rows[BATCH_LEADER_EPOCH, row] = leader_epoch
@@ -399,7 +400,9 @@ def _read_marker(buffer: Bytes, batch: int, end: int, rows: Rows, row: int) -> i
     rows[LOG_OFFSET, row] = int64_at(buffer, batch)
     append_time = int16_at(buffer, batch + 21) & _LOG_APPEND_TIME
     rows[RECORD_TIMESTAMP, row] = (
-        int64_at(buffer, batch + 35) if append_time else int64_at(buffer, batch + 27) + timestamp_delta
+        int64_at(buffer, batch + 35)
+        if append_time
+        else wrapped(int64_at(buffer, batch + 27) + timestamp_delta)
     )
     rows[PRODUCER_ID, row] = int64_at(buffer, batch + 43)
     rows[BATCH_LEADER_EPOCH, row] = int32_at(buffer, batch + 12)

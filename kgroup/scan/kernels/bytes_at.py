@@ -1,83 +1,59 @@
 """Reads inside a byte buffer for the kernels: big-endian integers, varints, UTF-8; whole words also back.
 
-Every caller has made sure that the bytes are there; only the varints check their end.
+Every caller has made sure that the bytes are there; only the varints check their end. What `machine_code` has
+for an `@instruction` means the same.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.compile import helper, outlined
+from kgroup.scan.kernels.compile import helper, instruction, outlined
 
 Bytes = NDArray[np.uint8]
 
 
-def _load(bits: int, *, big_endian: bool = True, signed: bool = True) -> Any:
-    """An intrinsic (buffer, position) -> int64 that loads an integer at any alignment."""
-
-    def typed(_context: Any, buffer: Any, _position: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            integer = ir.IntType(bits)
-            pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), integer.as_pointer())
-            value = builder.load(pointer, align=1)
-            if bits > 8 and big_endian == (sys.byteorder == "little"):
-                value = builder.bswap(value)
-            if bits == 64:
-                return value
-            return builder.sext(value, ir.IntType(64)) if signed else builder.zext(value, ir.IntType(64))
-
-        return types.int64(buffer, types.int64), codegen
-
-    return intrinsic(typed)
+@instruction
+def byte_at(buffer: Bytes, position: int) -> int:
+    """The byte at `position`, 0 to 255."""
+    return int(buffer[position])
 
 
-def _store_word() -> Any:
-    """An intrinsic (buffer, position, int64) that stores as `word_at` loads."""
-
-    def typed(_context: Any, buffer: Any, _position: Any, _word: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            pointer = builder.gep(array.data, [arguments[1]])
-            builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
-            return context.get_dummy_value()
-
-        return types.void(buffer, types.int64, types.int64), codegen
-
-    return intrinsic(typed)
+@instruction
+def int16_at(buffer: Bytes, position: int) -> int:
+    """The big-endian int16 at `position`."""
+    return int.from_bytes(buffer[position : position + 2], "big", signed=True)
 
 
-if TYPE_CHECKING:
+@instruction
+def int32_at(buffer: Bytes, position: int) -> int:
+    """The big-endian int32 at `position`."""
+    return int.from_bytes(buffer[position : position + 4], "big", signed=True)
 
-    def byte_at(buffer: Bytes, position: int) -> int:
-        """The byte at `position`, 0 to 255."""
 
-    def int16_at(buffer: Bytes, position: int) -> int:
-        """The big-endian int16 at `position`."""
+@instruction
+def int64_at(buffer: Bytes, position: int) -> int:
+    """The big-endian int64 at `position`."""
+    return int.from_bytes(buffer[position : position + 8], "big", signed=True)
 
-    def int32_at(buffer: Bytes, position: int) -> int:
-        """The big-endian int32 at `position`."""
 
-    def int64_at(buffer: Bytes, position: int) -> int:
-        """The big-endian int64 at `position`."""
+@instruction
+def word_at(buffer: Bytes, position: int) -> int:
+    """Eight bytes in the machine's own order: cheaper, and enough to compare or hash."""
+    return int.from_bytes(buffer[position : position + 8], sys.byteorder, signed=True)
 
-    def word_at(buffer: Bytes, position: int) -> int:
-        """Eight bytes in the machine's own order: cheaper, and enough to compare or hash."""
 
-    def put_word(buffer: Bytes, position: int, word: int) -> None:
-        """Write what `word_at` has read."""
-else:
-    byte_at = _load(8, signed=False)
-    int16_at = _load(16)
-    int32_at = _load(32)
-    int64_at = _load(64)
-    word_at = _load(64, big_endian=sys.byteorder == "big")
-    put_word = _store_word()
+@instruction
+def put_word(buffer: Bytes, position: int, word: int) -> None:
+    """Write what `word_at` has read."""
+    buffer[position : position + 8] = word.to_bytes(8, sys.byteorder, signed=True)
+
+
+@instruction
+def wrapped(number: int) -> int:
+    """What int64 keeps of the number: machine code does so by itself, Python's integers grow."""
+    return (number + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 # Most varints of a log are one byte long. Longer ones are read out of line, which keeps the kernels small.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.bytes_at import Bytes
+from kgroup.scan.kernels.bytes_at import Bytes, wrapped
 from kgroup.scan.kernels.compile import helper, kernel
 from kgroup.scan.kernels.rows import KEY_ID, TEXT_POSITION, TEXT_SIZE, TOPIC_ID_POSITION, Rows
 
@@ -184,7 +184,7 @@ def fill(state: Reduction, cell: int, rows: Rows, row: int, buffer: Bytes) -> bo
 @helper
 def _producer_slot(state: Reduction, producer_id: int) -> int:
     mask = len(state.producer_slots) - 1
-    slot = (producer_id * _MULTIPLIER >> 32) & mask
+    slot = (wrapped(producer_id * _MULTIPLIER) >> 32) & mask
     while True:
         producer: int = state.producer_slots[slot]
         if producer < 0 or state.producers[producer, ID] == producer_id:

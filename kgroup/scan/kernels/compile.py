@@ -1,9 +1,18 @@
-"""Compile the scan's kernels with numba and keep the machine code on disk between runs.
+"""Functions over arrays, *kernels*: Python at first, and machine code where there is much to do.
 
-The code is cached below a folder of the user's, never next to the sources: an install may be read-only,
-and numba looks only at the file of the outermost function when it decides whether cached code is still
-good, so a change in a helper of another file would go unnoticed. The folder's name is therefore a digest
-of every kernel source, of numba's version and of the CPU the code is made for. Each kernel has one
+numba takes longer to import than Python takes to go through some thousand records, and seconds to compile
+what was never compiled on a machine. So kernels run as they are written until the logs that this process
+reads, or has found to read, are larger than `Tier.as_python_bytes`. From then on each is compiled at its next
+call. Both work on the same arrays, so a reader may begin with one and go on with the other.
+
+As Python a kernel has memoryviews in place of arrays: their items are Python's integers, at a third of the
+cost of numpy's. These do not wrap around, so a kernel says where a number may leave int64
+(`bytes_at.wrapped`), and a kernel takes no slices of a table.
+
+The machine code is cached below a folder of the user's, never next to the sources: an install may be
+read-only, and numba looks only at the file of the outermost function when it decides whether cached code is
+still good, so a change in a helper of another file would go unnoticed. The folder's name is therefore a
+digest of every kernel source, of numba's version and of the CPU the code is made for. Each kernel has one
 signature, so processes that compile at the same time write the same thing.
 """
 
@@ -12,14 +21,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, wraps
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any, Final, TypeVar
 
-import llvmlite
-import numba
-from numba import config, njit
-from numba.core.registry import cpu_target
+import numpy as np
 
 from kgroup.private_folder import is_private
 
@@ -28,12 +37,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Kernels give up the GIL, do not check array bounds, and divide as numpy does. They make no arrays, so
 # nothing in them needs numba's reference counts, which would cost two thirds of the time: an atomic write
 # per array access.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+_OPTIONS: Final = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 # What only kernels call needs no way in from Python; making that takes a quarter of the time to compile.
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-_SOURCES = (
+_SOURCES: Final = (
     "bytes_at.py",
     "cells.py",
     "compile.py",
@@ -41,6 +50,7 @@ _SOURCES = (
     "gather.py",
     "batches.py",
     "keys.py",
+    "machine_code.py",
     "newest_rows.py",
     "records.py",
     "rows.py",
@@ -49,38 +59,138 @@ _SOURCES = (
 )
 
 
-def target() -> tuple[str, str, str]:
-    """LLVM's triple, CPU name and feature list of the code numba makes here."""
-    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
-    return str(triple), str(cpu), str(features)
+@dataclass(slots=True)
+class Tier:
+    """Whether kernels run as Python or as machine code; the answers are the same.
+
+    `found_bytes` are those of segments that were looked for, `read_bytes` of what readers began to read.
+    """
+
+    as_python_bytes: int
+    """What a process reads at most without machine code: what both take as long for, with numba's import."""
+    found_bytes: int = 0
+    read_bytes: int = 0
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether kernels are compiled at their next call, if they are not yet."""
+        return self.found_bytes > self.as_python_bytes or self.read_bytes > self.as_python_bytes
+
+
+TIER: Final = Tier(as_python_bytes=1_500_000)
+"""Of this process."""
+
+
+_makers: Final[dict[Callable[..., Any], Callable[[], Any]]] = {}
+_made: Final[dict[Callable[..., Any], Any]] = {}
+
+
+def instruction(function: Function) -> Function:
+    """What in kernels is another thing than `function`: the one of its name in `machine_code`."""
+
+    def make() -> Any:
+        from kgroup.scan.kernels.machine_code import INSTRUCTIONS
+
+        return INSTRUCTIONS[function.__name__]
+
+    _makers[function] = make
+    return function
 
 
 def helper(function: Function) -> Function:
     """Compile `function` into the kernels that call it."""
-    return njit(function, forceinline=True, **_INNER, **_OPTIONS)  # type: ignore[no-any-return]  # untyped
+    _makers[function] = lambda: _njit(function, forceinline=True, **_INNER)
+    return function
 
 
 def outlined(function: Function) -> Function:
     """Compile `function` for the kernels that call it, which do so seldom: one copy, not inlined."""
-    return njit(function, **_INNER, **_OPTIONS)  # type: ignore[no-any-return]  # untyped
+    _makers[function] = lambda: _njit(function, **_INNER)
+    return function
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` on first use, through the cache if there is a place for one.
+    """A function that Python calls, always with arguments of the same types: arrays, tuples of them, numbers.
 
-    For the kernels that Python calls. Python must always call one with arguments of the same types.
+    Its machine code goes through the cache, if there is a place for one.
     """
-    if _CACHE is None:
-        return njit(function, **_OPTIONS)  # type: ignore[no-any-return]  # untyped
+    return kernel_of(lambda: function)(function)
+
+
+def kernel_of(to_compile: Callable[[], Callable[..., Any]]) -> Callable[[Function], Function]:
+    """A kernel whose machine code is that of another function, which is asked for when it is compiled."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: Any) -> Any:
+            if TIER.is_compiled:
+                return machine_code(call)(*arguments)
+            return function(*map(_as_memory, arguments))
+
+        _makers[call] = lambda: _njit_cached(to_compile())
+        return call  # type: ignore[return-value]  # with the signature of `function`
+
+    return decorate
+
+
+def machine_code(function: Callable[..., Any]) -> Any:
+    """What numba has made of a kernel or of what kernels call; it is compiled at its first call."""
+    made = _made.get(function)
+    if made is None:
+        from numba.core.compiler_lock import global_compiler_lock
+
+        with global_compiler_lock:  # two threads may come here
+            made = _made.get(function)
+            if made is None:
+                made = _made[function] = _makers[function]()
+    return made
+
+
+def _njit(function: Callable[..., Any], **options: Any) -> Any:
+    from numba import njit
+
+    return njit(_calling_machine_code(function), **options, **_OPTIONS)
+
+
+def _njit_cached(function: Callable[..., Any]) -> Any:
+    if function in _makers:
+        return machine_code(function)
+    folder = _cache()
+    if folder is None:
+        return _njit(function)
+    from numba import config
+
     before = config.CACHE_DIR
     # Read by numba when the function is decorated; other users of numba in this process keep theirs.
-    config.CACHE_DIR = str(_CACHE)
+    config.CACHE_DIR = str(folder)
     try:
-        return njit(function, cache=True, **_OPTIONS)  # type: ignore[no-any-return]  # untyped
+        return _njit(function, cache=True)
     except RuntimeError:  # "no locator available": the sources are not in a file, for example in a zip
-        return njit(function, **_OPTIONS)  # type: ignore[no-any-return]  # untyped
+        return _njit(function)
     finally:
         config.CACHE_DIR = before
+
+
+def _calling_machine_code(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with all that it calls replaced by what numba can compile."""
+    assert isinstance(function, FunctionType)
+    scope = {"__builtins__": __builtins__, "__name__": function.__module__}
+    for name in function.__code__.co_names:
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            is_made = isinstance(value, FunctionType) and value in _makers
+            scope[name] = machine_code(value) if is_made else value
+    copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    return copy
+
+
+def _as_memory(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return argument.data
+    if isinstance(argument, tuple):
+        return type(argument)(*map(_as_memory, argument))  # a named one
+    return argument
 
 
 def cache_folder() -> Path | None:
@@ -116,6 +226,11 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _digest() -> str:
+    import llvmlite
+    import numba
+
+    from kgroup.scan.kernels.machine_code import target
+
     digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, target())).encode())
     package = resources.files(__package__ or "kgroup.scan.kernels")
     for name in _SOURCES:
@@ -123,4 +238,6 @@ def _digest() -> str:
     return digest.hexdigest()[:16]
 
 
-_CACHE = cache_folder()
+@cache
+def _cache() -> Path | None:
+    return cache_folder()

@@ -4,24 +4,17 @@ Which of the two is compiled follows from the target numba compiles for, not fro
 and the target is part of the cache folder's name, so cached code never meets a CPU without the instruction.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Final
 
+import google_crc32c
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.bytes_at import Bytes, byte_at, word_at
-from kgroup.scan.kernels.compile import kernel, target
+from kgroup.scan.kernels.bytes_at import Bytes, byte_at
+from kgroup.scan.kernels.compile import kernel, kernel_of
 
-_POLYNOMIAL = 0x82F63B78  # Castagnoli, reflected
-
-
-def _has_instruction() -> bool:
-    triple, _, features = target()
-    return triple.startswith("x86_64") and "+sse4.2" in features.split(",")
+_POLYNOMIAL: Final = 0x82F63B78  # Castagnoli, reflected
 
 
 def _slice_by_8_tables() -> NDArray[np.int64]:
@@ -36,50 +29,12 @@ def _slice_by_8_tables() -> NDArray[np.int64]:
     return tables.astype(np.int64)
 
 
-_TABLES = _slice_by_8_tables()
+_TABLES: Final = _slice_by_8_tables()
 
 
-def _crc32_instruction(bits: int) -> Any:
-    """An intrinsic for SSE4.2's crc32 over one integer of `bits`: (crc, integer) -> crc, as int64."""
-    name = "llvm.x86.sse42.crc32.64.64" if bits == 64 else f"llvm.x86.sse42.crc32.32.{bits}"
-    crc_type = ir.IntType(64 if bits == 64 else 32)
-
-    def typed(_context: Any, _crc: Any, _value: Any) -> Any:
-        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            function_type = ir.FunctionType(crc_type, [crc_type, ir.IntType(bits)])
-            function = cgutils.get_or_insert_function(builder.module, function_type, name)
-            if bits == 64:
-                return builder.call(function, arguments)
-            crc = builder.trunc(arguments[0], crc_type)
-            value = builder.trunc(arguments[1], ir.IntType(bits))
-            return builder.zext(builder.call(function, [crc, value]), ir.IntType(64))
-
-        return types.int64(types.int64, types.int64), codegen
-
-    return intrinsic(typed)
-
-
-if TYPE_CHECKING:
-
-    def _crc_of_word(crc: int, value: int) -> int: ...
-    def _crc_of_byte(crc: int, value: int) -> int: ...
-else:
-    _crc_of_word = _crc32_instruction(64)
-    _crc_of_byte = _crc32_instruction(8)
-
-
-def _by_instruction(buffer: Bytes, position: int, end: int) -> int:
-    crc = 0xFFFFFFFF
-    while position + 8 <= end:
-        crc = _crc_of_word(crc, word_at(buffer, position))
-        position += 8
-    while position < end:
-        crc = _crc_of_byte(crc, byte_at(buffer, position))
-        position += 1
-    return crc ^ 0xFFFFFFFF
-
-
-def _by_tables(buffer: Bytes, position: int, end: int) -> int:
+@kernel
+def crc32c_by_tables(buffer: Bytes, position: int, end: int) -> int:
+    """CRC-32C of buffer[position:end] without the instruction."""
     crc: int = 0xFFFFFFFF
     while position + 8 <= end:
         # Byte by byte, so that it holds on a big-endian machine too.
@@ -100,6 +55,14 @@ def _by_tables(buffer: Bytes, position: int, end: int) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-crc32c_by_tables = kernel(_by_tables)
-crc32c = kernel(_by_instruction) if _has_instruction() else crc32c_by_tables
-"""CRC-32C of buffer[position:end], as Kafka stores it (unsigned)."""
+def to_compile() -> Callable[[Bytes, int, int], int]:
+    """The function that is the machine code of `crc32c` here."""
+    from kgroup.scan.kernels.machine_code import crc32c_by_instruction, has_crc_instruction
+
+    return crc32c_by_instruction if has_crc_instruction() else crc32c_by_tables
+
+
+@kernel_of(to_compile)
+def crc32c(buffer: Bytes, position: int, end: int) -> int:
+    """CRC-32C of buffer[position:end], as Kafka stores it (unsigned)."""
+    return int(google_crc32c.value(bytes(buffer[position:end])))

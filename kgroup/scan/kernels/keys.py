@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.bytes_at import Bytes, byte_at, int16_at, int32_at, is_utf8, word_at
+from kgroup.scan.kernels.bytes_at import Bytes, byte_at, int16_at, int32_at, is_utf8, word_at, wrapped
 from kgroup.scan.kernels.compile import helper, kernel, outlined
 
 NOT_FOUND: Final = -1
@@ -122,22 +122,22 @@ def topic_count(keys: Keys) -> int:
 @helper
 def string_hash(buffer: Bytes, position: int, size: int, tag: int) -> int:
     """A 31-bit hash of the bytes, eight at a time."""
-    mixed = size * _MULTIPLIER + tag
+    mixed = wrapped(size * _MULTIPLIER + tag)
     end = position + size
     if size >= 8:
         while position + 8 <= end:
-            mixed = (mixed ^ word_at(buffer, position)) * _MULTIPLIER
+            mixed = wrapped((mixed ^ word_at(buffer, position)) * _MULTIPLIER)
             mixed ^= (mixed >> 32) & 0xFFFFFFFF
             position += 8
         position = end - 8
         if size & 7:
-            mixed = (mixed ^ word_at(buffer, position)) * _MULTIPLIER
+            mixed = wrapped((mixed ^ word_at(buffer, position)) * _MULTIPLIER)
     else:
         while position < end:
-            mixed = (mixed ^ byte_at(buffer, position)) * _MULTIPLIER
+            mixed = wrapped((mixed ^ byte_at(buffer, position)) * _MULTIPLIER)
             position += 1
     mixed ^= (mixed >> 29) & 0x7FFFFFFFF
-    mixed *= _MULTIPLIER
+    mixed = wrapped(mixed * _MULTIPLIER)
     return (mixed >> 32) & 0x7FFFFFFF
 
 

@@ -156,7 +156,8 @@ def list_records(
         heads[_FIRST_ITEM, batch] = item
         count = heads[_COUNT, batch]
         if count == 0:
-            cells[:, item] = 0
+            for column in range(CELLS):
+                cells[column, item] = 0
             cells[_FORM, item] = _EMPTY_BATCH
             cells[_BATCH, item] = batch
             cells[_INDEX, item] = -1

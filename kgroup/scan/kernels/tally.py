@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgroup.scan.kernels.batches import HEADER_SIZE, OVERHEAD
-from kgroup.scan.kernels.bytes_at import Bytes, int16_at, int32_at, int64_at, varint_at, varlong_at
+from kgroup.scan.kernels.bytes_at import Bytes, int16_at, int32_at, int64_at, varint_at, varlong_at, wrapped
 from kgroup.scan.kernels.compile import helper, kernel
 from kgroup.scan.kernels.rows import ABORTED, COMMITTED, KEY_ID, KIND, LOG_OFFSET, RECORD_TIMESTAMP, Rows
 
@@ -102,7 +102,7 @@ def tally_batches(
             # The cleaner has been here, or something is missing: what came before says nothing of a rate.
             state[RUN_NUMBER] += 1
             state[RUN_FIRST_MS] = -1
-        state[NEXT_OFFSET] = base_offset + int32_at(buffer, position + 23) + 1
+        state[NEXT_OFFSET] = wrapped(base_offset + int32_at(buffer, position + 23) + 1)
         if count == 0:
             others[EMPTY_BATCHES, RECORDS] += 1
             others[EMPTY_BATCHES, BYTES] += stored
@@ -207,7 +207,7 @@ def add_record(
             number = state[EVENTS]
             events[number, EVENT_PRODUCER] = producer_id
             events[number, EVENT_KEY] = COMMITS if kind == COMMITTED else ABORTS
-            events[number, EVENT_PLACE + AT] = offset + 1
+            events[number, EVENT_PLACE + AT] = wrapped(offset + 1)
             state[EVENTS] = number + 1
         return
     tallies[key_id, RECORDS] += 1
@@ -251,9 +251,9 @@ def _put(
     horizon: int,
 ) -> None:
     # A record of a transaction that was committed in the meantime may be the newer one already.
-    if table[row, column + AT] > offset + 1:
+    if table[row, column + AT] > wrapped(offset + 1):
         return
-    table[row, column + AT] = offset + 1
+    table[row, column + AT] = wrapped(offset + 1)
     table[row, column + SHARE] = share
     table[row, column + BATCH] = base_offset
     table[row, column + HAS_VALUE] = 1 if has_value else 0

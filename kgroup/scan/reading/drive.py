@@ -23,6 +23,7 @@ from kgroup.log.format.batch import Batch, Damage
 from kgroup.log.format.record import WHOLE_RECORDS
 from kgroup.scan.kernels.batches import HEADER_SIZE, Stop, list_batches, read_batches
 from kgroup.scan.kernels.bytes_at import Bytes
+from kgroup.scan.kernels.compile import TIER
 from kgroup.scan.kernels.keys import Keys, grown, new_keys
 from kgroup.scan.kernels.rows import new_rows
 from kgroup.scan.reading.chunk import Window
@@ -87,6 +88,7 @@ class SegmentReader(ABC, Generic[Block]):
         self._newest_offset = self._healthy_end = -1
         self._trials = TrialBytes(part.start)
         self.bytes += part.end - part.start
+        TIER.read_bytes += part.end - part.start
         for item in self._read_file(part):
             if isinstance(item, Damage) and part.name is not None:
                 yield replace(item, segment=part.name)
@@ -167,6 +169,7 @@ class SegmentReader(ABC, Generic[Block]):
             buffer, position, end, check_crc = window.buffer, window.at, window.filled, self._check_crc
         else:
             buffer, position, end, check_crc = unpacked.buffer, 0, unpacked.filled, False
+            TIER.read_bytes += unpacked.filled
         row = taken = 0
         start = position
         while True:

@@ -13,6 +13,7 @@ from kgroup.log.format.any_format import batch_at
 from kgroup.log.format.header_guess import looks_like_batch
 from kgroup.log.format.read_window import SegmentWindow
 from kgroup.scan.kernels.batches import skip_batches
+from kgroup.scan.kernels.compile import TIER
 from kgroup.scan.reading.chunk import Window
 from kgroup.scan.reading.reader import CHUNK_BYTES, Slice
 
@@ -45,6 +46,7 @@ def _slices(path: Path, offsets_partition: int, target_bytes: int) -> list[Slice
     if stat.S_ISFIFO(status.st_mode):
         raise SourceError(f"{path}: a pipe, which cannot be read in parts; write it into a file")
     size = status.st_size
+    TIER.found_bytes += size
     boundaries = [0]
     if size > target_bytes:
         boundaries += _indexed(path, size, target_bytes) or _walked(path, size, target_bytes)

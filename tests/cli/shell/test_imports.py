@@ -20,6 +20,7 @@ HEAVY = frozenset(
         "kgroup.lag.status.columns",
         "kgroup.net",
         "kgroup.sim",
+        "llvmlite",
         "numba",
         "numpy",
         "pandas",
@@ -30,7 +31,8 @@ HEAVY = frozenset(
         "ssl",
     }
 )
-SCAN = {"numba", "numpy", "pyarrow", "kafka.protocol.schemas"}
+SCAN = {"numpy", "pyarrow", "kafka.protocol.schemas"}
+"""numba is for large logs: tests/scan/kernels/test_tiers.py."""
 
 MODULES = """
 import json, os, sys
@@ -67,6 +69,8 @@ def imported(*arguments: str) -> set[str]:
         (["lag-report", LIVES, "-q"], SCAN),
         (["lag-report", LIVES, "-q", "--status"], SCAN | {"kgroup.lag.status.columns"}),
         (["replay", LIVES, "-q", "--group", "orders-app"], SCAN),
+        (["groups", LIVES, "-q"], SCAN),
+        (["commits", "orders-app", LIVES, "-q"], SCAN),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

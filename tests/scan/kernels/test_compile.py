@@ -11,9 +11,9 @@ from kgroup.scan.kernels.compile import cache_folder
 
 COMPILE_A_KERNEL = (
     "import numpy as np\n"
-    "from kgroup.scan.kernels.compile import cache_folder\n"
+    "from kgroup.scan.kernels.compile import cache_folder, machine_code\n"
     "from kgroup.scan.kernels.crc import crc32c\n"
-    "print(crc32c(np.zeros(40, np.uint8), 0, 32), cache_folder())\n"
+    "print(machine_code(crc32c)(np.zeros(40, np.uint8), 0, 32), cache_folder())\n"
 )
 VARIABLES = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "XDG_RUNTIME_DIR")
 
@@ -86,7 +86,7 @@ def test_with_no_place_at_all_there_is_no_folder(monkeypatch, tmp_path):
 
 def test_the_folder_is_another_for_another_cpu(monkeypatch):
     here = cache_folder()
-    monkeypatch.setattr("kgroup.scan.kernels.compile.target", lambda: ("x86_64", "generic", ""))
+    monkeypatch.setattr("kgroup.scan.kernels.machine_code.target", lambda: ("x86_64", "generic", ""))
     assert cache_folder() != here
 
 

@@ -1,6 +1,7 @@
 """The key table: one id per key, whatever the number of keys."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from kgroup.scan.kernels.keys import (
     topic_count,
 )
 from tests.log.offsets_log import commit, group_metadata
+
+pytestmark = pytest.mark.usefixtures("each_tier")
 
 
 class Table:

@@ -24,6 +24,8 @@ from kgroup.scan.reductions.scan import COMMIT_SCHEMA, Newest, Slice, merge, new
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 from tests.scan.test_parity import CAPTURES, commit_row
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 PARTITION = 7
 
 

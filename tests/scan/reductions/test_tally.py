@@ -29,6 +29,8 @@ from kgroup.scan.reductions.tally_amounts import Amount, PartitionTally, What
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 from tests.scan.test_parity import CAPTURES, DAMAGED
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 NOW_MS = 2_000_000_000_000
 HEADER = 61
 LATER = "00000000000000000100.log"

@@ -1,0 +1,118 @@
+"""What numba puts in place of each `@instruction`: loads at any alignment, and the CPU's CRC-32C.
+
+Imported when the first kernel is compiled, and not before.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+
+def target() -> tuple[str, str, str]:
+    """LLVM's triple, CPU name and feature list of the code numba makes here."""
+    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
+    return str(triple), str(cpu), str(features)
+
+
+def has_crc_instruction() -> bool:
+    """Whether the CPU that code is made for, not the one that runs Python, has an instruction for CRC-32C."""
+    triple, _, features = target()
+    return triple.startswith("x86_64") and "+sse4.2" in features.split(",")
+
+
+def _load(bits: int, *, big_endian: bool = True, signed: bool = True) -> Any:
+    """An intrinsic (buffer, position) -> int64 that loads an integer at any alignment."""
+
+    def typed(_context: Any, buffer: Any, _position: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            integer = ir.IntType(bits)
+            pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), integer.as_pointer())
+            value = builder.load(pointer, align=1)
+            if bits > 8 and big_endian == (sys.byteorder == "little"):
+                value = builder.bswap(value)
+            if bits == 64:
+                return value
+            return builder.sext(value, ir.IntType(64)) if signed else builder.zext(value, ir.IntType(64))
+
+        return types.int64(buffer, types.int64), codegen
+
+    return intrinsic(typed)
+
+
+def _store_word() -> Any:
+    """An intrinsic (buffer, position, int64) that stores as `word_at` loads."""
+
+    def typed(_context: Any, buffer: Any, _position: Any, _word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            pointer = builder.gep(array.data, [arguments[1]])
+            builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(buffer, types.int64, types.int64), codegen
+
+    return intrinsic(typed)
+
+
+def _crc32_instruction(bits: int) -> Any:
+    """An intrinsic for SSE4.2's crc32 over one integer of `bits`: (crc, integer) -> crc, as int64."""
+    name = "llvm.x86.sse42.crc32.64.64" if bits == 64 else f"llvm.x86.sse42.crc32.32.{bits}"
+    crc_type = ir.IntType(64 if bits == 64 else 32)
+
+    def typed(_context: Any, _crc: Any, _value: Any) -> Any:
+        def codegen(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            function_type = ir.FunctionType(crc_type, [crc_type, ir.IntType(bits)])
+            function = cgutils.get_or_insert_function(builder.module, function_type, name)
+            if bits == 64:
+                return builder.call(function, arguments)
+            crc = builder.trunc(arguments[0], crc_type)
+            value = builder.trunc(arguments[1], ir.IntType(bits))
+            return builder.zext(builder.call(function, [crc, value]), ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), codegen
+
+    return intrinsic(typed)
+
+
+def _same_number(_context: Any, _number: Any) -> Any:
+    def codegen(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> Any:
+        return arguments[0]
+
+    return types.int64(types.int64), codegen
+
+
+_crc_of_word = _crc32_instruction(64)
+_crc_of_byte = _crc32_instruction(8)
+_word_at = _load(64, big_endian=sys.byteorder == "big")
+_byte_at = _load(8, signed=False)
+
+INSTRUCTIONS = {
+    "byte_at": _byte_at,
+    "int16_at": _load(16),
+    "int32_at": _load(32),
+    "int64_at": _load(64),
+    "word_at": _word_at,
+    "put_word": _store_word(),
+    "wrapped": intrinsic(_same_number),
+}
+"""By the name of the function that each stands for."""
+
+
+def crc32c_by_instruction(buffer: NDArray[np.uint8], position: int, end: int) -> int:
+    """CRC-32C of buffer[position:end], eight bytes at a time. To be compiled."""
+    crc = 0xFFFFFFFF
+    while position + 8 <= end:
+        crc = _crc_of_word(crc, _word_at(buffer, position))
+        position += 8
+    while position < end:
+        crc = _crc_of_byte(crc, _byte_at(buffer, position))
+        position += 1
+    return crc ^ 0xFFFFFFFF

@@ -1,0 +1,20 @@
+"""Kernels as Python or as machine code, whatever was read before."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kgroup.scan.kernels.compile import TIER
+
+ALWAYS_PYTHON = 1 << 62
+
+
+@contextmanager
+def kernels(*, compiled: bool) -> Iterator[None]:
+    """Let kernels run as machine code, or as Python, in the block."""
+    before = TIER.as_python_bytes
+    if before != ALWAYS_PYTHON:  # tests.scan.uncompiled wants nothing compiled
+        TIER.as_python_bytes = -1 if compiled else ALWAYS_PYTHON
+    try:
+        yield
+    finally:
+        TIER.as_python_bytes = before
