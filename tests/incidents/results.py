@@ -137,11 +137,11 @@ def sentence(library: Library, results: dict[str, Result]) -> str:
     """The README's figure."""
     sums = Sums.of(library, results)
     return (
-        f"Of {len(library.incidents)} incidents that people described in public, kgroup names {sums.named} "
-        f"at first place, {sums.part} in part, and is silent on {sums.silent}; {sums.held} are in no single "
-        f"log.\nIt accuses {sums.accused} of {sums.healthy} healthy groups that look like them. "
-        f"An alarm on lag or silence rings for {sums.rings}, and for {sums.false_rings} of the\n"
-        "healthy: `docs/incidents.md`.\n"
+        f"Of {len(library.incidents)} incidents that people described in public, kgroup puts the right "
+        f"answer first for {sums.named}, has part of\nit for {sums.part} and misses {sums.silent}; "
+        f"{sums.held} do not show in any single log. It accuses {sums.accused} of {sums.healthy} healthy "
+        f"groups that look like them.\nAn alert on lag or silence fires for {sums.rings}, and for "
+        f"{sums.false_rings} of the healthy groups: `docs/incidents.md`.\n"
     )
 
 

@@ -164,7 +164,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class StatusRule:
-    """A rule and what each rule set makes of it; None is not asked, of which the docs say `not_asked`."""
+    """A rule and its clause in each rule set; None means not asked, shown in the docs as `not_asked`."""
 
     name: Rule
     burrow: Clause | None
@@ -190,14 +190,14 @@ STATUS_RULES: Final = (
         Rule.INCOMPLETE_WINDOW,
         Clause(_OK, _incomplete_window, "if fewer slots are filled than `minimum_complete`"),
         None,
-        "not asked: each rule wants the evidence it needs",
+        "not asked: each rule requires its own evidence",
     ),
     _of_both(Rule.WITHIN_ALLOWED, _OK, _within_allowed, "if the lag is now no more than allowed (0)"),
     _of_kgroup(
         Rule.OPEN_TRANSACTION,
         _WARN,
         _proven(BehindTransaction),
-        "if the group stands still at an open transaction, and all that is unread lies behind it (finding "
+        "if the group stands still at an open transaction and everything unread lies behind it (finding "
         "`open-transaction`)",
     ),
     StatusRule(
@@ -205,13 +205,13 @@ STATUS_RULES: Final = (
         Clause(
             _STOP,
             _burrow_stopped,
-            "if the last commit is older than the window is long, unless a log end that is still remembered "
+            "if the last commit is older than the window is long, unless one of the remembered log ends "
             "was not beyond it",
         ),
         Clause(
             _STOP,
             _stopped,
-            "if unread records have *certainly* been left alone for longer than the window is long, and for "
+            "if unread records have *certainly* been waiting for longer than the window is long, and for "
             "longer than 5 minutes",
         ),
     ),
@@ -219,41 +219,40 @@ STATUS_RULES: Final = (
         Rule.RHYTHM_BROKEN,
         _STOP,
         _proven(RhythmBroken),
-        "if others, or the log, are proven to have gone on for far longer than the group ever paused: see "
-        "below",
+        "if others, or the log, provably kept going for far longer than the group ever paused: see below",
     ),
     StatusRule(
         Rule.REWOUND,
         Clause(
             _REWIND,
             _burrow_rewound,
-            "if after the first step back no commit reached the offset before it",
+            "if no commit after the first step back reached the offset before it",
         ),
         Clause(
             _REWIND,
             _rewound,
-            "if the last commits are below the highest; from, to, when, and whether membership changed "
-            "between",
+            "if the last commits are below the highest; says from, to, when, and whether membership changed "
+            "in between",
         ),
     ),
     _of_kgroup(
         Rule.PERHAPS_STOPPED,
         _UNKNOWN,
         _perhaps_stopped,
-        "if unread records may have been left alone that long",
+        "if unread records may have been waiting that long",
     ),
     _of_kgroup(
         Rule.LAG_GREW,
         _WARN,
         _proven(LagGrew),
-        "if the group reads less of the topic than is proven to be written (finding `lag-growing`)",
+        "if the group reads less of the topic than is provably written (finding `lag-growing`)",
     ),
     _of_kgroup(
         Rule.READER_STANDS_STILL,
         _UNKNOWN,
         _proven(ReaderStandsStill),
-        "if the group, or the member that owns the partition, stands still on others, and of this one it is "
-        "not proven",
+        "if the group, or the member that owns the partition, stands still on other partitions, and for this "
+        "one that is not proven",
     ),
     _of_kgroup(
         Rule.READ_IN_TURN,
@@ -261,7 +260,7 @@ STATUS_RULES: Final = (
         _proven(ReadInTurn),
         "if nothing moves, but the member is busy with another partition that is as far behind",
     ),
-    _of_kgroup(Rule.NO_MEMBERS, _UNKNOWN, _proven(NoMembers), "if nobody is in the group"),
+    _of_kgroup(Rule.NO_MEMBERS, _UNKNOWN, _proven(NoMembers), "if the group has no members"),
     _of_both(
         Rule.WAS_WITHIN_ALLOWED, _OK, _was_within_allowed, "if any commit's lag was no more than allowed"
     ),
@@ -271,7 +270,7 @@ STATUS_RULES: Final = (
         Clause(
             _STALL,
             _stalled,
-            "if so of two commits or more that fill the window or span 5 minutes, of which 45 seconds with "
+            "if so for two or more commits that fill the window or span 5 minutes, including 45 seconds with "
             "something to read",
         ),
     ),
@@ -279,7 +278,7 @@ STATUS_RULES: Final = (
         Rule.PERHAPS_STALLED,
         _UNKNOWN,
         _perhaps_stalled,
-        "if so, but nobody knows whether there was something to read for so long",
+        "if so, but it is not known whether there was something to read for that long",
     ),
     _of_both(Rule.LAG_FELL, _OK, _lag_fell, "if the lag fell from one commit to a later one"),
     _of_kgroup(
@@ -287,7 +286,7 @@ STATUS_RULES: Final = (
         _OK,
         _few_unread,
         "if fewer than two commits have a known lag, commits advance, and less is unread than ten of them "
-        "take",
+        "cover",
     ),
     _of_kgroup(
         Rule.LAG_TREND_UNKNOWN, _UNKNOWN, _lag_trend_unknown, "if fewer than two commits have a known lag"
