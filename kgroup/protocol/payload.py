@@ -2,7 +2,8 @@
 
 Two ways lead in. The plain one decodes with kafka-python's compiled decoder and believes it only if
 encoding the result again gives the very bytes that were read. Everything else (damage, unknown
-tagged fields, trailing bytes, bad UTF-8) goes through `strict.py`, which knows Kafka's rules.
+tagged fields, trailing bytes, bad UTF-8) goes through `strict.py`, which knows Kafka's rules. So do the first
+messages of a kind: a small log has few of each, and compiling takes as long as reading a hundred of them.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from kgroup.protocol.messages import message_class, new_message
 from kgroup.protocol.strict import StrictReader
 
 V = TypeVar("V")
+
+COMPILED_AFTER = 100
+"""So many messages of a kind and version are read or written before its functions are compiled."""
 
 PREFIX_BYTES = 2  # the int16 in front of a key (its record type) and a value (its version)
 
@@ -90,27 +94,33 @@ class JsonField:
     fields: "tuple[JsonField, ...]"
 
 
+class _Compiled(NamedTuple):
+    """kafka-python's functions, made as source text for one version of a message."""
+
+    decode_from: Callable[[bytes, int], tuple[Any, int]]
+    encode_into: Callable[[Any, EncodeBuffer], None]
+
+
 class _VersionCodec(Generic[V]):
     def __init__(self, value_class: type[V], message: Any, version: int) -> None:
         self._name = value_class.__name__
         self._message = message
         self._version = version
         self._flexible: bool = message.flexible_version_q(version)
+        self._compiled: _Compiled | None = None
+        self._uses = 0
         struct = message._struct
-        options = {"compact": self._flexible, "tagged": self._flexible}
-        self._decode_from: Callable[[bytes, int], tuple[Any, int]] = struct.compiled_decode_from(
-            version, data_class=message, **options
-        )
-        self._encode_into: Callable[[Any, Any], None] = struct.compiled_encode_into(version, **options)
         self.shape = _Shape(value_class, struct, version)
         self._tagged_defaults = [
             (field.name, field.default) for field in struct.fields.values() if field.tagged_field_q(version)
         ]
 
     def decode(self, data: bytes) -> Decoded[V]:
+        if self._compiled is None:
+            return self._decode_strictly(data)
         # What kafka-python raises on bytes that are not plainly right; StrictReader then says why.
         try:
-            message, end = self._decode_from(data, PREFIX_BYTES)
+            message, end = self._compiled.decode_from(data, PREFIX_BYTES)
             if message.tags is None:
                 # Else kafka-python looks each of them up several times, and slowly.
                 for name, default in self._tagged_defaults:
@@ -142,8 +152,24 @@ class _VersionCodec(Generic[V]):
 
     def encode(self, message: Any) -> bytes:
         buffer = EncodeBuffer(256)
-        self._encode_into(message, buffer)
+        if self._compiled is not None:
+            self._compiled.encode_into(message, buffer)
+        else:
+            self._message._struct.encode_into(
+                message, buffer, version=self._version, compact=self._flexible, tagged=self._flexible
+            )
+            self._uses += 1
+            if self._uses >= COMPILED_AFTER:
+                self._compile()
         return bytes(memoryview(buffer.buf)[: buffer.pos])
+
+    def _compile(self) -> None:
+        struct = self._message._struct
+        options = {"compact": self._flexible, "tagged": self._flexible}
+        self._compiled = _Compiled(
+            struct.compiled_decode_from(self._version, data_class=self._message, **options),
+            struct.compiled_encode_into(self._version, **options),
+        )
 
 
 class _Shape(Generic[V]):
