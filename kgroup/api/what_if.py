@@ -18,7 +18,12 @@ from kgroup.report.html_table import html_table
 from kgroup.report.table import printable
 from kgroup.report.timeline.what_if_rows import SUMMARY_COLUMNS, summary_rows, summary_table
 
-_PROTOCOLS: Final = {"eager": "eager", "cooperative": "cooperative", "consumer": "server"}
+_PROTOCOLS: Final = {
+    "classic": (Protocol.EAGER, Protocol.COOPERATIVE),
+    "eager": (Protocol.EAGER,),
+    "cooperative": (Protocol.COOPERATIVE,),
+    "consumer": (Protocol.SERVER,),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -121,9 +126,9 @@ def what_if(
 ) -> GroupComparison | Comparisons:
     """Say what other settings would have cost a group, or each of several.
 
-    The changes are keywords, or a `Changes` that has them. `protocol` is eager, cooperative or consumer.
-    Raises InputError for a change that makes no sense and for a group that cannot be played again; of several
-    that patterns matched, such groups are passed over, unless none is left.
+    The changes are keywords, or a `Changes` that has them. `protocol` is classic, eager,
+    cooperative or consumer. Raises InputError for a change that makes no sense and for a group that cannot be
+    played again; of several that patterns matched, such groups are passed over, unless none is left.
     """
     if changes is None:
         changes = named_changes(
@@ -162,10 +167,13 @@ def named_changes(
     pause_ms: int | None = None,
 ) -> Changes:
     """The changes as the rules take them. Raises InputError for names that are none, or do not fit."""
-    named_protocol = None if protocol is None else _protocol(protocol)
+    if protocol is not None and protocol not in _PROTOCOLS:
+        hint = did_you_mean(protocol, _PROTOCOLS)
+        raise InputError(f"--protocol {protocol!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
     return Changes(
-        assignor=None if assignor is None else _assignor(assignor, named_protocol),
-        protocol=named_protocol,
+        assignor=None if assignor is None else _assignor(assignor, protocol),
+        protocol=None if protocol in (None, "classic") else _PROTOCOLS[protocol][0],
+        classic=protocol == "classic",
         static=static,
         session_timeout_ms=session_timeout_ms,
         more_members=more_members,
@@ -174,25 +182,19 @@ def named_changes(
     )
 
 
-def _protocol(name: str) -> Protocol:
-    if name not in _PROTOCOLS:
-        hint = did_you_mean(name, _PROTOCOLS)
-        raise InputError(f"--protocol {name!r} is not one of {', '.join(_PROTOCOLS)}{hint}")
-    return Protocol(_PROTOCOLS[name])
-
-
-def _assignor(name: str, protocol: Protocol | None) -> str:
-    if name == "range" and protocol is Protocol.SERVER:
+def _assignor(name: str, protocol: str | None) -> str:
+    if name == "range" and protocol == "consumer":
         return "server-range"
     (known,) = find_names([name])
     entry = ASSIGNORS[known]
     if entry.shares:
         raise InputError(f"--assignor {name} is for share groups, which what-if does not play")
-    if protocol not in (None, entry.protocol):
-        fitting = [n for n in CURRENT if ASSIGNORS[n].protocol is protocol and not ASSIGNORS[n].shares]
-        given = next(text for text, value in _PROTOCOLS.items() if value == protocol)
+    if protocol is not None and entry.protocol not in _PROTOCOLS[protocol]:
+        fitting = [
+            n for n in CURRENT if ASSIGNORS[n].protocol in _PROTOCOLS[protocol] and not ASSIGNORS[n].shares
+        ]
         raise InputError(
-            f"--assignor {name} is not of --protocol {given}: there {'is' if len(fitting) == 1 else 'are'}"
+            f"--assignor {name} is not of --protocol {protocol}: there {'is' if len(fitting) == 1 else 'are'}"
             f" {', '.join(fitting)}"
         )
     return known

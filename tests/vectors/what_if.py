@@ -12,7 +12,8 @@ from kgroup.api.replay import replay
 from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import CauseKind, Generation, Timeline
 from kgroup.history.what_if.changes import Changes
-from kgroup.history.what_if.what_if import PlayedRound, what_if
+from kgroup.history.what_if.outcome import PlayedRound
+from kgroup.history.what_if.what_if import what_if
 from tests.vectors.case import Case, VectorError
 
 # A generation's number and time: a group that was deleted begins again at 1.

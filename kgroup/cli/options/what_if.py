@@ -45,8 +45,8 @@ class Settings:
         option(
             "--protocol",
             metavar="NAME",
-            help="eager, cooperative or consumer, with its usual assignor where the recorded one is of"
-            " another.",
+            help="consumer (KIP-848), classic, or of the classic one eager or cooperative; with its usual"
+            " assignor where the recorded one is of another.",
             section=Section.SETUP,
         ),
     ] = None

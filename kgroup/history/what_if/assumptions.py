@@ -7,6 +7,7 @@ from kgroup.durations import seconds_text
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.what_if.changes import DEFAULT_SESSION_MS, Changes
 from kgroup.history.what_if.circumstances import Circumstances
+from kgroup.history.what_if.classic_rounds import ROUND_MS
 from kgroup.history.what_if.schedule import Schedule
 
 
@@ -16,6 +17,7 @@ def assumptions(
     """Those that this comparison needed."""
     yield _about_pauses(changes, of_generations)
     yield from _about_protocol(changes, of_generations)
+    yield from _about_rounds(changes, of_generations)
     yield from _about_members(changes, schedule)
     yield from _about_the_log(timeline, schedule)
 
@@ -46,7 +48,19 @@ def _about_protocol(changes: Changes, of_generations: Sequence[Circumstances]) -
             " default: --pause), and a leader that joins again changes nothing"
         )
         if any(each.protocol is not Protocol.SERVER for each in of_generations):
+            yield (
+                "of members that joined one classic generation the first (its leader, else by name) is given"
+                " what is free and the others share a second later, group.consumer.assignment.interval.ms"
+            )
             yield "among topics that are alike uniform goes by their ids, which are not in the log"
+
+
+def _about_rounds(changes: Changes, of_generations: Sequence[Circumstances]) -> Iterator[str]:
+    if changes.leaves_epochs and any(each.protocol is Protocol.SERVER for each in of_generations):
+        yield (
+            f"epochs within {seconds_text(ROUND_MS)} are one classic round, which lasts until all have heard"
+            " of it (heartbeat.interval.ms, or group.initial.rebalance.delay.ms of an empty group)"
+        )
 
 
 def _about_members(changes: Changes, schedule: Schedule) -> Iterator[str]:

@@ -21,19 +21,31 @@ DEFAULT_ASSIGNORS: Final = {
 class Changes:
     """The changes to suppose. None or empty: as it was recorded.
 
-    `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `static` gives every member a
-    group.instance.id; `more_members` are there whenever the group has members; `partitions` are counts by
-    topic, from the first generation on. `pause_ms` is how long each rebalance stops what it stops, on both
-    sides.
+    `assignor` is a name in `ASSIGNORS`, of `protocol` where both are given. `classic` is the classic
+    protocol, eager or cooperative: with the assignor of each time, or Kafka's default where that was none
+    of a client's. `static` gives every member a group.instance.id; `more_members` are there whenever the
+    group has members; `partitions` are counts by topic, from the first generation on. `pause_ms` is how long
+    each rebalance stops what it stops, on both sides.
     """
 
     assignor: str | None = None
     protocol: Protocol | None = None
+    classic: bool = False
     static: bool = False
     session_timeout_ms: int | None = None
     more_members: int = 0
     partitions: Mapping[str, int] = field(default_factory=dict)
     pause_ms: int | None = None
+
+    @property
+    def names_assignor(self) -> bool:
+        """Whether no assignor of the log's has to be known."""
+        return self.assignor is not None or self.protocol is not None or self.classic
+
+    @property
+    def leaves_epochs(self) -> bool:
+        """Whether the group is classic all the time, and has rounds instead of epochs."""
+        return self.classic or self.named_protocol not in (None, Protocol.SERVER)
 
     @property
     def named_protocol(self) -> Protocol | None:
@@ -48,4 +60,6 @@ class Changes:
             circumstances.assignor is None or circumstances.protocol is not self.protocol
         ):
             return DEFAULT_ASSIGNORS[self.protocol]
+        if self.classic and (circumstances.assignor is None or circumstances.protocol is Protocol.SERVER):
+            return DEFAULT_ASSIGNORS[Protocol.EAGER]
         return circumstances.assignor

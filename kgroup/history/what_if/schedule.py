@@ -52,7 +52,8 @@ class Moment:
 
     `index` is that of the generation whose topics and subscriptions hold. Members go by a key, which a
     process that comes back without a rebalance keeps. `others` are causes that are not about who is there.
-    `recorded` is False for events at another time than in the log.
+    `recorded` is False for events at another time than in the log. `ahead` is the one who comes before the
+    others, and is given what is free while they wait.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Moment:
     others: tuple[CauseKind, ...] = ()
     rebalances: bool = True
     recorded: bool = True
+    ahead: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -204,7 +206,7 @@ class _Scheduler:
     def _moment(self, index: int) -> Moment:
         generation = self._generations[index]
         ignored = set(_MEMBERSHIP)
-        if self._changes.assignor or self._changes.protocol:
+        if self._changes.names_assignor:
             ignored |= _CHOICE_OF_ASSIGNOR
         if self._changes.named_protocol is Protocol.SERVER:
             ignored |= _LEADERS

@@ -19,52 +19,11 @@ from kgroup.history.timeline.model import CauseKind, Timeline
 from kgroup.history.what_if.assumptions import assumptions
 from kgroup.history.what_if.changes import Changes
 from kgroup.history.what_if.circumstances import Circumstances, circumstances
+from kgroup.history.what_if.classic_rounds import in_rounds
+from kgroup.history.what_if.outcome import Outcome, PlayedRound, moves_of, outcome_of
 from kgroup.history.what_if.schedule import Moment, Schedule, changed_schedule, recorded_schedule
 from kgroup.history.what_if.stays import Stay
 from kgroup.protocol.topic_partition import TopicPartition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayedRound:
-    """One rebalance, recorded or supposed.
-
-    `generation` is the recorded one, None where the log has none at that time. `stopped` are the members
-    that stay and had to stop reading something. `pause_ms` is how long what stopped was not read,
-    `unread_ms` the sum over all partitions, with what nobody read before the group took a member out; both
-    None if unknown. `error` is what Kafka's assignor throws; the group then keeps what it had.
-    """
-
-    generation: int | None
-    at_ms: int | None
-    follow_up: bool
-    what: str
-    assignor: str | None
-    members: int
-    stopped: tuple[str, ...]
-    score: Score
-    pause_ms: int | None
-    unread_ms: int | None
-    assignment: Assignment
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """One side. Sums over its rounds; `absent_ms` is what nobody read while a member was away that kept it.
-
-    `unread_ms` is a sum over partitions, None if it is not known of every round.
-    `partitions_min` and `_max` are of one member at the end, `spread` is the greatest difference there was.
-    """
-
-    rounds: tuple[PlayedRound, ...]
-    rebalances: int
-    moved: int
-    members_stopped: int
-    absent_ms: int
-    unread_ms: int | None
-    partitions_min: int
-    partitions_max: int
-    spread: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +48,10 @@ def what_if(timeline: Timeline, changes: Changes) -> Comparison:
     as_recorded, as_supposed = recorded_schedule(timeline), changed_schedule(timeline, changes)
     unchanged = Changes(pause_ms=changes.pause_ms)
     recorded = _Player(timeline, unchanged, of_generations, replay=True).play(as_recorded)
+    if changes.leaves_epochs:
+        kinds = [timeline.generations[moment.index].roster.kind for moment in as_supposed.moments]
+        of_epochs = [kind is GroupKind.CONSUMER for kind in kinds]
+        as_supposed.moments = list(in_rounds(as_supposed.moments, of_epochs))
     supposed = _Player(timeline, changes, of_generations, replay=False).play(as_supposed)
     return Comparison(
         group_id=timeline.group_id,
@@ -108,7 +71,7 @@ def _check(timeline: Timeline, changes: Changes) -> None:
             raise InputError(f"{group} is a {roster.kind} group: what-if knows classic and consumer groups")
         if roster.kind is GroupKind.CLASSIC and roster.protocol_type != "consumer":
             raise InputError(f"{group} has protocol type '{roster.protocol_type}': nobody gets partitions")
-    if changes.assignor is None and changes.protocol is None:
+    if not changes.names_assignor:
         for each, generation in zip(circumstances(timeline.generations), timeline.generations, strict=True):
             if generation.roster.members and each.assignor is None:
                 raise InputError(
@@ -135,6 +98,7 @@ class _Player:
         self._replay = replay
         self._stays: dict[int, Stay] = {}
         self._members: dict[int, PlanMember] = {}
+        self._held: dict[str, tuple[TopicPartition, ...]] = {}  # where it is not what a member shall have
         self._readers: dict[TopicPartition, str] = {}
         self._number = 0
         self._rounds: list[PlayedRound] = []
@@ -146,10 +110,41 @@ class _Player:
             for absence in moment.absences:
                 self._absent_ms += absence.unread_ms * self._count_owned(absence.key)
                 if absence.back is not None:
-                    self._stays[absence.key] = absence.back
+                    self._come_back(absence.key, absence.back)
             if moment.rebalances:
-                self._rebalance(moment)
-        return _outcome(self._rounds, self._absent_ms)
+                for part in self._one_ahead(moment):
+                    self._rebalance(part)
+        return outcome_of(self._rounds, self._absent_ms)
+
+    def _come_back(self, key: int, back: Stay) -> None:
+        """A static member has a new id, and in the coordinator's map the last place."""
+        del self._stays[key]
+        self._stays[key] = back
+        if key in self._members:
+            self._members[key] = self._members.pop(key)
+
+    def _one_ahead(self, moment: Moment) -> Iterator[Moment]:
+        """The moment; in parts where the coordinator has a target for the first who comes, and one for all.
+
+        A classic round takes together whoever comes while it lasts. A coordinator that assigns does not
+        wait, and for those who come within `group.consumer.assignment.interval.ms` of the first, a second
+        (KIP-1263), not at all until that is over.
+        """
+        roster = self._generations[moment.index].roster
+        if (
+            self._replay
+            or len(moment.joins) < 2
+            or roster.kind is not GroupKind.CLASSIC
+            or not self._coordinator_assigns(moment.index)
+            or (moment.index == 0 and self._begins_in_the_middle())
+        ):
+            yield moment
+            return
+        first, *others = sorted(
+            moment.joins, key=lambda join: join[1].member(moment.index).member_id != roster.leader
+        )
+        yield replace(moment, joins=(first,), ahead=first[0])
+        yield replace(moment, joins=tuple(others), departures=(), others=())
 
     def _count_owned(self, key: int) -> int:
         member = self._members.get(key)
@@ -171,18 +166,19 @@ class _Player:
             self._absent_ms += unread_ms
             return
         if moment.index == 0 and self._begins_in_the_middle():
-            self._take(self._recorded_assignment(0))
+            recorded = self._recorded_assignment(0)
+            self._take(recorded, recorded)
             return
         given = self._circumstances[moment.index]
         for proposed in self._rounds_at(moment.index, plan):
             protocol = (
                 ASSIGNORS[proposed.assignor].protocol if proposed.assignor in ASSIGNORS else Protocol.EAGER
             )
-            assignment = proposed.assignment or {
-                member.member_id: list(member.owned) for member in plan.members
-            }
-            scored = proposed.score or score(proposed.plan, assignment, protocol)
-            stops = _unread_partitions(protocol, proposed.plan, scored, departed)
+            held = self._as_held(proposed.plan)
+            target = proposed.assignment or {member.member_id: list(member.owned) for member in plan.members}
+            assignment = target if moment.ahead is None else self._free_for(moment.ahead, held, target)
+            scored = score(held, assignment, protocol)
+            stops = _unread_partitions(protocol, held, scored, departed)
             pause = self._pause_ms(given) if stops else 0
             self._rounds.append(
                 PlayedRound(
@@ -192,16 +188,30 @@ class _Player:
                     what="handed out" if proposed.follow_up else reason,
                     assignor=proposed.assignor,
                     members=len(plan.members),
-                    stopped=self._stopped(protocol, proposed.plan, assignment),
+                    stopped=self._stopped(protocol, held, assignment),
                     score=scored,
                     pause_ms=pause,
                     unread_ms=None if pause is None else stops * pause + unread_ms,
                     assignment=assignment,
+                    moves=tuple(moves_of(held.members, self._readers, assignment)),
                     error=str(proposed.error) if proposed.error else None,
                 )
             )
-            self._take(assignment)
+            self._take(target, assignment)
             departed = unread_ms = 0
+
+    def _as_held(self, plan: GroupPlan) -> GroupPlan:
+        """The plan with what members have, where the last target is not reached yet."""
+        members = (replace(each, owned=self._held.get(each.member_id, each.owned)) for each in plan.members)
+        return replace(plan, members=tuple(members))
+
+    def _free_for(self, key: int, plan: GroupPlan, target: Assignment) -> Assignment:
+        """What members have at once: a new one gets what is free, the others wait for heartbeats."""
+        came = self._members[key].member_id
+        taken = {partition for member in plan.members for partition in member.owned}
+        assignment = {member.member_id: list(member.owned) for member in plan.members}
+        assignment[came] = [partition for partition in target.get(came, ()) if partition not in taken]
+        return assignment
 
     def _pause_ms(self, given: Circumstances) -> int | None:
         return given.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
@@ -247,7 +257,9 @@ class _Player:
                 or (self._stays[key].process if self._changes.static else None),
             )
         self._keep_more_members()
-        members = sorted(self._members.values(), key=lambda member: member.member_id)
+        members = list(self._members.values())
+        if not self._coordinator_assigns(index):
+            members.sort(key=lambda member: member.member_id)
         counts = {**self._circumstances[index].counts, **self._changes.partitions}
         topics = sorted({name for member in members for name in member.topics if counts.get(name)})
         return GroupPlan(
@@ -259,6 +271,11 @@ class _Player:
             generation=self._number,
             previous=dict(self._readers),
         )
+
+    def _coordinator_assigns(self, index: int) -> bool:
+        """Whether members go into the coordinator's map, where they stand as they came."""
+        assignor = self._changes.assignor_at(self._circumstances[index])
+        return assignor is not None and ASSIGNORS[assignor].protocol is Protocol.SERVER
 
     def _keep_more_members(self) -> None:
         """Have the supposed members in the group just while it has others."""
@@ -274,13 +291,14 @@ class _Player:
             instance = name if pattern.group_instance_id else None
             self._members[key] = replace(before, topics=pattern.topics, group_instance_id=instance)
 
-    def _take(self, assignment: Assignment) -> None:
-        """Let the members have what they were assigned."""
+    def _take(self, target: Assignment, held: Assignment) -> None:
+        """Let the members have `held` of what they were assigned, and go on from the target."""
         self._number += 1
+        self._held = {} if held is target else {who: tuple(owned) for who, owned in held.items()}
         for key, member in self._members.items():
-            owned = tuple(assignment.get(member.member_id, ()))
+            owned = tuple(target.get(member.member_id, ()))
             self._members[key] = replace(member, owned=owned, generation=self._number)
-            self._readers.update(dict.fromkeys(owned, member.member_id))
+            self._readers.update(dict.fromkeys(held.get(member.member_id, ()), member.member_id))
 
     def _stopped(self, protocol: Protocol, plan: GroupPlan, assignment: Assignment) -> tuple[str, ...]:
         """Members that were there before and had to stop reading something."""
@@ -325,20 +343,3 @@ def _unread_partitions(protocol: Protocol, plan: GroupPlan, scored: Score, depar
             return departed + scored.withheld
         case Protocol.SERVER:
             return departed + scored.revoked
-
-
-def _outcome(rounds: Sequence[PlayedRound], absent_ms: int) -> Outcome:
-    pauses_ms = [played.unread_ms for played in rounds if played.unread_ms is not None]
-    whole = [played.score for played in rounds if not played.score.withheld] or [p.score for p in rounds]
-    last = rounds[-1].score if rounds else None
-    return Outcome(
-        rounds=tuple(rounds),
-        rebalances=len(rounds),
-        moved=sum(played.score.moved for played in rounds),
-        members_stopped=sum(len(played.stopped) for played in rounds),
-        absent_ms=absent_ms,
-        unread_ms=sum(pauses_ms) + absent_ms if len(pauses_ms) == len(rounds) else None,
-        partitions_min=last.partitions_min if last else 0,
-        partitions_max=last.partitions_max if last else 0,
-        spread=max((each.spread for each in whole), default=0),
-    )

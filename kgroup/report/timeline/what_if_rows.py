@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kgroup.history.what_if.what_if import Comparison, Outcome, PlayedRound
+from kgroup.history.what_if.outcome import Outcome, PlayedRound
+from kgroup.history.what_if.what_if import Comparison
 from kgroup.protocol.topic_partition import group_by_topic
 from kgroup.report.emit import Column, Kind, Row
 
@@ -41,6 +42,7 @@ ROUND_COLUMNS: Final = (
     Column(name="unread_partition_ms", kind=Kind.DURATION_MS),
     Column(name="error"),
     Column(name="assignment", kind=Kind.NESTED),
+    Column(name="moves", kind=Kind.NESTED),
 )
 RECORDED: Final = "recorded"
 SUPPOSED: Final = "what-if"
@@ -143,4 +145,8 @@ def _round(group_id: str, case: str, played: PlayedRound) -> Row:
         "assignment": {
             member_id: group_by_topic(sorted(owned)) for member_id, owned in sorted(played.assignment.items())
         },
+        "moves": [
+            {"topic": topic, "partition": number, "from": before, "to": after}
+            for (topic, number), before, after in played.moves
+        ],
     }

@@ -95,9 +95,10 @@ def test_a_pattern_leaves_out_what_cannot_be_played_and_says_so(kgroup):
         (["--assignor", "simple"], "--assignor simple is for share groups"),
         (
             ["--protocol", "coperative"],
-            "--protocol 'coperative' is not one of eager, cooperative, consumer; did you mean cooperative?",
+            "--protocol 'coperative' is not one of classic, eager, cooperative, consumer; did you mean"
+            " cooperative?",
         ),
-        (["--protocol", "848"], "--protocol '848' is not one of eager, cooperative, consumer\n"),
+        (["--protocol", "848"], "--protocol '848' is not one of classic, eager, cooperative, consumer\n"),
         (
             ["--assignor", "sticky", "--protocol", "cooperative"],
             "--assignor sticky is not of --protocol cooperative: there is cooperative-sticky",
@@ -153,3 +154,38 @@ def test_damage_is_told_and_strict_exits_with_3(kgroup):
     assert ended.status == 3
     assert "bytes left out: batch magic" in ended.err
     assert "recorded" in ended.out
+
+
+def test_a_consumer_group_is_played_as_rounds_with_a_leader(kgroup):
+    lives = str(FIXTURES / "4.3.1" / "lives")
+    rounds = rows_of(
+        kgroup(
+            "what-if",
+            lives,
+            "--group",
+            "trades-848",
+            "--protocol",
+            "classic",
+            "--rounds",
+            "-o",
+            "jsonl",
+            "-q",
+        )
+    )
+    supposed = [row for row in rounds if row["case"] == "what-if"]
+    # Three joined within 30 ms: they wait for one round, and nothing has an owner before it.
+    assert supposed[0]["what"] == "join kip-2, kip-1, kip-3"
+    assert [row["assignor"] for row in supposed] == ["range"] * 3
+    assert [len(row["moves"]) for row in supposed] == [row["partitions_moved"] for row in supposed]
+    assert all(move["from"] != move["to"] for row in supposed for move in row["moves"])
+
+
+def test_an_assignor_of_the_other_protocol_is_not_a_classic_one(kgroup):
+    ended = kgroup(
+        "what-if", LIVES, "--group", "orders-app", "--protocol", "classic", "--assignor", "uniform"
+    )
+    assert ended.status == 2
+    assert ended.err == (
+        "kgroup: --assignor uniform is not of --protocol classic:"
+        " there are range, roundrobin, sticky, cooperative-sticky\n"
+    )

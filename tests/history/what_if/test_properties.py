@@ -45,9 +45,14 @@ def played(history: list[tuple[int, list[str]]]) -> Timeline:
 def test_each_partition_has_one_reader_and_time_goes_on(history, changed):
     compared = what_if(played(history), changed)
     count = changed.partitions.get("t", PARTITIONS)
-    for played_round in compared.supposed.rounds:
+    rounds = compared.supposed.rounds
+    for number, played_round in enumerate(rounds):
         read = [partition for owned in played_round.assignment.values() for partition in owned]
-        assert len(read) == len(set(read)) == count - played_round.score.withheld
+        waits = played_round.score.unassigned
+        assert len(read) == len(set(read)) == count - waits
+        if waits > played_round.score.withheld:  # the one who came first is ahead of the others
+            assert rounds[number + 1].at_ms == played_round.at_ms
+        assert len(played_round.moves) == played_round.score.moved
         assert played_round.members == len(played_round.assignment) > changed.more_members
     times = [played_round.at_ms for played_round in compared.supposed.rounds]
     assert all(earlier <= later for earlier, later in pairwise(times))

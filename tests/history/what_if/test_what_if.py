@@ -11,7 +11,8 @@ from kgroup.errors import InputError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.what_if.changes import Changes
-from kgroup.history.what_if.what_if import Comparison, Outcome, what_if
+from kgroup.history.what_if.outcome import Outcome
+from kgroup.history.what_if.what_if import Comparison, what_if
 from tests.history.group_log import GROUP, GroupLog, member
 from tests.vectors.what_if import cases
 
@@ -65,6 +66,18 @@ def test_an_eager_rebalance_stops_everything_and_a_cooperative_one_what_moves():
     }
     assert compared.supposed.unread_ms == 1 * 2_000
     assert [played.follow_up for played in compared.supposed.rounds] == [False, False, True]
+
+
+def test_who_founds_a_group_of_the_consumer_protocol_has_all_until_the_others_share():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0, 1), member("b", 2, 3), leader="b-id")
+    supposed = what_if(log.timeline(), Changes(protocol=Protocol.SERVER, pause_ms=2_000)).supposed
+    assert [played.what for played in supposed.rounds] == ["join b", "join a"]
+    assert {member_id: len(owned) for member_id, owned in supposed.rounds[0].assignment.items()} == {
+        "b-id": 4
+    }
+    assert [(before, after) for _, before, after in supposed.rounds[1].moves] == [("b-id", "a-id")] * 2
+    assert supposed.unread_ms == 2 * 2_000
 
 
 def test_without_any_change_the_supposed_side_is_the_recorded_one():
