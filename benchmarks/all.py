@@ -46,6 +46,12 @@ _FULL: Final = 10**9
 _DAY_HOURS: Final = 24
 _MEMBERS: Final = 100
 _FIRST_SEED: Final = 3000
+_DECODED: Final = (
+    decode_command.Call.JSONL,
+    decode_command.Call.CSV,
+    decode_command.Call.TABLE,
+    decode_command.Call.PARQUET,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +105,7 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
             commands = decode_command.measure(
                 [smaller],
                 2,
-                (decode_command.Call.JSONL, decode_command.Call.CSV, decode_command.Call.DUMP_LOG),
+                (*_DECODED, decode_command.Call.DUMP_LOG),
             )
         tell("lag-report")
         calls = (lag_report.Call.NOW, lag_report.Call.STATUS, lag_report.Call.HISTORY)
@@ -271,7 +277,7 @@ ROWS: Final = (
             "decode_command",
             _decode_command(call),
         )
-        for call in (decode_command.Call.JSONL, decode_command.Call.CSV)
+        for call in _DECODED
     ),
     Row("`kgroup lag-report -o csv`, whole process, peak memory", "-", "lag_report", _lag_report),
     Row("with `--status`, CPU", "without", "lag_report", _lag_report_more(lag_report.Call.STATUS)),

@@ -27,6 +27,7 @@ class Call(StrEnum):
     JSONL = "-o jsonl"
     CSV = "-o csv"
     TABLE = "-o table"
+    PARQUET = "-o parquet"
     OF_NO_GROUP = "-o jsonl --group no-such-group"
     FROM_THE_END = f"-o jsonl --from-offset {2**62}"
     DUMP_LOG = "kafka-dump-log --offsets-decoder"

@@ -90,6 +90,8 @@ def figures():
         decode_command={
             decode_command.Call.JSONL: speed(7),
             decode_command.Call.CSV: speed(6),
+            decode_command.Call.TABLE: speed(6),
+            decode_command.Call.PARQUET: speed(5),
             decode_command.Call.DUMP_LOG: speed(2),
         },
         lag_report={
@@ -124,6 +126,8 @@ def test_figures_are_ratios_with_what_they_are_made_of():
         "60 times (6.0 M records/s)",
         "3.50 times (70 k records/s)",
         "3.00 times (60 k records/s)",
+        "3.00 times (60 k records/s)",
+        "2.50 times (50 k records/s)",
         "3.5 s, 3.0 s CPU, 240 MB",
         "1.5 times (4.5 s, 350 MB)",
         "2.0 times (6.0 s, 360 MB)",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 """A field that is missing or None is unknown."""
 
-_TABLE_ROWS_AT_ONCE = 1024
+TABLE_ROWS_AT_ONCE = 1024
 PARQUET_ROWS_AT_ONCE = 65_536
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -115,15 +115,22 @@ def emit_table_cells(
 ) -> None:
     """Write a table of cells that are texts already, as `cell` makes them; a cell for each column."""
     with opened(output.path, live=output.live) as stream:
-        lines = render_table(
-            table_columns(columns),
-            cells,
-            width_max=terminal_width(stream),
-            show_headings=output.headers,
-            rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
-            note=partial(_note, stream),
-        )
-        _write_lines(lines, output, stream)
+        write_table_cells(cells, columns, output, stream)
+
+
+def write_table_cells(
+    cells: Iterable[Sequence[str]], columns: Sequence[Column], output: OutputOptions, stream: IO[str]
+) -> None:
+    """The same into what is open already."""
+    lines = render_table(
+        table_columns(columns),
+        cells,
+        width_max=terminal_width(stream),
+        show_headings=output.headers,
+        rows_at_once=1 if output.live else TABLE_ROWS_AT_ONCE,
+        note=partial(_note, stream),
+    )
+    _write_lines(lines, output, stream)
 
 
 def emit_csv_fields(
@@ -175,7 +182,7 @@ def _lines(
                 columns,
                 width_max=terminal_width(stream),
                 show_headings=output.headers,
-                rows_at_once=1 if output.live else _TABLE_ROWS_AT_ONCE,
+                rows_at_once=1 if output.live else TABLE_ROWS_AT_ONCE,
                 note=partial(_note, stream),
             )
 
@@ -192,7 +199,7 @@ def table_lines(
     *,
     width_max: int | None = None,
     show_headings: bool = True,
-    rows_at_once: int = _TABLE_ROWS_AT_ONCE,
+    rows_at_once: int = TABLE_ROWS_AT_ONCE,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
     """The lines of a table, as `render_table` lays it out."""

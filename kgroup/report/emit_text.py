@@ -3,8 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Final
 
-from kgroup.report.destination import SURROGATES_ESCAPED, opened
-from kgroup.report.emit import Column, OutputFormat, OutputOptions
+from kgroup.report.destination import SURROGATES_ESCAPED, opened, terminal_width
+from kgroup.report.emit import (
+    TABLE_ROWS_AT_ONCE,
+    Column,
+    OutputFormat,
+    OutputOptions,
+    table_columns,
+    write_table_cells,
+)
 
 Buffer = Any
 """Bytes, or what has such in memory."""
@@ -31,6 +38,21 @@ def emit_text(pieces: Iterable[Buffer], columns: Sequence[Column], output: Outpu
             case _:
                 for piece in pieces:
                     write(piece)
+
+
+def emit_table_text(pieces: Iterable[Buffer], columns: Sequence[Column], output: OutputOptions) -> None:
+    """Write a table of cells in bulk, as `table_text` takes them. Raises as `emit`."""
+    from kgroup.report.table_text import cells_of, table_text
+
+    with opened(output.path, live=output.live) as stream:
+        if output.live or terminal_width(stream) is not None:
+            write_table_cells(cells_of(pieces), columns, output, stream)
+            return
+        write = _writer(stream)
+        for text in table_text(
+            table_columns(columns), pieces, show_headings=output.headers, rows_at_once=TABLE_ROWS_AT_ONCE
+        ):
+            write(text)
 
 
 def _writer(stream: IO[str]) -> Callable[[Buffer], object]:

@@ -92,10 +92,10 @@ def render_table(
     headings = [column.heading if show_headings else "" for column in columns]
     widths = _widths(columns, headings, chunk, width_max)
     if show_headings:
-        yield from _lines(columns, [headings], widths)
+        yield from aligned_lines(columns, [headings], widths)
     while chunk:
-        widths = _grown(columns, widths, _cell_widths(columns, chunk), width_max)
-        yield from _lines(columns, chunk, widths)
+        widths = _grown(columns, widths, cell_widths(columns, chunk), width_max)
+        yield from aligned_lines(columns, chunk, widths)
         chunk = list(islice(source, rows_at_once))
     if left_out and show_headings:
         missing = f"left out on {width_max} columns: {', '.join(left_out)}"
@@ -147,7 +147,10 @@ def _part(row: Sequence[str], shown: Iterable[int]) -> list[str]:
     return [row[i] for i in shown]
 
 
-def _lines(columns: Sequence[TableColumn], rows: list[Sequence[str]], widths: list[int]) -> Iterator[str]:
+def aligned_lines(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], widths: Sequence[int]
+) -> Iterator[str]:
+    """The lines of rows whose columns are so wide; longer cells wrap."""
     from tabulate import tabulate
 
     # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
@@ -190,7 +193,8 @@ def _pieces(cell: str, width: int) -> Iterator[str]:
             yield from wrap(piece, width, break_on_hyphens=False, drop_whitespace=False)
 
 
-def _cell_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
+def cell_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The width of the longest cell of each column."""
     return [max((display_width(row[i]) for row in rows), default=0) for i in range(len(columns))]
 
 
@@ -205,16 +209,16 @@ def _widths(
     First only the rare long texts wrap, then all as far as it takes. Where nothing takes it, texts are as
     narrow as still reads well.
     """
-    cell_widths = _cell_widths(columns, rows)
-    widths = [max(len(heading), width) for heading, width in zip(headings, cell_widths, strict=True)]
+    longest = cell_widths(columns, rows)
+    widths = [max(len(heading), width) for heading, width in zip(headings, longest, strict=True)]
     if width_max is None:
         return widths
     tried = []
-    narrowest_texts = [[min(width, least) for width in cell_widths] for least in _NARROWEST_TEXTS]
+    narrowest_texts = [[min(width, least) for width in longest] for least in _NARROWEST_TEXTS]
     for texts in [_usual_widths(columns, rows), *narrowest_texts]:
         floors = [
             max(_longest_piece(heading), text if column.wraps else width)
-            for column, heading, text, width in zip(columns, headings, texts, cell_widths, strict=True)
+            for column, heading, text, width in zip(columns, headings, texts, longest, strict=True)
         ]
         of_numbers = ["" if column.wraps else column.heading for column in columns]
         narrowed = _narrowed(widths, floors, width_max, of_numbers)
@@ -225,12 +229,12 @@ def _widths(
 
 
 def _grown(
-    columns: Sequence[TableColumn], widths: list[int], cell_widths: list[int], width_max: int | None
+    columns: Sequence[TableColumn], widths: list[int], longest: list[int], width_max: int | None
 ) -> list[int]:
     """The widths for the next rows: with `width_max` texts keep theirs, or make room for longer numbers."""
     grown = [
         width if column.wraps and width_max is not None else max(width, cell_width)
-        for column, width, cell_width in zip(columns, widths, cell_widths, strict=True)
+        for column, width, cell_width in zip(columns, widths, longest, strict=True)
     ]
     if width_max is None or grown == widths:
         return grown

@@ -97,19 +97,26 @@ class Decoded(Tabular):
             yield from choice.of(self._source.read(preselection))
 
     def text_pieces(self, output: OutputFormat) -> "Iterator[bytes | Bytes]":
-        """The lines of JSON, as an array or not, or of CSV without a heading, in UTF-8.
+        """The lines of JSON, as an array or not, or of CSV without a heading, or a table's cells, in UTF-8.
 
-        By the columnar path, to the byte what `json_texts` and `csv_rows` come to. Each piece is good until
-        the next is asked for.
+        By the columnar path, to the byte what `json_texts`, `csv_rows` and `table_rows` come to; cells are as
+        in `report.table_text`. Each piece is good until the next is asked for.
         """
         from kgroup.api.decode.block_text import block_texts
         from kgroup.api.decode.blocks import chosen_blocks, read_blocks
-        from kgroup.report.records.item_text import CsvItems, JsonItems
+        from kgroup.report.records.item_text import CsvItems, ItemText, JsonItems
+        from kgroup.report.records.table_items import TableItems
 
         files = self._files
         assert files is not None
-        end = ",\n" if output is OutputFormat.JSON else "\n"
-        text = CsvItems(self._names) if output is OutputFormat.CSV else JsonItems(self._names, end)
+        text: ItemText
+        match output:
+            case OutputFormat.CSV:
+                text = CsvItems(self._names)
+            case OutputFormat.TABLE:
+                text = TableItems(self._names)
+            case _:
+                text = JsonItems(self._names, ",\n" if output is OutputFormat.JSON else "\n")
         with self._choosing() as (choice, preselection):
             blocks = read_blocks(files.sources, files.stdin(), preselection)
             yield from block_texts(chosen_blocks(blocks, preselection, choice), files, text)

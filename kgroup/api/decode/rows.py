@@ -7,7 +7,7 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.format.batch import Damage
 from kgroup.report.emit import Row, to_json
 from kgroup.report.records.entry_json import TopicNames
-from kgroup.report.records.entry_text import entry_text
+from kgroup.report.records.entry_text import table_row
 from kgroup.report.records.record_json import damage_json, group_of_record
 from kgroup.report.records.record_text import RecordText
 
@@ -42,21 +42,4 @@ def csv_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: T
 
 def table_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
     """A few words for each record; damage is told on standard error."""
-    return (_table_row(source, item, names) for item in items if not isinstance(item, Damage))
-
-
-def _table_row(source: EntrySource, read: ReadRecord, names: TopicNames) -> Row:
-    row: dict[str, object] = {"partition": read.segment.partition}
-    if read.record is None or read.entry is None:
-        batch = read.batch
-        text = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
-        return {**row, "offset": batch.base_offset, "what": text}
-    outcome = source.outcome(read)
-    text = entry_text(read.entry, names)
-    return {
-        **row,
-        "offset": read.record.offset,
-        "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
-        "group": group_of_record(read),
-        "what": f"{text} [{outcome.value}]" if outcome is not None else text,
-    }
+    return (table_row(item, source.outcome(item), names) for item in items if not isinstance(item, Damage))

@@ -93,10 +93,12 @@ def decode(
 
 
 def _show(decoded: "Decoded", output: OutputOptions) -> None:
-    from kgroup.report.emit_text import emit_text
+    from kgroup.report.emit_text import emit_table_text, emit_text
     from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
 
     match output.format:
+        case OutputFormat.TABLE if decoded.is_in_bulk:
+            emit_table_text(decoded.text_pieces(output.format), TABLE_COLUMNS, output)
         case OutputFormat.TABLE:
             emit(decoded.table_rows(), TABLE_COLUMNS, output)
         case OutputFormat.JSON | OutputFormat.JSONL | OutputFormat.CSV if decoded.is_in_bulk:

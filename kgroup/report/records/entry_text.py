@@ -1,11 +1,18 @@
-"""An entry of the offsets topic in a few words, for tables."""
+"""A record of the offsets topic in a few words, for tables."""
 
 from collections.abc import Iterable
 from typing import assert_never
 from uuid import UUID
 
+from kgroup.log.files.entries import ReadRecord
 from kgroup.protocol.records.consumer_group import TopicPartitions
-from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
+from kgroup.protocol.records.entries import (
+    OffsetsEntry,
+    RecordType,
+    TransactionMarker,
+    TransactionOutcome,
+    Undecodable,
+)
 from kgroup.protocol.records.keys import ConsumerGroupRegularExpressionKey, OffsetCommitKey
 from kgroup.protocol.records.streams_group import TaskIds
 from kgroup.protocol.records.values import (
@@ -33,7 +40,9 @@ from kgroup.protocol.records.values import (
     Value,
 )
 from kgroup.protocol.topic_id import TopicId, topic_id_text
+from kgroup.report.emit import Row
 from kgroup.report.records.entry_json import TopicNames
+from kgroup.report.records.record_json import group_of_record
 
 _NO_ID = UUID(int=0)
 _GROUP_SUBJECTS = {
@@ -58,14 +67,31 @@ _MEMBER_SUBJECTS = {
 }
 
 
+def table_row(read: ReadRecord, outcome: TransactionOutcome | None, topic_names: TopicNames) -> Row:
+    """A record, or a batch that the cleaner emptied, in TABLE_COLUMNS."""
+    row: dict[str, object] = {"partition": read.segment.partition}
+    if read.record is None or read.entry is None:
+        batch = read.batch
+        text = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
+        return {**row, "offset": batch.base_offset, "what": text}
+    text = entry_text(read.entry, topic_names)
+    return {
+        **row,
+        "offset": read.record.offset,
+        "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
+        "group": group_of_record(read),
+        "what": f"{text} [{outcome.value}]" if outcome is not None else text,
+    }
+
+
 def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_names: TopicNames) -> str:
     """The contents of the entry besides its type and group."""
     match entry:
         case OffsetsEntry(value=None):
-            return f"{_subject(entry)} deleted{_note(entry)}"
+            return f"{subject(entry)} deleted{_note(entry)}"
         case OffsetsEntry():
             assert entry.value is not None
-            return f"{_subject(entry)} {_value_text(entry.value, topic_names)}{_note(entry)}"
+            return f"{subject(entry)} {_value_text(entry.value, topic_names)}{_note(entry)}"
         case Undecodable():
             return f"cannot be decoded: {entry.why}"
         case TransactionMarker():
@@ -75,7 +101,7 @@ def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_name
             assert_never(entry)
 
 
-def _subject(entry: OffsetsEntry) -> str:
+def subject(entry: OffsetsEntry) -> str:
     """The subject of a key: a partition, a member, or some side of the group."""
     key = entry.key
     if isinstance(key, OffsetCommitKey):

@@ -1,4 +1,4 @@
-"""Blocks of records as text: JSON lines and CSV, to the byte as the plain path makes them.
+"""Blocks of records as text: JSON lines, CSV and rows of tables, to the byte as the plain path makes them.
 
 The kernel writes what nearly all records are, commits and what ends transactions; what is said of a key, a
 topic or a batch is put into words once. Anything else comes as records and goes through `RecordText`.
@@ -68,11 +68,7 @@ class ItemText(ABC):
         self._plain = RecordText(names)
         self._segment: SegmentFile | None = None
         self._reader: RecordReader | None = None
-        self._batch_programs = programs_of(
-            (self._shown_json(to_json(batch_json(sample_batch(has_horizon=has_horizon)))), pieces)
-            for has_horizon in (False, True)
-            for pieces in [batch_pieces(has_horizon=has_horizon)]
-        )
+        self._batch_programs = programs_of(map(self._batch_sample, (False, True)))
         self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
         self._batch_out: Bytes = np.empty(1 << 20, np.uint8)
 
@@ -93,6 +89,20 @@ class ItemText(ABC):
     def _inside_json(self, text: str) -> str:
         """A part of such a field."""
         return text
+
+    def _batch_sample(self, has_horizon: bool) -> tuple[str, Sequence[Piece]]:
+        """What is said of a batch."""
+        text = self._shown_json(to_json(batch_json(sample_batch(has_horizon=has_horizon))))
+        return text, batch_pieces(has_horizon=has_horizon)
+
+    def _which(self, cells: Table) -> NDArray[np.int64]:
+        """The program of each item."""
+        forms: NDArray[np.int64] = cells[Cell.FORM]
+        return forms
+
+    def _key_text(self, entry: OffsetsEntry) -> str:
+        """What is said of the key of a commit or a tombstone."""
+        return self._shown_json(to_json(key_json(entry)))
 
     def _group_text(self, group: str) -> str:
         """What is said of the group beside the key."""
@@ -120,7 +130,7 @@ class ItemText(ABC):
         if transactions is not None:
             cells[Cell.TRANSACTION_TEXT, : block.count] = self._outcome_texts[transactions]
         texts, spans = self._block_texts(block, items, by_hand)
-        programs, kept = self._segment_programs, self._kept
+        programs, kept, which = self._segment_programs, self._kept, self._which(cells)
         ends = np.empty(len(items), np.int64)
         item = 0
         while item < len(items):
@@ -128,7 +138,7 @@ class ItemText(ABC):
                 items,
                 item,
                 cells,
-                cells[Cell.FORM],
+                which,
                 programs.starts,
                 programs.steps,
                 programs.literals,
@@ -174,8 +184,7 @@ class ItemText(ABC):
         for key_id in self._keys.missing(key_ids):
             entry = decode_entry(key_bytes(reader.keys, key_id), None)
             assert isinstance(entry, OffsetsEntry)
-            self._keys.put(key_id, self._kept.add(self._shown_json(to_json(key_json(entry)))))
-            self._groups.missing(np.array([key_id]))
+            self._keys.put(key_id, self._kept.add(self._key_text(entry)))
             self._groups.put(key_id, self._kept.add(self._group_text(group_of(entry.key))))
         cells[Cell.KEY_TEXT, plain] = self._keys.of(key_ids)
         cells[Cell.GROUP_TEXT, plain] = self._groups.of(key_ids)

@@ -21,7 +21,7 @@ from kgroup.log.format.compression import Codec
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker, TransactionOutcome
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
-from kgroup.report.emit import to_json
+from kgroup.report.emit import iso_time, to_json
 from kgroup.report.records.entry_json import TopicNames, key_json, topic_id_json
 from kgroup.report.records.record_json import batch_json
 from kgroup.scan.kernels.bytes_at import Bytes
@@ -212,8 +212,8 @@ def sample_read(form: Form) -> tuple[ReadRecord, TransactionOutcome | None]:
     )
     if is_marker:
         marker = TransactionMarker(
-            producer_id=1,
-            producer_epoch=1,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
             committed=form is Form.COMMITTED,
             coordinator_epoch=_number(Cell.OFFSET),
         )
@@ -286,6 +286,30 @@ def transaction_pieces(form: Form, text: str) -> list[Piece]:
 def batch_piece(shown: Callable[[str], str]) -> Piece:
     """The batch."""
     return Piece(shown(to_json(batch_json(sample_batch()))), Op.TEXT, Cell.BATCH, OF_BLOCK)
+
+
+def table_pieces(
+    form: Form, partition: str, *, has_epoch: bool, has_metadata: bool, outcome: str, batch: str
+) -> list[Piece]:
+    """The pieces of a row of a table, of which these are texts."""
+    place = [
+        Piece(str(_SEGMENT.partition), Op.LITERAL, other=partition),
+        _integer(Cell.LOG_OFFSET),
+        Piece(iso_time(_number(Cell.TIMESTAMP)), Op.TIME, Cell.TIMESTAMP),
+    ]
+    if form in _MARKERS:
+        return [*place, Piece(batch, Op.TEXT, Cell.BATCH, OF_BLOCK)]
+    subject = Piece(f"{_KEY.topic}-{_KEY.partition}", Op.TEXT, Cell.KEY_TEXT)
+    is_commit = form is not Form.TOMBSTONE
+    return [
+        *place,
+        group_piece(),
+        subject,
+        *([_integer(Cell.OFFSET)] if is_commit else []),
+        *([_integer(Cell.LEADER_EPOCH)] if is_commit and has_epoch else []),
+        *([Piece(_METADATA, Op.METADATA)] if is_commit and has_metadata else []),
+        *transaction_pieces(form, outcome),
+    ]
 
 
 def topic_id_text(topic_id: UUID, names: TopicNames) -> str:

@@ -47,16 +47,20 @@ class TextNumbers:
         """Those of the ids that have no number yet, each once."""
         if not len(ids):
             return []
-        if (highest := int(ids.max())) >= len(self._numbers):
-            added = np.full(highest + len(self._numbers), -1, np.int64)
-            self._numbers = np.concatenate([self._numbers, added])
+        self._make_room(int(ids.max()))
         fresh = ids[self._numbers[ids] < 0]
         return np.unique(fresh).tolist() if len(fresh) else []
 
     def put(self, number: int, text: int) -> None:
         """Give an id the number of its text."""
+        self._make_room(number)
         self._numbers[number] = text
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the texts of ids of which none is `missing`."""
         return self._numbers[ids]
+
+    def _make_room(self, highest: int) -> None:
+        if highest >= len(self._numbers):
+            added = np.full(highest + len(self._numbers), -1, np.int64)
+            self._numbers = np.concatenate([self._numbers, added])

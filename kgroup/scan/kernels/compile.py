@@ -50,6 +50,7 @@ _SOURCES: Final = (
     "gather.py",
     "batches.py",
     "keys.py",
+    "layout.py",
     "machine_code.py",
     "newest_rows.py",
     "records.py",

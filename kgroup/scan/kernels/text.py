@@ -27,11 +27,14 @@ class Op(IntEnum):
     INTEGER = 1  # column a
     TEXT = 2  # the text whose number is in column a, of arena b
     METADATA = 3  # a commit's; a quotation mark in it is literals[a : a + b], a backslash two
+    TIME = 4  # column a, epoch ms, as `iso_time` shows it; a hyphen before 1970
 
 
-_LITERAL, _INTEGER, _TEXT = int(Op.LITERAL), int(Op.INTEGER), int(Op.TEXT)
+_LITERAL, _INTEGER, _TEXT, _TIME = int(Op.LITERAL), int(Op.INTEGER), int(Op.TEXT), int(Op.TIME)
 _TEXT_POSITION, _TEXT_SIZE = int(Cell.TEXT_POSITION), int(Cell.TEXT_SIZE)
 _LONGEST_NUMBER: Final = 20
+_LONGEST_TIME: Final = 24
+_LAST_OF_CALENDAR_MS: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
 
 @kernel
@@ -86,6 +89,10 @@ def write_items(
                 if at + _LONGEST_NUMBER > room:
                     return item, start
                 at = _put_integer(out, at, cells[a, i])
+            elif op == _TIME:
+                if at + _LONGEST_TIME > room:
+                    return item, start
+                at = _put_time(out, at, cells[a, i])
             else:
                 size = cells[_TEXT_SIZE, i]
                 if at + size * 3 > room:
@@ -127,6 +134,47 @@ def _put_integer(out: Bytes, at: int, number: int) -> int:
         out[position] = 0x30 + number % 10
         number //= 10
     return at + size
+
+
+@outlined
+def _put_time(out: Bytes, at: int, time_ms: int) -> int:
+    if time_ms < 0:
+        out[at] = 0x2D
+        return at + 1
+    if time_ms > _LAST_OF_CALENDAR_MS:
+        end: int = _put_integer(out, at, time_ms)
+        return end
+    # Years from March on have the day that some lack at their end. Day 0 is the first of March of the year 0,
+    # and after 400 years, an era, all comes again.
+    day = time_ms // 86_400_000 + 719_468
+    era = day // 146_097
+    day -= era * 146_097
+    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5
+    month += 3
+    year += 400 * era
+    if month > 12:
+        month -= 12
+        year += 1
+    at = _put_padded(out, at, year, 4, 0x2D)
+    at = _put_padded(out, at, month, 2, 0x2D)
+    at = _put_padded(out, at, day + 1, 2, 0x54)
+    of_day = time_ms % 86_400_000
+    at = _put_padded(out, at, of_day // 3_600_000, 2, 0x3A)
+    at = _put_padded(out, at, of_day // 60_000 % 60, 2, 0x3A)
+    at = _put_padded(out, at, of_day // 1000 % 60, 2, 0x2E)
+    return int(_put_padded(out, at, of_day % 1000, 3, 0x5A))
+
+
+@helper
+def _put_padded(out: Bytes, at: int, number: int, size: int, behind: int) -> int:
+    for position in range(at + size - 1, at - 1, -1):
+        out[position] = 0x30 + number % 10
+        number //= 10
+    out[at + size] = behind
+    return at + size + 1
 
 
 @helper

@@ -1,7 +1,7 @@
 """Records as text in bulk: the same bytes, problems and names as record by record."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ from kgroup.api.decode.decoded import Decoded, decode
 from kgroup.api.opened import open_logs
 from kgroup.log.format.batch import Codec
 from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json, emit_parquet
-from kgroup.report.emit_text import emit_text
-from kgroup.report.records.columns import ARROW_COLUMNS, COLUMNS
+from kgroup.report.emit_text import emit_table_text, emit_text
+from kgroup.report.records.columns import ARROW_COLUMNS, COLUMNS, TABLE_COLUMNS
 from kgroup.report.records.item_columns import write_records
 from tests.fuzz.mutations import MUTATIONS
+from tests.log.drawn_log import drawn_log
 from tests.log.offsets_log import NAME, batch, commit, group_metadata, tombstone
+from tests.scan.tiers import kernels
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CAPTURES = [
@@ -27,7 +29,7 @@ CAPTURES = [
     "1.1.1/format-0.9",  # no times but those of the commits
 ]
 DAMAGED = sorted(path.name for path in (FIXTURES / "damaged").iterdir() if path.is_dir())
-FORMATS = [OutputFormat.JSONL, OutputFormat.JSON, OutputFormat.CSV]
+FORMATS = [OutputFormat.JSONL, OutputFormat.JSON, OutputFormat.CSV, OutputFormat.TABLE]
 FILTERS: dict[str, dict[str, Any]] = {
     "commits": {"types": "offset-commit"},
     "undecoded": {"types": "undecoded"},
@@ -41,13 +43,23 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _as_of_large_logs() -> Iterator[None]:
+    with kernels(compiled=True):
+        yield
+
+
 def answer(
     log: Path, output: OutputFormat, folder: Path, *, in_bulk: bool, **asked: Any
 ) -> tuple[object, ...]:
     decoded = decode(open_logs(log), **asked)
     path = folder / "out"
     options = OutputOptions(format=output, path=path)
-    if in_bulk:
+    if output is OutputFormat.TABLE and in_bulk:
+        emit_table_text(decoded.text_pieces(output), TABLE_COLUMNS, options)
+    elif output is OutputFormat.TABLE:
+        emit(decoded.table_rows(), TABLE_COLUMNS, options)
+    elif in_bulk:
         emit_text(decoded.text_pieces(output), COLUMNS, options)
     elif output is OutputFormat.CSV:
         emit(decoded.csv_rows(), COLUMNS, options)
@@ -88,14 +100,21 @@ def test_columns(capture: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", DAMAGED)
 def test_damage_and_what_cannot_be_decoded(case: str, tmp_path: Path) -> None:
-    for output in (OutputFormat.JSONL, OutputFormat.CSV):
+    for output in (OutputFormat.JSONL, OutputFormat.CSV, OutputFormat.TABLE):
         assert_same(FIXTURES / "damaged" / case, output, tmp_path)
 
 
 @pytest.mark.parametrize("asked", FILTERS.values(), ids=FILTERS.keys())
 def test_filters(asked: dict[str, Any], tmp_path: Path) -> None:
     for capture in ("4.3.1/lives", "3.9.1/compacted"):
-        assert_same(FIXTURES / capture, OutputFormat.JSONL, tmp_path, **asked)
+        for output in (OutputFormat.JSONL, OutputFormat.TABLE):
+            assert_same(FIXTURES / capture, output, tmp_path, **asked)
+
+
+@pytest.mark.parametrize("columns", ["60", "100", "300"])
+def test_a_table_fits_its_terminal(columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert_same(FIXTURES / "4.3.1/lives", OutputFormat.TABLE, tmp_path)
 
 
 def test_times(tmp_path: Path) -> None:
@@ -129,7 +148,17 @@ def test_any_damage(mutation: Callable[[random.Random, bytearray], None], tmp_pa
         )
         mutation(rng, raw)
         (tmp_path / NAME).write_bytes(raw)
-        assert_same(tmp_path / NAME, OutputFormat.JSONL, tmp_path)
+        for output in (OutputFormat.JSONL, OutputFormat.TABLE):
+            assert_same(tmp_path / NAME, output, tmp_path)
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "as Python"])
+@pytest.mark.parametrize("output", FORMATS, ids=lambda output: output.value)
+def test_any_commits(output: OutputFormat, compiled: bool, tmp_path: Path) -> None:
+    for seed in range(2):
+        (tmp_path / NAME).write_bytes(drawn_log(random.Random(seed), batches=80))
+        with kernels(compiled=compiled):
+            assert_same(tmp_path / NAME, output, tmp_path)
 
 
 @pytest.mark.parametrize(
