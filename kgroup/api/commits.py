@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from kgroup.api.decode.filter import parse_topics
 from kgroup.api.names import matches_any, names_given
 from kgroup.api.opened import OpenedLogs
-from kgroup.api.replay import GroupReader
+from kgroup.api.replay import GroupReader, replay_all
 from kgroup.api.tabular import Tabular
-from kgroup.history.timeline.commit_steps import CommitStep, commit_steps
+from kgroup.history.timeline.commit_steps import CommitStep, commit_steps, with_removals
 from kgroup.history.timeline.span import Span
 from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
@@ -78,10 +78,13 @@ def commits(
     reader = GroupReader(logs.of_groups(patterns), patterns, logs.topic_names(), logs.cluster, logs.stdin)
     with progress.counted_bytes("reading", reader.total_bytes) as advance:
         read = reader.read_as(lambda items, names: _by_group(items), advance)
+    # A cause needs all of the group's records, so they are read once more, where there is a deletion.
+    bereft = [group for group, steps in read.groups.items() if any(step.offset is None for step in steps)]
+    timelines = replay_all(logs, bereft, progress=progress) if bereft else {}
     steps = [
         step
-        for of_group in read.groups.values()
-        for step in of_group
+        for group, of_group in read.groups.items()
+        for step in (with_removals(of_group, timelines[group]) if group in timelines else of_group)
         if wanted is None
         or any(
             matches_any(step.topic, [topic]) and (partitions is None or step.partition in partitions)

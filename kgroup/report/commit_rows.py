@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kgroup.history.timeline.commit_steps import CommitStep
+from kgroup.history.timeline.model import Cause
 from kgroup.report.emit import Column, Kind, Row
+from kgroup.report.timeline.rows import cause_text
 
 COMMIT_COLUMNS: Final = (
     Column(name="group"),
@@ -20,6 +22,9 @@ COMMIT_COLUMNS: Final = (
     Column(name="records_missing", kind=Kind.BOOLEAN),
     Column(name="offsets_partition", kind=Kind.INTEGER),
     Column(name="log_offset", kind=Kind.INTEGER),
+    Column(name="removal"),
+    Column(name="removal_grade"),
+    Column(name="removal_evidence"),
 )
 
 
@@ -55,13 +60,20 @@ def commit_rows(steps: Iterable[CommitStep]) -> Iterator[Row]:
             "records_missing": step.is_cut,
             "offsets_partition": step.offsets_partition,
             "log_offset": step.log_offset,
+            "removal": step.removal and step.removal.kind,
+            "removal_grade": step.removal and step.removal.grade,
+            "removal_evidence": step.removal and step.removal.evidence,
         }
+
+
+def _deleted(removal: Cause | None) -> str:
+    return "deleted" if removal is None else f"deleted: {cause_text(removal, {})}"
 
 
 def commit_table_rows(steps: Iterable[CommitStep]) -> Iterator[Row]:
     """The same for a table."""
     for step, row in zip(steps := list(steps), commit_rows(steps), strict=True):
-        deleted = "deleted" if step.offset is None else None
+        deleted = _deleted(step.removal) if step.offset is None else None
         back = "back" if step.step is not None and step.step < 0 else None
         cut = "log cut before" if step.is_cut else None
         yield {

@@ -157,6 +157,7 @@ def replay(
         GENERATION_COLUMNS,
         event_rows,
         event_table,
+        event_table_rows,
         generation_rows,
         generation_table,
     )
@@ -184,7 +185,10 @@ def replay(
     if traceable.is_trace:
         emit_lines(trace_lines(timeline_tracks(timelines)), output)
     elif events:
-        emit(event_rows(timelines), event_table(several) if table else EVENT_COLUMNS, output)
+        if table:
+            emit(event_table_rows(timelines), event_table(several), output)
+        else:
+            emit(event_rows(timelines), EVENT_COLUMNS, output)
     else:
         columns = generation_table(several) if table else GENERATION_COLUMNS
         emit(generation_rows(timelines, table=table), columns, output)

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
+from kgroup.history.timeline.model import Cause, CauseKind, Partition, Timeline
 from kgroup.protocol.records.entries import (
     LoggedEntry,
     OffsetGap,
@@ -39,6 +40,8 @@ class CommitStep:
     is_cut: bool = False
     offsets_partition: int | None = None
     log_offset: int | None = None
+    removal: Cause | None = None
+    """Of a deletion why, as the group's timeline has it."""
 
     @property
     def records_per_s(self) -> float | None:
@@ -46,6 +49,36 @@ class CommitStep:
         if self.step is None or self.step < 0 or self.gap_ms is None or self.gap_ms <= 0:
             return None
         return self.step * 1000 / self.gap_ms
+
+
+_REMOVALS: Final = frozenset(
+    {
+        CauseKind.TOPIC_DELETED,
+        CauseKind.OFFSETS_DELETED,
+        CauseKind.OFFSETS_EXPIRED,
+        CauseKind.OFFSETS_REMOVED,
+        CauseKind.GROUP_DELETED,
+        CauseKind.GROUP_EXPIRED,
+        CauseKind.GROUP_REMOVED,
+    }
+)
+
+
+def with_removals(steps: Iterable[CommitStep], timeline: Timeline) -> list[CommitStep]:
+    """A group's steps, of which deletions have the cause that its timeline gives for that partition then."""
+    removals = [each for each in timeline.occurrences if each.cause.kind in _REMOVALS]
+
+    def removal_of(step: CommitStep) -> Cause | None:
+        place = Partition(step.topic, step.partition)
+        # One deletion is several records: of the offsets, and of the group, at which the cause may stand.
+        near = [
+            (abs(each.offset - (step.log_offset or 0)), number)
+            for number, each in enumerate(removals)
+            if each.offsets_partition == step.offsets_partition and place in each.partitions
+        ]
+        return removals[min(near)[1]].cause if near else None
+
+    return [step if step.offset is not None else replace(step, removal=removal_of(step)) for step in steps]
 
 
 class _Before(NamedTuple):

@@ -1,5 +1,6 @@
 """Timelines as rows: one per generation, or one per event."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -109,13 +110,39 @@ def event_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
             yield _pattern_row(timeline, pattern, clients)
 
 
+def event_table_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
+    """The same for a table: the evidence names members, one with its host, and what else it may be."""
+    for timeline in timelines:
+        members = {member.member_id: member for member in _members(timeline)}
+        for row in event_rows([timeline]):
+            of_event = row.get("member_ids") or []
+            assert isinstance(of_event, list)
+            known = [members[member_id] for member_id in of_event if member_id in members]
+            options = row.get("alternatives")
+            open_question = (
+                f" ({' or '.join(map(str, options))}?)" if isinstance(options, list) and options else ""
+            )
+            yield {**row, "evidence": _naming(known, str(row["evidence"])) + open_question}
+
+
+def _naming(members: Sequence[TimelineMember], evidence: str) -> str:
+    """The evidence, behind the members' names if none of them is in it."""
+    names = [member.instance_id or member.client_id or member.member_id for member in members]
+    if not names or any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", evidence) for name in names):
+        return evidence
+    host = members[0].client_host.lstrip("/") if len(members) == 1 else ""
+    return f"{counted_names(names)}{f' on {host}' if host else ''}: {evidence}"
+
+
 def client_ids(timeline: Timeline) -> dict[str, str]:
     """Member id to client id, or to the instance id of a static member."""
-    return {
-        member.member_id: member.instance_id or member.client_id
-        for generation in timeline.generations
-        for member in (*generation.roster.members, *generation.joined, *generation.left)
-    }
+    return {member.member_id: member.instance_id or member.client_id for member in _members(timeline)}
+
+
+def _members(timeline: Timeline) -> Iterator[TimelineMember]:
+    """All that were ever in it, at each generation."""
+    for generation in timeline.generations:
+        yield from (*generation.roster.members, *generation.joined, *generation.left)
 
 
 def cause_text(cause: Cause, clients: dict[str, str]) -> str:

@@ -87,3 +87,23 @@ def test_the_table_names_the_longest_gap(kgroup):
     assert ended.err.startswith(
         "kgroup: group reports-reset: the longest gap is 13.955s, on orders-0 before "
     )
+
+
+def test_a_deletion_says_why(kgroup):
+    """Their stories: `gone-group` was deleted by an admin, and topic promo-2024 under `pattern-watcher`."""
+    lives = str(FIXTURES / "4.3.1/lives")
+    deleted = [
+        row for row in rows(kgroup("commits", "gone-group", lives, "-o", "jsonl")) if row["offset"] is None
+    ]
+    assert {(row["removal"], row["removal_grade"]) for row in deleted} == {("group-deleted", "inferred")}
+    assert all("when nothing expires yet" in row["removal_evidence"] for row in deleted)
+    table = kgroup("commits", "pattern-watcher", lives).out
+    assert table.count("deleted: topic-deleted (inferred)") == 2
+    unknown = kgroup("commits", "pruned-group", lives).out
+    assert unknown.count("deleted: offsets-removed (topic-deleted or offsets-deleted?)") == 2
+    of_commits = [
+        row
+        for row in rows(kgroup("commits", "gone-group", lives, "-o", "jsonl"))
+        if row["offset"] is not None
+    ]
+    assert of_commits and all(row["removal"] is None for row in of_commits)

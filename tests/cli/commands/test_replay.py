@@ -169,3 +169,26 @@ def test_the_picture_in_the_readme_is_what_replay_draws_now(kgroup, tmp_path):
     drawn = tmp_path / "timeline.svg"
     assert kgroup("replay", LIVES, "--group", "orders-app", "--svg", str(drawn), "-q").status == 0
     assert drawn.read_text() == (FIXTURES.parent / "docs" / "timeline.svg").read_text()
+
+
+def test_the_table_of_events_names_the_members_and_where_one_ran(kgroup):
+    events = kgroup("replay", LIVES, "--group", "orders-app", "--events").out.splitlines()
+    [expired] = [line for line in events if "session-expired" in line]
+    assert "inferred  grow-victim on 127.0.0.1: it committed every 2.5 s" in expired
+    [joined] = [line for line in events if line.endswith("grow-victim joined")]
+    assert joined.endswith("  grow-victim joined")
+    removed = kgroup("replay", LIVES, "--group", "gone-group", "--events").out
+    assert removed.count("last sign of life (group-deleted or topic-deleted?)") == 2
+
+
+def test_a_name_that_is_only_part_of_a_word_is_not_named_yet():
+    from kgroup.history.timeline.model import TimelineMember
+    from kgroup.report.timeline.rows import _naming
+
+    it, other = (
+        TimelineMember(member_id=name, client_id=name, client_host="/10.0.0.7") for name in ("ted", "b")
+    )
+    assert _naming([it], "it committed nothing") == "ted on 10.0.0.7: it committed nothing"
+    assert _naming([it], "ted: orders-1") == "ted: orders-1"
+    assert _naming([it, other], "committed nothing") == "ted, b: committed nothing"
+    assert _naming([], "committed nothing") == "committed nothing"

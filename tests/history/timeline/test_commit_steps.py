@@ -1,6 +1,8 @@
 """Commits with their steps, as a reader would count them by hand: (seconds, partition, offset)."""
 
-from kgroup.history.timeline.commit_steps import commit_steps
+from kgroup.history.timeline.commit_steps import commit_steps, with_removals
+from kgroup.history.timeline.model import CauseKind
+from kgroup.history.timeline.replay import replay
 from kgroup.protocol.records.entries import TransactionOutcome
 from tests.history.group_log import GroupLog
 
@@ -86,3 +88,34 @@ def test_across_what_compaction_took_no_step_is_known() -> None:
     log.commit(4, 0, 15)
     found = commit_steps(log.entries)
     assert [(one.step, one.is_cut) for one in found] == [(None, False), (None, True), (1, False)]
+
+
+def test_each_deletion_has_its_own_cause() -> None:
+    """One offset goes alone, and long after it both with their group."""
+    log = GroupLog()
+    log.commit(1, 0, 10)
+    log.commit(2, 1, 10)
+    log.remove_commit(3, 0)
+    log.commit(200, 0, 4)
+    log.commit(201, 1, 4)
+    log.remove_commit(202, 0)
+    log.remove_commit(202, 1)
+    log.remove_group(202)
+    [timeline] = replay(log.entries, {}).values()
+    deleted = [one for one in with_removals(commit_steps(log.entries), timeline) if one.offset is None]
+    assert [(one.partition, one.removal and one.removal.kind) for one in deleted] == [
+        (0, CauseKind.OFFSETS_REMOVED),
+        (0, CauseKind.GROUP_REMOVED),
+        (1, CauseKind.GROUP_REMOVED),
+    ]
+
+
+def test_a_deletion_of_which_the_timeline_says_nothing_has_no_cause() -> None:
+    log = GroupLog()
+    log.commit(1, 0, 10)
+    log.remove_commit(2, 0)
+    other = GroupLog()
+    other.commit(1, 0, 10)
+    [timeline] = replay(other.entries, {}).values()
+    steps_of = with_removals(commit_steps(log.entries), timeline)
+    assert [one.removal for one in steps_of] == [None, None]
