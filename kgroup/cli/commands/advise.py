@@ -19,13 +19,13 @@ from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
 
 EXAMPLES: Final = (
-    Example("What the groups of a broker should set otherwise", "kgroup advise fixtures/3.9.1/lives"),
+    Example("Recommended settings for a broker's groups", "kgroup advise fixtures/3.9.1/lives"),
     Example(
         "One group, with the numbers, as JSON lines",
         "kgroup advise fixtures/3.9.1/lives --group push-storm -o jsonl",
     ),
     Example(
-        "Which groups can change over to the consumer protocol, and what it asks for",
+        "Which groups can switch to the consumer protocol, and what it requires",
         "kgroup advise fixtures/3.9.1/lives --protocol consumer",
     ),
     Example(
@@ -45,7 +45,7 @@ def _logs(
         list[str] | None,
         typer.Argument(
             metavar="PATH",
-            help="Log dirs, partition folders, segments, or directories of many.",
+            help="Log dirs, partition folders, segments, or directories of them.",
             show_default=False,
         ),
     ] = None,
@@ -64,8 +64,8 @@ def advise(
         option(
             "--check",
             metavar="FILE",
-            help="Instead: would a client with these consumer properties be refused, or harm the group?"
-            " Without --group that of its group.id. Exit 3 if so.",
+            help="Instead, check whether a client with these consumer properties would be refused, or harm"
+            " the group (default: its group.id). Exit with status 3 if so.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -74,8 +74,8 @@ def advise(
         option(
             "--protocol",
             metavar="consumer",
-            help="Instead: can the groups change over to the consumer protocol (KIP-848), what has to change"
-            " first, and what does it bring?",
+            help="Instead, check whether the groups can switch to the consumer protocol (KIP-848), what must"
+            " change first, and what it would gain.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -84,20 +84,21 @@ def advise(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say what groups should set otherwise.
+    """Recommend settings for groups.
 
-    By what the log has seen of each group: session timeouts against the silence of members that came back,
+    From the log's history of each group: session timeouts against the silence of members that came back,
     max.poll.interval.ms against the pauses between commits, restarts that static membership would have
     spared, assignors and protocols by what they would have moved, the number of members, and how long
-    offsets are kept. Each with the numbers of the history, or of a what-if. Where nothing follows from a
-    group's history nothing is said of it.
+    offsets are kept. Each row has the numbers from the history, or from a what-if. If a group's history
+    supports no advice, none is given.
 
-    With --protocol consumer it says of each group whether it can change over, by the brokers' own rule, which
-    settings have to go, what becomes of static members and racks, and what the same history would have cost.
+    With --protocol consumer it says for each group whether it can switch, by the brokers' own rule, which
+    settings must go, what becomes of static members and racks, and what the same history would have cost.
 
-    With --check a client's properties file is held against the group, as a gate before a rollout: assignors
-    that the group does not share, timeouts outside the broker's bounds or below pauses that it has seen, an
-    instance id that is in use, settings that the protocol does not take. docs/advise.md has the rules.
+    With --check it compares a client's properties file with the group, as a gate before a rollout:
+    assignors that the group does not share, timeouts outside the broker's bounds or below pauses that the
+    group has had, an instance id in use, settings that the protocol does not accept. docs/advise.md has the
+    rules.
     """
     if "-" in source.paths:
         raise InputError("-: advise cannot read standard input, it needs files")

@@ -58,22 +58,23 @@ def assign(
     quiet: Quiet = False,
     strict: StrictAboutFlaws = False,
 ) -> None:
-    """Say which member gets which partition.
+    """Show which member gets which partition.
 
-    The answers are those that Kafka 4.3.1's own assignors compute, flaws included: an answer that gives a
-    partition to nobody, to two members or to one that does not want it is shown and said to be flawed.
-    Several rounds show what moves. Where cooperative-sticky must take a partition from its owner first, the
-    rebalance that hands it out follows as a round of its own.
+    The answers are those of Kafka 4.3.1's own assignors, flaws included: an answer that gives a partition
+    to nobody, to two members or to one that does not want it is shown and marked as flawed. Several rounds
+    show what moves. If cooperative-sticky must first take a partition from its owner, the rebalance that
+    hands it out follows as a round of its own.
 
-    Tables show runs of partitions: 0-3,7. CHANGE is gained and lost. PAUSED partitions are not read while
-    the group rebalances: under an eager assignor all that staying members have, else those that move. EACH
-    is the least and the most partitions of one member, NEAR those with a member in a rack of a replica.
-    With --compare, JSON and CSV have a row for each round and assignor, else one for each member.
+    Tables show ranges of partitions: 0-3,7. CHANGE is what was gained and lost. PAUSED partitions are not
+    read while the group rebalances: under an eager assignor all partitions of members that stay, otherwise
+    those that move. EACH is the fewest and the most partitions of any member, NEAR counts those whose
+    member is in the rack of a replica. With --compare, JSON and CSV have a row for each round and assignor,
+    otherwise one for each member.
 
-    A file for --input has topics and members. A topic is a number of partitions, or {partitions: N,
-    id: ID, racks: [[a, b], ...]} with the racks of each partition's replicas. A member is a list of topics,
-    or {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example:
-    {"topics": {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
+    A file for --input has topics and members. A topic is a number of partitions, or {partitions: N, id: ID,
+    racks: [[a, b], ...]} with the racks of each partition's replicas. A member is a list of topics, or
+    {topics: [...], owned: {orders: [0, 1]}, instance: ID, rack: R, generation: N}. For example: {"topics":
+    {"orders": 6}, "members": {"c1": ["orders"], "c2": {"topics": ["orders"], "rack": "a"}}}
     """
     from kgroup.api.assign import assign as assign_group
     from kgroup.assignors.registry import ASSIGNORS, names_of_version

@@ -32,8 +32,8 @@ def commits(
 ) -> None:
     """Show every commit of a group.
 
-    STEP is how far it went on from the offset committed before, GAP the time since then, RATE the records per
-    second in between. What a transaction aborted, or has not decided, does not count.
+    STEP is how far the commit advanced since the previous one, GAP the time between the two, RATE the
+    records per second in between. Commits of aborted or undecided transactions do not count.
     """
     from kgroup.api.commits import commits as commits_of
     from kgroup.history.timeline.commit_steps import CommitStep

@@ -50,11 +50,11 @@ def compat(
 ) -> None:
     """Do and print what kafka-consumer-groups does.
 
-    Scripts go on working when kafka-consumer-groups in them is replaced by "kgroup compat": it takes the
-    options of the tool of Kafka 4.3 and prints its headings, widths and messages. So is its exit status: 0
-    also for a group that does not exist. Of a Java stack trace only the first line is printed, and no usage
-    text. If the cluster cannot be reached, or refuses the login, kgroup's own line says why, and the status
-    is 1.
+    Scripts keep working when you replace kafka-consumer-groups with "kgroup compat": it takes the options
+    of the tool of Kafka 4.3 and prints its headings, widths and messages. The exit status is the same too:
+    0 even for a group that does not exist. Only the first line of a Java stack trace is printed, and no
+    usage text. If the cluster cannot be reached, or refuses the login, kgroup's own line says why, and the
+    status is 1.
     """
     try:
         given = parse(arguments or ())

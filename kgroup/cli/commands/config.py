@@ -64,18 +64,18 @@ def config(
     ] = None,
     command_config: CommandConfig = None,
     replace: Annotated[
-        bool, option("--replace", help="For add: replace one that is there.", section=Section.SETUP)
+        bool, option("--replace", help="For add: overwrite an existing name.", section=Section.SETUP)
     ] = False,
     output: Output,
 ) -> None:
     """Name clusters, for --cluster.
 
-    Every command that takes --bootstrap-server takes --cluster NAME instead. A name stands for bootstrap
-    servers and the path of a file of Java client properties; what that says is read when it is used. The
-    names are in clusters.toml in kgroup's folder of your configuration, which only you can read. No password
-    is copied to it.
+    Every command that takes --bootstrap-server accepts --cluster NAME instead. A name stands for bootstrap
+    servers and the path of a file of Java client properties, which is read each time the name is used.
+    Names are stored in clusters.toml in kgroup's configuration folder, which only you can read. Passwords
+    are never copied to it.
 
-    show prints the properties that a connection would have, with passwords and keys hidden.
+    show prints the properties a connection would use, with passwords and keys hidden.
     """
     from kgroup.net.connect.named_clusters import find_cluster, read_clusters
 

@@ -17,7 +17,7 @@ from kgroup.cli.shell.section import Section, option
 
 EXAMPLES: Final = (
     Example(
-        "A new group that begins where another one is",
+        "Start a new group where another one is",
         "kgroup copy-offsets billing billing-v2 -b localhost:9092 --create --execute",
     ),
     Example(
@@ -59,7 +59,7 @@ def copy_offsets(
         option(
             "--to-bootstrap",
             metavar="HOST:PORT,...",
-            help="The cluster of TO, if it is another one.",
+            help="The cluster of TO, if it is a different one.",
             section=Section.SOURCE,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def copy_offsets(
         option(
             "--to-command-config",
             metavar="FILE",
-            help="Java client properties for the cluster of TO; by default those of --command-config and -X.",
+            help="Java client properties for the cluster of TO. Default: those of --command-config and -X.",
             section=Section.SOURCE,
         ),
     ] = None,
@@ -77,7 +77,7 @@ def copy_offsets(
         bool,
         option(
             "--by-time",
-            help="In another cluster: the first record at or after the time of the one that FROM reads next.",
+            help="In another cluster: start at the first record not older than the one FROM reads next.",
             section=Section.SETUP,
         ),
     ] = False,
@@ -85,7 +85,7 @@ def copy_offsets(
         bool,
         option(
             "--same-offsets",
-            help="In another cluster: the same numbers, as of a mirror that keeps offsets.",
+            help="In another cluster: use the same numbers, for a mirror that preserves offsets.",
             section=Section.SETUP,
         ),
     ] = False,
@@ -95,11 +95,11 @@ def copy_offsets(
     execution: ExecutionOptions,
     quiet: Quiet = False,
 ) -> None:
-    """Give a group the offsets of another one.
+    """Copy a group's offsets to another group.
 
-    Within a cluster offsets go with their leader epochs and metadata. FROM may have members, TO must not.
-    Offsets that TO has for other partitions stay. As for reset-offsets nothing is changed without --execute,
-    and there is an undo file.
+    Within a cluster, offsets are copied with their leader epochs and metadata. FROM may have members, TO
+    must not. Offsets that TO has for other partitions stay. As with reset-offsets, nothing is changed
+    without --execute, and there is an undo file.
     """
     given = {
         "--to-bootstrap": to_bootstrap,

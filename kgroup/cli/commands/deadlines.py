@@ -17,7 +17,7 @@ from kgroup.report.table import counted
 
 EXAMPLES: Final = (
     Example(
-        "When lags of a minute will be there",
+        "When lags will reach a minute",
         "kgroup deadlines fixtures/pipeline/4.3.1 --slo 1m",
     ),
     Example(
@@ -50,7 +50,7 @@ def deadlines(
         option(
             "--slo",
             metavar="LAG",
-            help="A lag that shall not be exceeded: a duration like 10m, or a number of records; repeatable.",
+            help="A lag not to be exceeded: a duration such as 10m, or a number of records; repeatable.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -59,8 +59,8 @@ def deadlines(
         option(
             "--retention",
             metavar="DURATION|topic",
-            help="retention.ms of the topics: when does it delete what is not read? With 'topic' each topic's"
-            " own settings, of which a live cluster is asked.",
+            help="retention.ms of the topics: when will it delete unread records? 'topic' asks a live cluster"
+            " for each topic's own settings.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def deadlines(
         option(
             "--retention-bytes",
             metavar="SIZE",
-            help="retention.bytes of the topics, for each partition, like 1G.",
+            help="retention.bytes of the topics, per partition, such as 1G.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -78,7 +78,7 @@ def deadlines(
         bool,
         option(
             "--all",
-            help="Also what is only possible, not in sight, or unknown.",
+            help="Include deadlines that are only possible, not in sight, or unknown.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -95,15 +95,15 @@ def deadlines(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say when lags break bounds and data is deleted unread.
+    """Predict when lags break bounds and data is deleted unread.
 
-    For each group and partition: when the lag is first above an SLO, in time or in records, and when
-    retention overtakes the committed offset, as things went over the last commits. Each as an interval,
-    EARLIEST to LATEST, which held in nine of ten cases of a back-test. A group that stands still is foreseen
-    as if it never read on. Nobody foresees a crash: what is not in sight may come all the same.
+    For each group and partition: when the lag will first exceed an SLO, in time or in records, and when
+    retention will overtake the committed offset, if things continue as over the last commits. Each is an
+    interval, EARLIEST to LATEST, which held in nine out of ten cases of a back-test. A group that stands
+    still is assumed never to read again. Nobody can predict a crash: what is not in sight may still happen.
 
-    With files past log ends are told by the topics' own logs beside the offsets topic; of a live cluster its
-    brokers are asked. docs/deadlines.md has the rules, and how often they held.
+    For files, past log ends come from the topics' own logs next to the offsets topic; on a live cluster,
+    from its brokers. docs/deadlines.md has the rules, and how often they held.
     """
     from kgroup.api.deadlines import deadlines as deadlines_of
     from kgroup.api.deadlines import summary

@@ -57,18 +57,18 @@ def decode(
     """Show every record of the offsets topic.
 
     Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
-    groups of the consumer, share and streams protocols; deletions, the outcome of each transactional commit,
-    and what nobody can read, with its bytes. JSON has Kafka's own field names. Damaged places are named on
-    standard error by file and byte, and everything healthy still comes out. So are records that can be
-    decoded and in which something is odd: bytes left over, or a consumer's subscription that is none.
-    --strict counts them, too.
+    groups of the consumer, share and streams protocols; deletions, the outcome of each transactional
+    commit, and unreadable records, with their bytes. JSON has Kafka's own field names. Damaged places are
+    reported on standard error by file and byte, and everything healthy still comes out. The same goes for
+    records that decode but look odd: leftover bytes, or an invalid consumer subscription. --strict counts
+    these too.
 
-    The records come from a broker's files, or from a cluster with --bootstrap-server, up to what is committed
-    there now. With --follow the cluster's new records come after them, until it is interrupted; how their
-    transactions end is not known then.
+    The records come from a broker's files, or with --bootstrap-server from a cluster, up to what is
+    committed there now. With --follow the cluster's new records come after them, until interrupted; how
+    their transactions end is not known then.
 
-    With several conditions a record must meet all of them; of several values for one, any. What cannot meet
-    them by its offset, time or key is not decoded, so nothing is said of its value.
+    A record must meet all conditions; if a condition has several values, any of them will do. Records
+    already excluded by offset, time or key are not decoded, so problems in their values are not reported.
     """
     from kgroup.api.decode.decoded import decode_wanted
 

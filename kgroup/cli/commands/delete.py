@@ -27,8 +27,8 @@ def delete(
 ) -> None:
     """Delete groups with their offsets.
 
-    A group must have no members. Nothing is deleted without --execute. Its offsets go into an undo file
-    first, from which `reset-offsets --undo` commits them again; its generation does not come back.
+    A group must have no members. Nothing is deleted without --execute. Its offsets are first saved to an
+    undo file, from which `reset-offsets --undo` commits them again; its generation does not come back.
     """
     if not groups:
         raise InputError("no GROUP given: the groups to delete")

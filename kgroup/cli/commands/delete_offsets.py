@@ -14,7 +14,7 @@ EXAMPLES: Final = (
         "kgroup delete-offsets billing -b localhost:9092 --topic orders-old --execute",
     ),
     Example(
-        "Only of two partitions: what would be deleted",
+        "What would be deleted for two partitions",
         "kgroup delete-offsets billing -b localhost:9092 --topic orders:0,1",
     ),
 )
@@ -31,8 +31,8 @@ def delete_offsets(
 ) -> None:
     """Delete a group's offsets for topics.
 
-    The group may have members, as long as none of them subscribes to the topic. Who comes back to it then
-    begins as auto.offset.reset says. Nothing is deleted without --execute, and there is an undo file.
+    The group may have members, as long as none of them subscribes to the topic. A consumer that returns to
+    the topic starts by auto.offset.reset. Nothing is deleted without --execute, and there is an undo file.
     """
     if not topics:
         raise InputError("no --topic given: the topics whose offsets are to be deleted")

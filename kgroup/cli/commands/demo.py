@@ -27,9 +27,9 @@ def demo(
 ) -> None:
     """Unpack real log files to try kgroup on.
 
-    They are what brokers of Kafka 3.9.1 and 4.3.1 left on disk after groups had lived on them for some
-    minutes: members joined, left, were killed, rewound and got stuck. Prints three commands to try on them.
-    The folder takes 3 MB; remove it when you are done.
+    They are what brokers of Kafka 3.9.1 and 4.3.1 left on disk after some minutes of group activity:
+    members joined, left, were killed, rewound and got stuck. Prints three commands to try on them. The
+    folder takes 3 MB; delete it when you are done.
     """
     older, newer = unpack_demo(folder)
     if not quiet:

@@ -32,7 +32,7 @@ EXAMPLES: Final = (
         "kgroup describe orders-app --members --from fixtures/4.3.1/lives",
     ),
     Example(
-        "States and coordinators of all groups whose name begins so",
+        "States and coordinators of all groups with a prefix",
         "kgroup describe 'billing-*' --state -b localhost:9092",
     ),
 )
@@ -82,7 +82,7 @@ def describe(
         bool,
         option(
             "--members",
-            help="Show members: epochs, what they own, what is to come.",
+            help="Show members: epochs, current and future partitions.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -96,8 +96,8 @@ def describe(
 ) -> None:
     """Show a group's partitions, members or state.
 
-    EPOCH is how far a member has come and TARGET-EPOCH how far it is to come; TO-COME is what it is to own,
-    if that is something else. Exit status 1 if a group that was named is not there.
+    EPOCH is the epoch a member has reached and TARGET-EPOCH the one it should reach; TO-COME is what it
+    will own, if that differs. Exit status 1 if a group you named does not exist.
     """
     from kgroup.api.groups.groups import groups as groups_of
     from kgroup.report.describe_rows import Part, columns, describe_rows

@@ -37,7 +37,7 @@ def diff(
         list[str] | None,
         typer.Argument(
             metavar="BEFORE [AFTER]",
-            help="Segment files, partition folders, log dirs, or directories of many; with --mirror the"
+            help="Segment files, partition folders, log dirs, or directories of them; with --mirror, the"
             " source and the mirror.",
             show_default=False,
         ),
@@ -49,7 +49,7 @@ def diff(
         bool,
         option(
             "--mirror",
-            help="AFTER is another cluster, which mirrors BEFORE: where do groups stand there?",
+            help="AFTER is another cluster that mirrors BEFORE: where would groups resume there?",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -58,7 +58,7 @@ def diff(
         option(
             "--prefix",
             metavar="TEXT",
-            help="With --mirror: what stands before the names of mirrored topics, like 'east.'.",
+            help="With --mirror: prefix of the names of mirrored topics, such as 'east.'.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -66,8 +66,8 @@ def diff(
         bool,
         option(
             "--check",
-            help="With --mirror: exit with status 3 if a group would skip records, or has offsets of another"
-            " log.",
+            help="With --mirror: exit with status 3 if a group would skip records, or its offsets belong to"
+            " another log.",
             section=Section.BEHAVIOUR,
         ),
     ] = False,
@@ -75,16 +75,17 @@ def diff(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say what changed between two moments of a cluster.
+    """Show what changed between two moments of a cluster.
 
-    Groups that came and are gone, their states, protocols and members, and offsets that moved, forward or
-    back, by how much. Two copies of logs, or a copy and with --bootstrap-server the cluster as it is now.
+    Groups that appeared or vanished, their states, protocols and members, and offsets that moved forward or
+    back, and by how much. Compares two copies of logs, or a copy with the live cluster
+    (--bootstrap-server).
 
     With --mirror the second is another cluster with copies of the first one's topics. Its records have
-    offsets of their own, so a group's offsets must be translated. Where the topics' logs of both sides lie
-    beside the offsets topics, records are recognised by time, key and value: then RIGHT is the offset that
-    continues where the group stopped, SKIPS and REPEATS are counted, and bounds where copies differ. Without
-    them nothing is guessed. docs/diff.md has the rules.
+    different offsets, so a group's offsets must be translated. If the topics' logs of both sides are next
+    to the offsets topics, records are matched by time, key and value: RIGHT is then the offset that
+    continues where the group stopped, SKIPS and REPEATS are counted, with bounds where the copies differ.
+    Without those logs nothing is guessed. docs/diff.md has the rules.
     """
     from kgroup.api.diff import diff as compared
     from kgroup.api.diff import mirror_diff

@@ -36,11 +36,11 @@ def explain(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Explain a group on a page.
+    """Explain one group on a page.
 
     Its state, members with their hosts, partitions and the rule that judged each, the last rebalances and
-    why, what is wrong and what to try, and whether a reset of its offsets would be accepted now, and stay.
-    GROUP is a name, or a pattern such as 'billing-*'.
+    their causes, what is wrong and what to try, and whether a reset of its offsets would be accepted now,
+    and stick. GROUP is a name, or a pattern such as 'billing-*'.
     """
     run(
         about.source,

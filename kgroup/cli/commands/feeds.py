@@ -43,7 +43,9 @@ def feeds(
     now: Now = None,
     late: Annotated[
         bool,
-        option("--late", help="Instead: which groups are late because others are.", section=Section.SHOWN),
+        option(
+            "--late", help="Instead, show groups that are late because others are.", section=Section.SHOWN
+        ),
     ] = False,
     draw: Annotated[
         str | None,
@@ -53,16 +55,16 @@ def feeds(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say which groups write what other groups read.
+    """Show which groups write what other groups read.
 
-    A group that commits its offsets in transactions leaves its producer's id in __consumer_offsets, and the
-    same id stands in what that producer wrote. So the topics' own logs, where they lie beside, tell which
-    group writes which topic, in how many transactions, from when to when: recorded, not guessed. What streams
-    groups declare of their topologies comes with it, and what every group reads.
+    A group that commits its offsets in transactions leaves its producer's id in __consumer_offsets, and
+    everything that producer wrote carries the same id. So the topics' own logs, if they are next to it,
+    show which group writes which topic, in how many transactions, from when to when: recorded, not guessed.
+    Added to that are the declared topologies of streams groups, and what every group reads.
 
-    Of groups that commit without transactions nobody knows what they write. With --late the edges are
-    followed up from groups that get nothing, or only what is old: to the one that stands still or is behind.
-    With --group only what leads there or away from it. docs/feeds.md has the rules.
+    What groups that commit without transactions write cannot be known. --late follows the edges upstream
+    from groups that receive nothing, or only old records, to the group that stands still or is behind.
+    --group shows only what leads to or from a group. docs/feeds.md has the rules.
     """
     from kgroup.api.feeds import feeds as feeds_of
     from kgroup.report.feed_rows import (

@@ -44,13 +44,13 @@ EXAMPLES: Final = (
         "How a log's groups spread over the offsets partitions",
         "kgroup find-coordinator --from fixtures/4.3.1/lives --by partition",
     ),
-    Example("What goes when a broker goes", "kgroup find-coordinator -b localhost:9092 --by broker"),
+    Example("What goes down with each broker", "kgroup find-coordinator -b localhost:9092 --by broker"),
     Example(
         "Which of the groups in a captured log share partition 22, and so a coordinator",
         "kgroup find-coordinator --reverse 22 --from fixtures/4.3.1/lives",
     ),
     Example(
-        "The broker that coordinates a group now, and whether it is the one that the rule says",
+        "The broker that coordinates a group now, and whether that follows the rule",
         "kgroup find-coordinator test-group -b localhost:9092",
     ),
 )
@@ -103,14 +103,14 @@ def find_coordinator(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say which partition and broker coordinate a group.
+    """Show which partition and broker coordinate a group.
 
     A group's commits and membership live on one partition of __consumer_offsets, and the leader of that
     partition is the group's coordinator. Kafka's rule is abs(hashCode(group id)) % partitions, with Java's
     hashCode over UTF-16. Without a cluster the partition is all that can be known.
 
-    With --bootstrap-server the cluster is asked: which broker it names, where that broker is, and whether it
-    leads the partition that the rule gives. Without groups, that is done for all groups of the cluster.
+    With --bootstrap-server kgroup asks the cluster which broker it names, where that broker is, and whether
+    it leads the partition that the rule gives. Without groups, it does so for all groups of the cluster.
     """
     by = None if placement.by is None else member_of(GroupedBy, placement.by, "--by")
     if by is GroupedBy.BROKER and connection is None:

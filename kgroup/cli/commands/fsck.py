@@ -36,12 +36,12 @@ def fsck(
         option(
             "--kafka-version",
             metavar="VERSION",
-            help="Judge as a broker of this version, 3.7 to 4.4; by default of the newest.",
+            help="Judge like a broker of this version, 3.7 to 4.4. Default: the newest.",
             section=Section.SETUP,
         ),
     ] = None,
     only_bad: Annotated[
-        bool, option("--bad", help="Only partitions that something is wrong with.", section=Section.SELECTION)
+        bool, option("--bad", help="Only partitions with a problem.", section=Section.SELECTION)
     ] = False,
     rescue: Annotated[
         Path | None,
@@ -49,20 +49,20 @@ def fsck(
             "--rescue",
             metavar="FILE",
             callback=new_file,
-            help="Write the newest commits of partitions that will not load whole to FILE: JSON, or what"
-            " kafka-consumer-groups --from-file takes if it ends in .csv.",
+            help="Write the newest commits of partitions that will not load completely to FILE: JSON, or with"
+            " .csv the format of kafka-consumer-groups --from-file.",
             section=Section.OUTPUT,
         ),
     ] = None,
     output: Output,
     quiet: Quiet = False,
 ) -> None:
-    """Say whether a broker will load this offsets topic.
+    """Check whether a broker will load this offsets topic.
 
-    Replays every partition as the group coordinator of that version does when it becomes its leader, and
-    walks damaged bytes as the broker does. Where it fails: the file, the byte, the offset, the ticket if it
-    is a known fault of Kafka's, and how many groups would be answered NOT_COORDINATOR. Also how much the
-    log cleaner has left undone, and about how long loading takes. Exit status 3 if anything is wrong.
+    Replays every partition as that version's group coordinator does when it becomes leader, and walks
+    damaged bytes as the broker does. If it fails: the file, the byte, the offset, the ticket if it is a
+    known Kafka bug, and how many groups would get NOT_COORDINATOR. Also shows how much work the log cleaner
+    has left, and roughly how long loading takes. Exit status 3 if anything is wrong.
     """
     from kgroup.api.fsck import fsck as check
     from kgroup.history.loading.releases import NEWEST

@@ -41,7 +41,7 @@ def groups(
         option(
             "--names-file",
             metavar="FILE",
-            help="Only those named in FILE, a line each; - is stdin.",
+            help="Only groups listed in FILE, one per line; - is stdin.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def groups(
         option(
             "--state",
             metavar="STATE",
-            help="Only groups in this state, as '*Rebalance'; repeatable.",
+            help="Only groups in this state or pattern; repeatable.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def groups(
         option(
             "--idle",
             metavar="DURATION",
-            help="Only groups without members or commits for so long.",
+            help="Only groups without members or commits for this long.",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -78,7 +78,7 @@ def groups(
         option(
             "--sort",
             metavar="BY",
-            help="By name, lag, last-commit, members, state or type.",
+            help="Sort by name, lag, last-commit, members, state or type.",
             section=Section.SHOWN,
         ),
     ] = "name",
@@ -86,7 +86,7 @@ def groups(
         bool,
         option(
             "--last-commit",
-            help="Of a cluster, too: this reads __consumer_offsets.",
+            help="Show it for clusters too: reads __consumer_offsets.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -97,8 +97,8 @@ def groups(
 ) -> None:
     """List groups with their state, members and lag.
 
-    LAG is the sum over the partitions whose lag is known; UNKNOWN counts the others. A cluster is asked
-    through its coordinators. A log tells less: no rebalance under way, and no offsets of share groups.
+    LAG is the sum over partitions whose lag is known; UNKNOWN counts the others. A cluster is asked through
+    its coordinators. A log shows less: no rebalance in progress, and no offsets of share groups.
     """
     from kgroup.api.groups.groups import groups as groups_of
     from kgroup.history.groups.model import GroupKind

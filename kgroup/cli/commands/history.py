@@ -14,7 +14,7 @@ from kgroup.cli.shell.options import Files, Groups, Now, Output, Quiet, Since, S
 
 EXAMPLES: Final = (
     Example(
-        "How lag went, every 20 seconds",
+        "Lag over time, every 20 seconds",
         "kgroup history fixtures/3.9.1/lives --group cron-exporter --windows 20s",
     ),
     Example("A page of all groups", "kgroup history -b localhost:9092 --html lag.html"),
@@ -50,8 +50,9 @@ def history(
 ) -> None:
     """Show how far groups were behind in the past.
 
-    A row for each partition and window of time, as it was when the window ended, by the topics' own logs or
-    the samples of kgroup record; without either, what was committed. --now is the end.
+    One row for each partition and time window, as things were when the window ended, according to the
+    topics' own logs or the samples of kgroup record; without either, only what was committed. --now is the
+    end.
     """
     check_options(_RULES, given_options(context))
     run(

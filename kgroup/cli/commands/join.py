@@ -43,7 +43,7 @@ from kgroup.report.records.exchange_text import api_name
 from kgroup.wire.member_requests import SPOKEN
 
 EXAMPLES: Final = (
-    Example("One member, as kgroup serve has it on its first port", "kgroup join --group g --topic orders"),
+    Example("One member, on the default port of kgroup serve", "kgroup join --group g --topic orders"),
     Example(
         "Every request and response of the first ten seconds, field by field and byte by byte",
         "kgroup join --group g --topic orders --from earliest --trace --for 10s",
@@ -53,7 +53,7 @@ EXAMPLES: Final = (
         "kgroup join --group g --topic orders --members 3 --assignor cooperative-sticky",
     ),
     Example(
-        "A member of the newer protocol, whose coordinator matches the topics",
+        "A member of the consumer protocol, whose coordinator matches the topics",
         "kgroup join --group g --protocol consumer --pattern 'orders-.*'",
     ),
     Example(
@@ -62,7 +62,7 @@ EXAMPLES: Final = (
         "-X heartbeat.interval.ms=2000",
     ),
     Example(
-        "A user that holds one partition back for ten seconds, and then unsubscribes",
+        "A user that pauses one partition for ten seconds, and then unsubscribes",
         "kgroup join --group g --topic orders --at '10s pause orders:0' --at '20s resume orders:0' "
         "--at '30s unsubscribe' --for 40s",
     ),
@@ -89,10 +89,10 @@ def join(
     duration: Duration = None,
     quiet: Quiet = False,
 ) -> None:
-    """Be a member of a consumer group.
+    """Join a consumer group as a test member.
 
-    Joins, reads, commits and says what happens, until Ctrl-C; then leaves as a consumer does. What it
-    reads is counted, not shown. -X and --command-config take the properties of Kafka's consumer
+    Joins, reads, commits and reports what happens until Ctrl-C, then leaves as a consumer does. It counts
+    what it reads but does not show it. -X and --command-config take the properties of Kafka's consumer
     (session.timeout.ms, isolation.level, ...).
     """
     group, topics, pattern = subscription.group, tuple(subscription.topics or ()), subscription.pattern

@@ -13,8 +13,10 @@ from kgroup.cli.shell.option_checks import Needs, Rule, check_options, given_opt
 from kgroup.cli.shell.options import Files, Groups, LogEnds, Now, Output, Quiet, Strict, Topics
 
 EXAMPLES: Final = (
-    Example("Who is behind", "kgroup lag fixtures/4.3.1/lives --only-lagging --by group"),
-    Example("For how long records wait", "kgroup lag -b localhost:9092 --group billing --time-lag exact"),
+    Example("Which groups are behind", "kgroup lag fixtures/4.3.1/lives --only-lagging --by group"),
+    Example(
+        "How long records have been waiting", "kgroup lag -b localhost:9092 --group billing --time-lag exact"
+    ),
 )
 _RULES: Final[tuple[Rule, ...]] = (
     Needs(options={"--now"}, one_of={"--status", "--time-lag"}, why="--now is for --status and --time-lag"),
@@ -40,8 +42,8 @@ def lag(
 ) -> None:
     """Show how far every group is behind.
 
-    Log end offset less committed offset, as kafka-consumer-groups prints it, and in time. NOTES adds
-    context. docs/lag_report.md explains all of it.
+    Log end offset minus committed offset, as kafka-consumer-groups prints it, and in time. NOTES adds
+    context. docs/lag_report.md explains everything.
     """
     check_options(_RULES, given_options(context))
     asked = Asked(status=status, now=now, time_lag=time_lag, breakdown=breakdown)

@@ -17,11 +17,11 @@ from kgroup.cli.shell.source import Given
 
 EXAMPLES: Final = (
     Example(
-        "Who of the billing groups is behind, as JSON lines",
+        "Which billing groups are behind, as JSON lines",
         "kgroup lag-report fixtures/4.3.1/lives --group 'billing-*' --only-lagging -o jsonl",
     ),
     Example(
-        "By which rule groups are judged, and since when records wait, as of the time of the files",
+        "Status and rule of each partition, and how long records had waited, as of the files' time",
         "kgroup lag-report fixtures/4.3.1/lives --status --time-lag exact --now 2026-11-20T12:48:41Z",
     ),
     Example(
@@ -37,7 +37,7 @@ def _logs(
         list[str] | None,
         typer.Argument(
             metavar="PATH",
-            help="Log dirs, partition folders, segments, or directories of many; with --spark also URIs.",
+            help="Log dirs, partition folders, segments, or directories of them; with --spark also URIs.",
             show_default=False,
         ),
     ] = None,
@@ -64,14 +64,14 @@ def lag_report(
     spark: Annotated[SparkOptions | None, Bundle(spark_options)],
     streaming: Annotated[Streaming, Bundle(Streaming)],
 ) -> None:
-    """Say how far every group is behind.
+    """Show every group's lag.
 
-    All questions about lag in one command, also on Spark. For one question at a time: lag (rows and sums),
+    Every question about lag in one command, also on Spark. For one question at a time: lag (rows and sums),
     stuck (findings), explain (one group), history (the past), watch (live), metrics (Prometheus).
     docs/lag_report.md explains the options.
 
-    Lag is the log end offset less the committed offset, as kafka-consumer-groups prints it. Commits of
-    aborted and open transactions do not count; a log end that nobody knows is unknown, not 0.
+    Lag is the log end offset minus the committed offset, as kafka-consumer-groups prints it. Commits of
+    aborted and open transactions do not count; an unknown log end is unknown, not 0.
     """
     check_options(given_options(context))
     run(

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = (
     Example(
-        "What somebody who set offsets made a group read again",
+        "What a group read again because someone reset its offsets",
         "kgroup ledger fixtures/3.9.1/lives --group reports-reset",
     ),
     Example(
-        "Only what is certain, with its evidence and the records that show it",
+        "Only what is certain, with the evidence and the records that prove it",
         "kgroup ledger fixtures/4.3.1/lives --group '*' --certain -o jsonl",
     ),
     Example(
@@ -50,7 +50,7 @@ def ledger(
         option(
             "--from",
             metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
+            help="From this time on: an ISO time, epoch ms, or 15m (ago).",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -59,7 +59,7 @@ def ledger(
     ] = None,
     certain: Annotated[
         bool,
-        option("--certain", help="Only what happened for certain, no bounds.", section=Section.SELECTION),
+        option("--certain", help="Only what is proven, without bounds.", section=Section.SELECTION),
     ] = False,
     by: Annotated[
         str | None,
@@ -69,17 +69,17 @@ def ledger(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say what a group skipped, and what it was handed twice.
+    """Show what a group skipped, and what it received twice.
 
-    From __consumer_offsets: ranges of offsets that nobody in the group can have read though it committed
-    beyond them, and those that were handed out again after a hand-over, a rewind or a reset. AT-LEAST is for
-    certain, AT-MOST cannot have been more; in a row that is all of its range or any part of it.
+    From __consumer_offsets: ranges of offsets that nobody in the group can have read although it committed
+    beyond them, and ranges that were handed out again after a hand-over, a rewind or a reset. AT-LEAST is
+    certain, AT-MOST is the upper bound; a row means either all of its range or any part of it.
 
-    A commit is taken at its word: what lies before it, from where its reader began, was handed out. What a
-    reader was handed and did not commit is in no log, but it cannot have been more than was written by then:
-    with the topics' own logs beside, or a live cluster, that is a bound. Without either, hand-overs that
-    prove nothing are left out. Ranges are of offsets: markers of transactions and what compaction took
-    count.
+    A commit is taken at its word: everything before it, from where its reader began, was handed out. No log
+    shows what a reader received but did not commit, but it cannot exceed what had been written by then:
+    with the topics' own logs alongside, or a live cluster, that is a bound. With neither, hand-overs that
+    prove nothing are omitted. Ranges count offsets, including transaction markers and what compaction
+    removed.
     """
     from kgroup.api.ledger import ledger as ledger_of
     from kgroup.report.timeline.ledger_rows import (

@@ -17,8 +17,8 @@ from kgroup.report.destination import printing_to
 from kgroup.report.emit import OutputOptions
 
 EXAMPLES: Final = (
-    Example("Once, for a look", "kgroup metrics fixtures/4.3.1/lives --group orders-app"),
-    Example("At http://127.0.0.1:9308/metrics", "kgroup metrics -b localhost:9092 --serve 9308"),
+    Example("Print them once", "kgroup metrics fixtures/4.3.1/lives --group orders-app"),
+    Example("Serve them at http://127.0.0.1:9308/metrics", "kgroup metrics -b localhost:9092 --serve 9308"),
 )
 
 
@@ -59,21 +59,17 @@ def metrics(
         option(
             "--serve",
             metavar="[HOST:]PORT",
-            help="Serve them at /metrics, anew at each scrape, on 127.0.0.1 unless a HOST is given.",
+            help="Serve them at /metrics, refreshed at each scrape; on 127.0.0.1 unless HOST is given.",
             section=Section.OUTPUT,
         ),
     ] = None,
     dashboard: Annotated[
         bool,
-        option(
-            "--dashboard", callback=_dashboard, help="Print a dashboard for Grafana.", section=Section.OUTPUT
-        ),
+        option("--dashboard", callback=_dashboard, help="Print a Grafana dashboard.", section=Section.OUTPUT),
     ] = False,
     alerts: Annotated[
         bool,
-        option(
-            "--alerts", callback=_alerts, help="Print alert rules for Prometheus.", section=Section.OUTPUT
-        ),
+        option("--alerts", callback=_alerts, help="Print Prometheus alert rules.", section=Section.OUTPUT),
     ] = False,
     output: Annotated[
         Path | None,
@@ -82,7 +78,7 @@ def metrics(
             metavar="FILE",
             callback=new_file_or_folder,
             is_eager=True,  # --dashboard and --alerts end the command before what is not
-            help="Write to FILE, not to the screen.",
+            help="Write to FILE instead of the screen.",
             section=Section.OUTPUT,
         ),
     ] = None,
@@ -90,7 +86,8 @@ def metrics(
 ) -> None:
     """Print or serve metrics of lag for Prometheus.
 
-    Names and labels are kafka-lag-exporter's where it has the same number. docs/lag_metrics.md lists them.
+    Names and labels match kafka-lag-exporter's wherever it has the same number. docs/lag_metrics.md lists
+    them.
     """
     if serve is not None:
         parse_address(serve, "--serve")

@@ -32,7 +32,7 @@ def offsets_topic(
         option(
             "--by",
             metavar="WHAT",
-            help="Put bytes together by group, client, kind, partition or segment.",
+            help="Group bytes by group, client, kind, partition or segment.",
             section=Section.SHOWN,
         ),
     ] = "group",
@@ -41,7 +41,7 @@ def offsets_topic(
         option(
             "--now",
             metavar="TIME",
-            help="As of when deletions are due; by default now.",
+            help="Time as of which deletions are due. Default: now.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -49,15 +49,15 @@ def offsets_topic(
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say who fills the offsets topic.
+    """Show what fills the offsets topic.
 
-    Records and bytes of each group, how many of them are commits, records of the group and its members, and
-    deletions, at what rate it writes and how often it commits each partition. STAYS is what the log cleaner
-    would leave if it ran now, LIVE what counts at the end: the newest value of each key.
+    Records and bytes of each group: how many are commits, records of the group and its members, and
+    deletions; how fast it writes, and how often it commits each partition. STAYS is what the log cleaner
+    would keep if it ran now, LIVE what counts in the end: the newest value of each key.
 
-    Every byte of the files is in one row: a batch's header is divided evenly among its records, compressed
-    records by their sizes. Rates are those at the end of the log, where nothing was compacted yet.
-    docs/offsets-topic.md has the rules.
+    Every byte of the files is in exactly one row: a batch's header is divided evenly among its records,
+    compressed records by their sizes. Rates are those at the end of the log, where nothing has been
+    compacted yet. docs/offsets-topic.md has the rules.
     """
     from kgroup.api.offsets_topic import offsets_topic as tallied
     from kgroup.report.offsets_topic_rows import COLUMNS, By, filling_table

@@ -28,7 +28,7 @@ EXAMPLES: Final = (
         "kgroup record -b kafka:9093 --command-config client.properties --to recording",
     ),
     Example(
-        "What the recording tells: how far groups were behind, in each minute",
+        "What the recording shows: how far behind groups were, minute by minute",
         "kgroup lag-report recording --windows 1m",
     ),
 )
@@ -40,9 +40,10 @@ def record(
     """Record what groups do, before compaction erases it.
 
     Follows __consumer_offsets and writes its batches byte for byte into segments that every other command
-    reads as a broker's own; beside them, so often, the log starts and ends of all topics, so that lag of the
-    past is known. Prints `ready DIR` when it has begun, and ends on SIGINT or SIGTERM. Started again, it goes
-    on where it was; what could not be fetched any more is noted as a hole. docs/record.md has the details.
+    reads like a broker's own. At intervals it also records the log starts and ends of all topics, so that
+    past lag is known. Prints `ready DIR` once it has begun, and ends on SIGINT or SIGTERM. When restarted
+    it continues where it was; anything that could no longer be fetched is noted as a hole. docs/record.md
+    has the details.
     """
     from kgroup.api.record import open_recorder
 

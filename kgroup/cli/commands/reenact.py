@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = (
     Example(
-        "What would be played: who comes and goes when",
+        "What would be played: which members come and go, and when",
         "kgroup reenact fixtures/3.9.1/lives --group orders-app --plan",
     ),
     Example(
-        "On a virtual clock, and how near it comes to the log",
+        "On a virtual clock, and how close it comes to the log",
         "kgroup reenact fixtures/3.9.1/lives --group orders-app --virtual --score",
     ),
     Example(
@@ -43,7 +43,7 @@ EXAMPLES: Final = (
         "--listen 127.0.0.1:0",
     ),
     Example(
-        "A quarter of an hour of a live cluster, whose log is kept to be replayed",
+        "A quarter of an hour of a live cluster, keeping the log for replay",
         "kgroup reenact -b localhost:9092 --group billing --from 15m --keep again",
     ),
 )
@@ -63,7 +63,7 @@ def reenact(
         option(
             "--from",
             metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or a duration before now as 15m.",
+            help="From this time on: an ISO time, epoch ms, or 15m (ago).",
             section=Section.SELECTION,
         ),
     ] = None,
@@ -73,13 +73,13 @@ def reenact(
     stage: Annotated[Stage, Bundle(Stage)],
     plan: Annotated[
         bool,
-        option("--plan", help="Show the plan and play nothing.", section=Section.SHOWN),
+        option("--plan", help="Show the plan without playing it.", section=Section.SHOWN),
     ] = False,
     scored: Annotated[
         bool,
         option(
             "--score",
-            help="At the end, replay the new log, and say how many generations agree with the old one.",
+            help="At the end, replay the new log and count the generations that match the old one.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -88,14 +88,14 @@ def reenact(
 ) -> None:
     """Play a group's past again.
 
-    From __consumer_offsets: the topics, who joined, left, died, stopped polling or restarted when, and each
-    commit at its time. Brokers as those of serve run in this process, members as that of join come and go,
-    and records come in as the commits show them. Prints `ready HOST:PORT`, then each act when it happens, and
-    ends when the plan is over or on Ctrl-C.
+    From __consumer_offsets: the topics, which members joined, left, died, stopped polling or restarted and
+    when, and each commit at its time. Brokers like those of serve run in this process, members like those
+    of join come and go, and records are produced as the commits show them. Prints `ready HOST:PORT`, then
+    each act as it happens, and ends when the plan is over or on Ctrl-C.
 
-    With --replace a member is left out: point the client that you debug at the printed address when it is
-    its turn. --speed divides times and timeouts; no session is shorter than a second. Only groups of the
-    classic protocol can be played; docs/reenact.md says how near it comes, and what no log tells.
+    --replace leaves a member out: point the client you are debugging at the printed address when it is its
+    turn. --speed divides times and timeouts; no session is shorter than a second. Only groups of the
+    classic protocol can be played; docs/reenact.md says how close the result comes, and what no log shows.
     """
     from kgroup.api.reenact import plan_reenactment, reenact_virtually
     from kgroup.report.reenactment import ACT_COLUMNS, ACT_TABLE, act_line, act_rows, score_line

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = (
     Example(
-        "A static member whose machine is gone, so that its partitions need not wait for its session",
+        "A static member whose machine is gone, without waiting for its session to expire",
         "kgroup remove-members billing -b localhost:9092 --instance shop-3 --reason 'host is gone' --execute",
     ),
-    Example("Who would be taken out", "kgroup remove-members billing -b localhost:9092 --all"),
+    Example("Which members would be removed", "kgroup remove-members billing -b localhost:9092 --all"),
 )
 RULES: Final[tuple[Rule, ...]] = (
     OneOf(
@@ -57,14 +57,14 @@ def remove_members(
         ),
     ] = None,
     every: Annotated[
-        bool, option("--all", help="Everybody who is in the group.", section=Section.SELECTION)
+        bool, option("--all", help="All members of the group.", section=Section.SELECTION)
     ] = False,
     reason: Annotated[
         str,
         option(
             "--reason",
             metavar="TEXT",
-            help="Why, for the broker's log (KIP-800).",
+            help="Reason to write to the broker's log (KIP-800).",
             section=Section.SETUP,
             show_default=True,
         ),
@@ -73,10 +73,10 @@ def remove_members(
     execute: Execute = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take members out of a classic group.
+    """Remove members from a classic group.
 
-    The rest share their partitions at once. There is no undo: a member that still runs joins again by itself,
-    and one that is gone does not. Nothing is done without --execute.
+    The others take over their partitions at once. There is no undo: a member that is still running rejoins
+    by itself, and one that is gone does not. Nothing is done without --execute.
     """
     check_options(RULES, {"--member": members, "--instance": instances, "--all": every})
     from kgroup.api.operations.removals import plan_removal, remove

@@ -38,11 +38,11 @@ EXAMPLES: Final = (
         "kgroup replay fixtures/3.9.1/lives --group orders-app",
     ),
     Example(
-        "Everything that happened to it, with the evidence",
+        "Everything that happened to a group, with the evidence",
         "kgroup replay fixtures/3.9.1/lives --group topic-switcher --events -o csv",
     ),
     Example(
-        "Why it rebalanced at 12:43",
+        "Why a group rebalanced at 12:43",
         "kgroup replay fixtures/3.9.1/lives --group orders-app --at 12:43 --events",
     ),
     Example(
@@ -77,7 +77,7 @@ class Pictures:
             "--html",
             metavar="FILE",
             callback=new_file,
-            help="Also write a page for a browser to FILE.",
+            help="Also write an HTML page to FILE.",
             section=Section.OUTPUT,
         ),
     ] = None
@@ -87,7 +87,7 @@ class Pictures:
             "--svg",
             metavar="FILE",
             callback=new_file,
-            help="Also write a still picture to FILE.",
+            help="Also write a still image to FILE.",
             section=Section.OUTPUT,
         ),
     ] = None
@@ -97,7 +97,7 @@ class Pictures:
             "--png",
             metavar="FILE",
             callback=new_file,
-            help="The same as PNG; needs pip install 'kgroup[png]'.",
+            help="The same as PNG; requires pip install 'kgroup[png]'.",
             section=Section.OUTPUT,
         ),
     ] = None
@@ -126,27 +126,27 @@ def replay(
     times: Annotated[SpanOptions, Bundle(SpanOptions)],
     events: Annotated[
         bool,
-        option("--events", help="A row for each event instead of each generation.", section=Section.SHOWN),
+        option("--events", help="One row per event instead of per generation.", section=Section.SHOWN),
     ] = False,
     traceable: TraceableOutput,
     pictures: Annotated[Pictures, Bundle(Pictures)],
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say why a group rebalanced.
+    """Explain a group's rebalances.
 
-    Its history from __consumer_offsets: each generation (epoch) with who joined and who is gone, which
-    partitions moved, how long commits paused around it (GAP: from the last commit before to the first after,
-    of the partition that waited longest), and the likely causes.
+    Its history from __consumer_offsets: each generation (epoch) with the members that joined and left,
+    which partitions moved, how long commits paused around it (GAP: from the last commit before to the first
+    after, for the partition that waited longest), and the likely causes.
 
-    Every cause is graded: recorded (a record says it), inferred (it follows from records that are named as
-    evidence), or unknown (the log allows several, which are named and end in a question mark). The log does
-    not tell why a member left; that is inferred from session timeouts and from the rhythm of its commits,
-    where they allow only one answer. What compaction has removed is marked and not guessed.
+    Every cause is graded: recorded (a record says so), inferred (it follows from records, which are named
+    as evidence), or unknown (the log allows several, which are listed with a question mark). The log does
+    not say why a member left; that is inferred from session timeouts and from its commit rhythm, if they
+    allow only one answer. Gaps left by compaction are marked, not guessed.
 
-    A cluster also says which state a classic group is in now: a rebalance is in the log only when it has
-    ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no answer
-    of a broker; only its own log file has them.
+    For a cluster it also shows the current state of a classic group: the log has a rebalance only once it
+    has ended. The reasons that clients give for joining and leaving (KIP-800) are in no record and in no
+    broker's answer, only in the broker's own log file.
     """
     from kgroup.api.replay import replay as replay_groups
     from kgroup.api.replay import states_now

@@ -54,7 +54,7 @@ class TimeGiven:
         option(
             "--from",
             metavar="TIME",
-            help="Only what happened from then on: an ISO time or epoch ms.",
+            help="Only from this time on: an ISO time or epoch ms.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -63,7 +63,7 @@ class TimeGiven:
         option(
             "--to",
             metavar="TIME",
-            help="Only what happened until then; findings are as of then.",
+            help="Only until this time; findings are as of then.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -79,8 +79,8 @@ def report(
         option(
             "--check",
             metavar="FILE",
-            help="Make no report, but derive every claim of this one again from the records that it cites;"
-            " exit with status 3 if one does not hold.",
+            help="Make no report; instead derive every claim of this one again from the records it cites."
+            " Exit with status 3 if one does not hold.",
             section=Section.BEHAVIOUR,
         ),
     ] = None,
@@ -89,7 +89,7 @@ def report(
         option(
             "--slo",
             metavar="LAG",
-            help="Also say when a lag will be above this: a duration like 10m, or a number of records;"
+            help="Also say when the lag will exceed this: a duration such as 10m, or a number of records;"
             " repeatable.",
             section=Section.SHOWN,
         ),
@@ -99,7 +99,7 @@ def report(
         option(
             "--retention",
             metavar="DURATION",
-            help="Also say when retention.ms of the topics deletes what is not read.",
+            help="Also say when this retention.ms will delete unread records.",
             section=Section.SHOWN,
         ),
     ] = None,
@@ -117,24 +117,25 @@ def report(
     output: OutputFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Tell what happened to groups, with proof.
+    """Report what happened to groups, with proof.
 
-    Which groups rebalanced, when and why, and how long their partitions waited; how far they were behind;
-    what is wrong with them at the end; what static members, cooperative rebalancing, the consumer protocol or
-    one more member would have changed; and what the log cannot say. Without --group it tells of the ten
+    Which groups rebalanced, when and why, and how long their partitions waited; how far behind they were;
+    what is wrong with them at the end; what static members, cooperative rebalancing, the consumer protocol
+    or one more member would have changed; and what the log cannot say. Without --group it covers the ten
     groups to which most happened.
 
     Each sentence rests on claims, and each claim on records such as __consumer_offsets-12@4711, as few as
-    give the same answer. What does not follow from records that can be cited is left out, and said.
+    give the same answer. Anything that does not follow from citable records is left out, and the report
+    says so.
 
-    --check reads nothing of a report but what it cites and asks, derives all claims again from those records
-    in PATH, and makes the text again. A record that is gone, a number or a sentence that was changed: each is
-    told, with the number of the claim.
+    --check uses only a report's citations and questions, derives all claims again from those records in
+    PATH, and writes the text again. If a record is gone, or a number or sentence was changed, it says so,
+    with the number of the claim.
 
     With --slo and --retention it looks ahead, as kgroup deadlines does: what will be too late, and when.
 
-    Of a live cluster no findings, no lag and no deadlines are told: where its logs end stands in no record
-    that is read.
+    For a live cluster it has no findings, lag or deadlines, because no record it reads says where the
+    cluster's logs end.
     """
     import time as clock
 

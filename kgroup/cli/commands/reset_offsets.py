@@ -58,7 +58,7 @@ def reset_offsets(
         bool,
         option(
             "--others",
-            help="Also show where other groups stand on these partitions.",
+            help="Also show other groups' offsets on these partitions.",
             section=Section.SHOWN,
         ),
     ] = False,
@@ -68,11 +68,11 @@ def reset_offsets(
     execution: ExecutionOptions,
     quiet: Quiet = False,
 ) -> None:
-    """Set the offsets of groups, with a way back.
+    """Reset groups' offsets, with a way back.
 
-    Shows old and new offset of each partition, what will be read again or skipped, and how much time that is.
-    Nothing is changed without --execute; then the state before is on the disk before anything changes, and
-    what was changed is read back. The group must have no members. docs/operations.md has the rules.
+    Shows the old and new offset of each partition, what will be read again or skipped, and how much time
+    that covers. Nothing is changed without --execute; the old state is then saved to disk before anything
+    changes, and the result is read back. The group must have no members. docs/operations.md has the rules.
     """
     named = list(dict.fromkeys(groups or ()))
     strategies.check(named, topics or (), all_topics=all_topics, clamp=clamp, create=create)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kgroup.report.coordinator_metrics import CoordinatorState
 
 EXAMPLES: Final = (
-    Example("A broker on port 9092 whose data is gone when it stops", "kgroup serve --topic orders:6"),
+    Example("A broker on port 9092 that keeps its data in memory", "kgroup serve --topic orders:6"),
     Example(
         "Three nodes that keep real Kafka segment files",
         "kgroup serve --nodes 3 --data-dir /tmp/kgroup-data",
@@ -38,7 +38,7 @@ EXAMPLES: Final = (
         "kgroup serve --data-dir /tmp/kraft-combined-logs --adopt",
     ),
     Example(
-        "Groups that form without delay, as tests like it, on a free port",
+        "Groups that form without delay, for tests, on a free port",
         "kgroup serve --listen 127.0.0.1:0 --property group.initial.rebalance.delay.ms=0",
     ),
     Example(
@@ -47,7 +47,7 @@ EXAMPLES: Final = (
         "--users users --acls acls",
     ),
     Example(
-        "Rebalances, groups by state and requests for Prometheus, by the names of Kafka's JMX",
+        "Metrics for Prometheus: rebalances, groups by state and requests, with Kafka's JMX names",
         "kgroup serve --serve-metrics 9308",
     ),
 )
@@ -62,8 +62,8 @@ def serve(
     """Run Kafka brokers that real clients can use.
 
     Prints one line, `ready HOST:PORT[,HOST:PORT...]` with the address of every node, once clients can
-    connect. Stops on SIGINT or SIGTERM. `kgroup serve-ctl` kills and starts nodes and moves coordinators
-    meanwhile.
+    connect. Stops on SIGINT or SIGTERM. While it runs, `kgroup serve-ctl` kills and starts nodes and moves
+    coordinators.
     """
     properties = setup.properties(say)
     plan = _Plan(

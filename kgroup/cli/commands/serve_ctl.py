@@ -19,7 +19,7 @@ from kgroup.net.connect.properties import is_utf_8
 from kgroup.net.serve.control import send_command
 
 EXAMPLES: Final = (
-    Example("Kill node 2 and see who leads then", "kgroup serve-ctl kill-node 2"),
+    Example("Kill node 2 and see which nodes lead then", "kgroup serve-ctl kill-node 2"),
     Example("Start it again", "kgroup serve-ctl start-node 2"),
     Example("Make node 3 the coordinator of a group", "kgroup serve-ctl move-coordinator orders-app 3"),
     Example("Let alice log in: she types her password", "kgroup serve-ctl user-line alice >>users"),
@@ -67,7 +67,7 @@ def serve_ctl(
         option(
             "--port",
             metavar="PORT",
-            help="Port of the first node of the serve that is meant.",
+            help="Port of the first node of the kgroup serve to control.",
             section=Section.SOURCE,
             show_default=True,
         ),
@@ -75,8 +75,9 @@ def serve_ctl(
 ) -> None:
     """Kill nodes and move coordinators in a running serve.
 
-    Prints the cluster's state as JSON after what was asked for has happened. user-line prints a line for the
-    file of serve --users, and needs no serve: it reads the password from the terminal or from standard input.
+    Prints the cluster's state as JSON once the request has taken effect. user-line prints a line for the
+    file of serve --users, and needs no running serve: it reads the password from the terminal or from
+    standard input.
     """
     if action is Action.USER_LINE:
         print(_user_line(arguments or []))

@@ -22,13 +22,13 @@ EXAMPLES: Final = (
         "kgroup simulate --members 3 --partitions 12 --assignor sticky --at 10s 'kill c1' --at 40s 'join c4'",
     ),
     Example("The scenarios that come with kgroup", "kgroup simulate --list"),
-    Example("One of them, told step by step", "kgroup simulate c1-leaves-under-sticky --explain"),
+    Example("One of them, explained step by step", "kgroup simulate c1-leaves-under-sticky --explain"),
     Example(
         "What the same faults cost under three designs",
         "kgroup simulate herd-effect --compare eager,cooperative,zookeeper",
     ),
     Example(
-        "What the consumer protocol makes of them, and a migration to it and back",
+        "The same with the consumer protocol, and with a migration to it and back",
         "kgroup simulate herd-effect --compare cooperative,consumer,migration",
     ),
     Example("Ten worlds full of trouble, with every promise checked", "kgroup simulate --seeds 10"),
@@ -72,17 +72,18 @@ def simulate(
     kept: Annotated[Kept, Bundle(Kept)],
     quiet: Quiet = False,
 ) -> None:
-    """Play brokers and members on a virtual clock.
+    """Simulate brokers and members on a virtual clock.
 
-    The same coordinators and members as in serve and join, with a network, clocks and faults that all follow
-    from the seed: the same seed gives the same run. Checkers watch every run: no partition with two owners
-    in a generation, acknowledged commits survive, the dead are out and the living stay, no record is skipped,
-    and once the faults are over every group settles. If one of them finds something, the status is 3.
+    The same coordinators and members as in serve and join, with a network, clocks and faults that all
+    follow from the seed: the same seed gives the same run. Checkers watch every run: no partition has two
+    owners in a generation, acknowledged commits survive, dead members are out and living ones stay, no
+    record is skipped, and once the faults are over every group settles. If one of them finds something, the
+    status is 3.
 
-    Shown are the generations, the states of each member over time (! marks a fault), who was given what, and
-    what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event, with --seeds
-    every run, and the counts at the end; csv and parquet have a line for each run. -o trace is for trace
-    viewers: tracks of generations, members, what they read, requests, nodes and faults.
+    The output shows the generations, the states of each member over time (! marks a fault), who was given
+    what, and what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event,
+    with --seeds every run, and the counts at the end; csv and parquet have a line for each run. -o trace is
+    for trace viewers: tracks of generations, members, what they read, requests, nodes and faults.
 
     \b
     Faults:

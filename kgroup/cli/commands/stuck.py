@@ -10,7 +10,7 @@ from kgroup.cli.shell.options import Files, Groups, LogEnds, Now, Output, Quiet,
 
 EXAMPLES: Final = (
     Example("Which groups are stuck", "kgroup stuck fixtures/2.4.1/lives --now 2026-11-20T12:42:11Z"),
-    Example("For a monitor: exit status 3 if one is", "kgroup stuck -b localhost:9092 --fail-on stuck -q"),
+    Example("For monitoring: exit status 3 if one is", "kgroup stuck -b localhost:9092 --fail-on stuck -q"),
 )
 
 
@@ -30,8 +30,8 @@ def stuck(
 ) -> None:
     """Show what is wrong with groups.
 
-    Stopped, stalled, dead, slow, in a storm: since when, by what evidence, and what to try. docs/findings.md
-    has the rules, and what proves them.
+    Stopped, stalled, dead, slow, in a storm: since when, on what evidence, and what to try.
+    docs/findings.md has the rules, and what proves them.
     """
     run(
         source,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kgroup.report.top.model import TopModel
 
 EXAMPLES: Final = (
-    Example("The groups of a cluster, those that hurt most first", "kgroup top -b localhost:9092"),
+    Example("The groups of a cluster, worst first", "kgroup top -b localhost:9092"),
     Example("Only some, every second", "kgroup top -b localhost:9092 --group 'billing-*' --interval 1s"),
     Example(
         "A captured log as it was at its end, once, with how long records have waited and drain times",
@@ -56,15 +56,15 @@ def top(
     ] = False,
     now: Now = None,
 ) -> None:
-    """Show the groups that hurt most on a live screen.
+    """Show the groups that are worst off, live.
 
-    Groups stand in the order of pain: first those that are stuck, then others in trouble, then the rest; of
-    equals first those whose lag grows, then those that take longest to drain, then those with most lag. Each
-    with its state, generation or epoch, lag, how that changed over the last refreshes, the time until it is
+    Groups are sorted by pain: stuck ones first, then others in trouble, then the rest; among equals those
+    whose lag grows, then those that take longest to drain, then those with the most lag. Each row shows the
+    group's state, generation or epoch, lag, how that changed over the last refreshes, the time until it is
     gone, its worst finding, and what blocks it: partition, member and host.
 
-    Keys: arrows choose a group; e explains it, r replays its rebalances, c lists its last commits; / filters,
-    s sorts, p pauses, ? helps, q quits. Numbers are those of lag --by group, findings those of
+    Keys: arrows select a group; e explains it, r replays its rebalances, c lists its last commits; /
+    filters, s sorts, p pauses, ? helps, q quits. Numbers are those of lag --by group, findings those of
     stuck. If the cluster is lost, the screen says so and tries again. docs/top.md.
     """
     from kgroup.api.lag.options import LagOptions

@@ -11,8 +11,10 @@ from kgroup.cli.shell.options import Files, Groups, Output, Quiet, Topics
 from kgroup.cli.shell.section import Section, option
 
 EXAMPLES: Final = (
-    Example("Who is behind, refreshed", "kgroup watch -b localhost:9092 --only-lagging"),
-    Example("A line per look and group", "kgroup watch -b localhost:9092 --by group --interval 1m -o jsonl"),
+    Example("Which groups are behind, live", "kgroup watch -b localhost:9092 --only-lagging"),
+    Example(
+        "One line per refresh and group", "kgroup watch -b localhost:9092 --by group --interval 1m -o jsonl"
+    ),
 )
 
 
@@ -40,8 +42,8 @@ def watch(
 ) -> None:
     """Watch how far groups are behind.
 
-    A live view of lag, with its growth between refreshes, until Ctrl-C. In a pipe, or with -o jsonl, each
-    refresh is printed after the other. --only-lagging and --by shorten it.
+    A live view of lag, with its growth between refreshes, until Ctrl-C. In a pipe, or with -o jsonl,
+    refreshes are printed one after another. --only-lagging and --by shorten it.
     """
     parse_seconds(interval, "--interval")
     run(

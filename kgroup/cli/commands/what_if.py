@@ -26,7 +26,7 @@ EXAMPLES: Final = (
         "kgroup what-if fixtures/3.9.1/lives --group orders-app --protocol cooperative",
     ),
     Example(
-        "A storm of restarts, had the members been static",
+        "A storm of restarts, if the members had been static",
         "kgroup what-if fixtures/3.9.1/lives --group push-storm --static",
     ),
     Example(
@@ -52,26 +52,26 @@ def what_if(
     times: Annotated[SpanOptions, Bundle(SpanOptions)],
     settings: Annotated[Settings, Bundle(Settings)],
     rounds: Annotated[
-        bool, option("--rounds", help="A row for each rebalance of both sides.", section=Section.SHOWN)
+        bool, option("--rounds", help="One row per rebalance of each side.", section=Section.SHOWN)
     ] = False,
     output: Output,
     quiet: Quiet = False,
     strict: Strict = False,
 ) -> None:
-    """Say what other settings would have cost a group.
+    """Show what other settings would have cost a group.
 
-    Takes who came and went, and with which subscriptions, from __consumer_offsets, and rebalances again at
-    each of these moments, carrying on from its own assignment before. The assignments are Kafka's. The
-    recorded side is counted by the same rules.
+    Takes from __consumer_offsets which members came and went, with which subscriptions, and rebalances
+    again at each of these moments, carrying on from its own previous assignment. The assignments are
+    Kafka's. The recorded side is counted by the same rules.
 
-    MOVED are partitions that changed their reader. STOPPED are members that stayed and had to stop reading
-    something, counted in each rebalance. UNREAD is the time for which nobody read a partition, summed over
-    partitions: while a rebalance stopped it, and while its member was gone before the group noticed or
-    (static) until it was back. EACH is the least and the most partitions of one member at the end, SPREAD
-    the greatest difference that there was.
+    MOVED counts partitions that changed owner. STOPPED counts, in each rebalance, members that stayed and
+    had to stop reading something. UNREAD is how long partitions went unread, summed over partitions: while
+    a rebalance stopped them, and while their member was gone before the group noticed or (static) until it
+    was back. EACH is the fewest and the most partitions of any member at the end, SPREAD the greatest
+    difference at any time.
 
-    What the answer rests on is said on standard error, and in JSON. Share and streams groups, and groups
-    whose members get no partitions (Connect), are not played.
+    The assumptions behind the answer are printed on standard error, and in JSON. Share and streams groups,
+    and groups whose members get no partitions (Connect), are not simulated.
     """
     from kgroup.api.replay import replay
     from kgroup.api.what_if import what_if as compare

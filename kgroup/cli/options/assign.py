@@ -51,7 +51,7 @@ class GroupSource:
         option(
             "--members",
             metavar="ID,... | N",
-            help="The members in the order in which they join, with all topics; or how many: c1 to cN.",
+            help="The members in the order they join, subscribed to all topics; or how many (c1 to cN).",
             section=Section.SOURCE,
         ),
     ] = None
@@ -60,7 +60,7 @@ class GroupSource:
         option(
             "--topic",
             metavar="TOPIC:N",
-            help="A topic and its number of partitions, over what is known of a recorded group; repeatable.",
+            help="A topic and its number of partitions; overrides a recorded group's. Repeatable.",
             section=Section.SOURCE,
         ),
     ] = None
@@ -69,7 +69,7 @@ class GroupSource:
         option(
             "--input",
             metavar="FILE",
-            help="A group in JSON or YAML, - for standard input; its form is above.",
+            help="A group in JSON or YAML, - for standard input; the format is above.",
             section=Section.SOURCE,
         ),
     ] = None
@@ -78,7 +78,7 @@ class GroupSource:
         option(
             "--log-dir",
             metavar="PATH",
-            help="Another way to give a PATH; repeatable.",
+            help="Same as PATH; repeatable.",
             hidden=True,  # from when assign took no PATH as the other commands do
             section=Section.SOURCE,
         ),
@@ -88,7 +88,7 @@ class GroupSource:
         option(
             "--log-ends",
             metavar="FILE",
-            help="With PATH: partition counts from a file as for lag-report.",
+            help="With PATH: partition counts from a file, as for lag-report.",
             section=Section.SOURCE,
         ),
     ] = None
@@ -131,8 +131,8 @@ class Rebalances:
         option(
             "--assignor",
             metavar="NAME",
-            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of consumer groups;"
-            " simple of share groups. By default the log's, else range. Repeatable.",
+            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range for consumer groups;"
+            " simple for share groups. Default: the log's, or range. Repeatable.",
             section=Section.SETUP,
             autocompletion=complete_assignors,
         ),
@@ -142,7 +142,7 @@ class Rebalances:
         option(
             "--kafka-version",
             metavar="VERSION",
-            help="2.4 for the answers of the clients of Kafka 2.4; by default 4.3, as 3.9 answers.",
+            help="2.4 for the answers of Kafka 2.4 clients. Default: 4.3, which answers like 3.9.",
             section=Section.SETUP,
         ),
     ] = None
@@ -151,7 +151,7 @@ class Rebalances:
         option(
             "--then",
             metavar="STEP",
-            help="A further rebalance after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
+            help="Another rebalance, after 'leave ID', 'join ID [topics=a,b] [instance=I] [rack=R]',"
             " or 'grow TOPIC:N'; repeatable.",
             section=Section.SETUP,
         ),
@@ -162,7 +162,7 @@ Compare = Annotated[
     bool,
     option(
         "--compare",
-        help="Put assignors side by side, all unless --assignor names some.",
+        help="Show assignors side by side: all, or those --assignor names.",
         section=Section.SHOWN,
     ),
 ]

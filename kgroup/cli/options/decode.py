@@ -25,8 +25,8 @@ TopicsFile = Annotated[
     option(
         "--topics-file",
         metavar="FILE",
-        help="Names of topic ids, in the form of a capture's topics.json; those of the log directory are"
-        " known without.",
+        help="Names of topic ids, in the format of a capture's topics.json; names found in the log"
+        " directory are used anyway.",
         section=Section.SOURCE,
     ),
 ]
@@ -34,7 +34,7 @@ Follow = Annotated[
     bool,
     option(
         "--follow",
-        help="With --bootstrap-server: go on with new records as they are written.",
+        help="With --bootstrap-server: continue with new records as they are written.",
         section=Section.BEHAVIOUR,
     ),
 ]
@@ -75,7 +75,7 @@ class Selected:
             "--from-offset",
             metavar="N",
             min=0,
-            help="From this offset of the log on.",
+            help="From this offset on.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -85,7 +85,7 @@ class Selected:
             "--to-offset",
             metavar="N",
             min=0,
-            help="Up to this offset, it included.",
+            help="Up to and including this offset.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -96,8 +96,8 @@ class Selected:
         bool,
         option(
             "--latest",
-            help="Only the newest record of each key, as a coordinator holds them: no deletions, and no"
-            " commits of aborted or open transactions. --until and --to-offset say when.",
+            help="Only the newest record of each key, as a coordinator would hold it: no deletions, and no"
+            " commits of aborted or open transactions. As of --until or --to-offset, if given.",
             section=Section.SELECTION,
         ),
     ] = False

@@ -43,7 +43,7 @@ class Placement:
             metavar="N",
             min=1,
             max=2**31 - 1,
-            help="How many partitions the offsets topic has: by default 50, or 16 by Redpanda's rule.",
+            help="Number of partitions of the offsets topic. Default: 50, or 16 for Redpanda's rule.",
             section=Section.SETUP,
         ),
     ] = None
@@ -52,7 +52,7 @@ class Placement:
         option(
             "--rule",
             metavar="RULE",
-            help="Who places the groups: kafka or redpanda.",
+            help="Whose placement rule to use: kafka or redpanda.",
             section=Section.SETUP,
             show_default=True,
         ),
@@ -62,7 +62,7 @@ class Placement:
         option(
             "--by",
             metavar="partition|broker",
-            help="A row for each partition or, of a cluster, each broker with its groups.",
+            help="One row per partition or (clusters only) per broker, with its groups.",
             section=Section.SHOWN,
         ),
     ] = None
@@ -72,7 +72,7 @@ class Placement:
             "--reverse",
             metavar="PARTITION",
             min=0,
-            help="Of all these groups, list those that live on this partition.",
+            help="List only the groups that live on this partition.",
             section=Section.SELECTION,
         ),
     ] = None

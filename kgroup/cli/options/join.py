@@ -81,7 +81,7 @@ class Subscription:
         option(
             "--assign",
             metavar="TOPIC:PARTITIONS",
-            help="Read these partitions, like orders:0,2, outside of any rebalance; repeatable.",
+            help="Read these partitions, such as orders:0,2, without joining rebalances; repeatable.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -108,8 +108,7 @@ class Membership:
         option(
             "--protocol",
             metavar="NAME",
-            help="classic, or consumer, the newer one of KIP-848. Without: what group.protocol says, or "
-            "classic.",
+            help="classic, or consumer (KIP-848). Default: the value of group.protocol, or classic.",
             section=Section.SETUP,
         ),
     ] = None
@@ -119,8 +118,8 @@ class Membership:
             "--assignor",
             metavar="NAME",
             help="range, roundrobin, sticky or cooperative-sticky, in order of preference; repeatable. "
-            "Without: range and cooperative-sticky, as in Kafka's own consumer. With --protocol consumer it "
-            "is one of the broker's: uniform or range.",
+            "Default: range and cooperative-sticky, as in Kafka's own consumer. With --protocol consumer, "
+            "one of the broker's: uniform or range.",
             section=Section.SETUP,
             autocompletion=complete_client_assignors,
         ),
@@ -130,8 +129,8 @@ class Membership:
         option(
             "--from",
             metavar="WHERE",
-            help="Where to begin without a commit: earliest, latest or none (fail). Without: what "
-            "auto.offset.reset says, or latest.",
+            help="Where to begin without a commit: earliest, latest or none (fail). Default: the value of "
+            "auto.offset.reset, or latest.",
             section=Section.SETUP,
         ),
     ] = None
@@ -140,7 +139,7 @@ class Membership:
         option(
             "--group-instance-id",
             metavar="ID",
-            help="Be a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
+            help="Join as a static member, which does not leave when it stops. Several get ID-1, ID-2, ...",
             section=Section.SETUP,
         ),
     ] = None
@@ -149,7 +148,7 @@ class Membership:
         option(
             "--client-id",
             metavar="ID",
-            help="Name for the brokers. Without: consumer-GROUP-1, ...",
+            help="Name shown to the brokers. Default: consumer-GROUP-1, ...",
             section=Section.SETUP,
         ),
     ] = None
@@ -180,7 +179,7 @@ At = Annotated[
     option(
         "--at",
         metavar="'TIME WHAT'",
-        help="Do this so long after the start, as '10s pause orders:0'; repeatable. What can be done: "
+        help="Do this after the given time, such as '10s pause orders:0'; repeatable. Actions: "
         "subscribe TOPIC..., unsubscribe, assign, pause or resume TOPIC:PARTITIONS..., seek "
         "TOPIC:PARTITION to OFFSET, rebalance.",
         section=Section.BEHAVIOUR,
@@ -191,7 +190,7 @@ ApiVersions = Annotated[
     option(
         "--api-version",
         metavar="API=VERSION",
-        help="Speak this version of an API, like JoinGroup=5, as an older client does; repeatable.",
+        help="Use this version of an API, such as JoinGroup=5, like an older client; repeatable.",
         section=Section.SETUP,
     ),
 ]
@@ -209,7 +208,7 @@ LinesFormat = Annotated[
         "-o",
         "--format",
         metavar="FORMAT",
-        help="table, which is lines of text, or jsonl: what has no end has no other.",
+        help="table (lines of text) or jsonl; other formats need an end.",
         section=Section.OUTPUT,
         show_default=True,
     ),
@@ -219,7 +218,7 @@ Duration = Annotated[
     option(
         "--for",
         metavar="DURATION",
-        help="Leave after this time, like 30s or 5m.",
+        help="Leave after this time, such as 30s or 5m.",
         section=Section.BEHAVIOUR,
     ),
 ]

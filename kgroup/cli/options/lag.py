@@ -20,7 +20,7 @@ Status = Annotated[
     bool,
     option(
         "--status",
-        help="Judge each partition, and say by which rule.",
+        help="Judge each partition, and name the rule.",
         section=Section.SHOWN,
     ),
 ]
@@ -29,13 +29,13 @@ Rules = Annotated[
     option(
         "--rules",
         metavar="burrow|kgroup",
-        help="By whose rules; kgroup's own by default.",
+        help="Rule set to judge by; default: kgroup.",
         section=Section.SHOWN,
     ),
 ]
 Hygiene = Annotated[
     bool,
-    option("--hygiene", help="Also findings that are no trouble yet.", section=Section.SHOWN),
+    option("--hygiene", help="Include findings that are not trouble yet.", section=Section.SHOWN),
 ]
 TimeLag = Annotated[
     TimeLagMethod | None,
@@ -50,7 +50,7 @@ Breakdown = Annotated[
     bool,
     option(
         "--breakdown",
-        help="What the lag is made of, and when offsets expire.",
+        help="Split the lag into parts; show when offsets expire.",
         section=Section.SHOWN,
     ),
 ]
@@ -59,17 +59,17 @@ OffsetsRetention = Annotated[
     option(
         "--offsets-retention",
         metavar="DURATION",
-        help="offsets.retention.minutes; 7 days by default.",
+        help="offsets.retention.minutes. Default: 7 days.",
         section=Section.SHOWN,
     ),
 ]
 Windows = Annotated[
     str | None,
-    option("--windows", metavar="DURATION", help="A row per window of this length.", section=Section.SHOWN),
+    option("--windows", metavar="DURATION", help="One row per window of this length.", section=Section.SHOWN),
 ]
 SumsBy = Annotated[
     By | None,
-    option("--by", metavar="group|topic|member", help="A row with sums for each.", section=Section.SHOWN),
+    option("--by", metavar="group|topic|member", help="One row with sums for each.", section=Section.SHOWN),
 ]
 LagPage = Annotated[
     Path | None,
@@ -77,7 +77,7 @@ LagPage = Annotated[
         "--html",
         metavar="FILE",
         callback=new_file,
-        help="Also write a page: lag over time.",
+        help="Also write an HTML page: lag over time.",
         section=Section.OUTPUT,
     ),
 ]
@@ -86,7 +86,7 @@ FailOnWhat = Annotated[
     option(
         "--fail-on",
         metavar="WHAT",
-        help="Exit with status 3 if: stuck, a finding, a status, lag=N.",
+        help="Exit with status 3 on: stuck, a finding, a status, lag=N.",
         section=Section.BEHAVIOUR,
         autocompletion=complete_failures,
     ),

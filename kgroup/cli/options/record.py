@@ -52,8 +52,8 @@ class Recording:
         option(
             "--to",
             metavar="DIR",
-            help="The folder of the recording, which other commands take as PATH. It is made if need be, and "
-            "gone on with if it is there.",
+            help="The folder of the recording, which other commands accept as PATH. It is created if needed, "
+            "or continued if it exists.",
             section=Section.SETUP,
         ),
     ] = None
@@ -62,8 +62,8 @@ class Recording:
         option(
             "--retain",
             metavar="DURATION",
-            help="Keep everything for so long, like 7d; of what is older only the newest record of each key, "
-            "and no samples. Without: for ever.",
+            help="Keep everything for this long, such as 7d; of older data only the newest record of each "
+            "key, and no samples. Default: forever.",
             section=Section.SETUP,
         ),
     ] = None
@@ -72,8 +72,8 @@ class Recording:
         option(
             "--max-size",
             metavar="SIZE",
-            help="Keep no more than this, like 10GB or 512MiB: the oldest is thinned out in the same way. "
-            "Without: no limit.",
+            help="Keep no more than this, such as 10GB or 512MiB: the oldest data is thinned out in the same "
+            "way. Default: no limit.",
             section=Section.SETUP,
         ),
     ] = None
@@ -82,7 +82,7 @@ class Recording:
         option(
             "--sample",
             metavar="DURATION",
-            help="Write down the log starts and ends of all topics so often.",
+            help="Record the log starts and ends of all topics at this interval.",
             section=Section.SETUP,
             show_default=True,
         ),
@@ -92,7 +92,7 @@ class Recording:
         option(
             "--serve-metrics",
             metavar="[HOST:]PORT",
-            help="Serve metrics of the recorder at /metrics, for Prometheus; on 127.0.0.1 by default.",
+            help="Serve the recorder's metrics at /metrics, for Prometheus; on 127.0.0.1 by default.",
             section=Section.OUTPUT,
         ),
     ] = None

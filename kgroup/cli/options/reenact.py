@@ -37,7 +37,7 @@ class Stage:
         option(
             "--speed",
             metavar="FACTOR",
-            help="Times and timeouts divided by this: 10 plays ten minutes in one. [default: 1]",
+            help="Divide times and timeouts by this: 10 plays ten minutes in one. [default: 1]",
             section=Section.SETUP,
         ),
     ] = 1.0
@@ -46,8 +46,8 @@ class Stage:
         option(
             "--replace",
             metavar="MEMBER",
-            help="Leave this member out, by the name in --plan, its client id or instance id, and say where "
-            "and when a client of your own is to join.",
+            help="Leave this member out (its name in --plan, client id or instance id), and say where "
+            "and when your own client should join.",
             section=Section.SETUP,
         ),
     ] = None
@@ -56,7 +56,7 @@ class Stage:
         option(
             "--listen",
             metavar="HOST:PORT",
-            help="Address of the broker, which only this machine may reach; port 0: a free one. "
+            help="Address of the broker, on this machine only; port 0 picks a free one. "
             "[default: 127.0.0.1:9092]",
             section=Section.SETUP,
         ),
@@ -66,7 +66,7 @@ class Stage:
         option(
             "--topic",
             metavar="NAME:PARTITIONS",
-            help="The partitions of a topic at the start, where its log shows fewer; repeatable.",
+            help="A topic's partitions at the start, if its log shows fewer; repeatable.",
             section=Section.SETUP,
         ),
     ] = None
@@ -74,7 +74,7 @@ class Stage:
         bool,
         option(
             "--virtual",
-            help="On a virtual clock, which takes seconds, and at the times of the log.",
+            help="Use a virtual clock: takes seconds and keeps the times of the log.",
             section=Section.SETUP,
         ),
     ] = False
@@ -83,7 +83,7 @@ class Stage:
         option(
             "--keep",
             metavar="DIR",
-            help="Keep the log of the re-enactment in this folder, new or empty, for replay and the others.",
+            help="Keep the re-enactment's log in this new or empty folder, for replay and other commands.",
             section=Section.SETUP,
         ),
     ] = None

@@ -35,7 +35,7 @@ class Setup:
             "--listen",
             metavar="HOST:PORT",
             help="Address of the first node; the others take the ports after it. Port 0: free ports. Or "
-            "PROTOCOL://HOST:PORT, several with commas, as Kafka's listeners. [default: 127.0.0.1:9092]",
+            "PROTOCOL://HOST:PORT,... like Kafka's listeners. [default: 127.0.0.1:9092]",
             section=Section.SETUP,
         ),
     ] = None
@@ -56,7 +56,7 @@ class Setup:
         option(
             "--data-dir",
             metavar="DIR",
-            help="Keep topics, commits and groups here, as Kafka's own segment files. Without: in memory.",
+            help="Keep topics, commits and groups here, in Kafka's own segment files. Default: in memory.",
             section=Section.SETUP,
         ),
     ] = None
@@ -64,7 +64,7 @@ class Setup:
         bool,
         option(
             "--adopt",
-            help="Take a --data-dir that a Kafka broker has made: topics by its folders, configs by its "
+            help="Use a --data-dir made by a Kafka broker: topics from its folders, configs from its "
             "metadata log. Keep a copy: kgroup writes to it.",
             section=Section.SETUP,
         ),
@@ -74,7 +74,7 @@ class Setup:
         option(
             "--properties",
             metavar="FILE",
-            help="Broker settings by Kafka's names, as in server.properties.",
+            help="Broker settings with Kafka's names, as in server.properties.",
             section=Section.SETUP,
         ),
     ] = None
@@ -83,7 +83,7 @@ class Setup:
         option(
             "--property",
             metavar="NAME=VALUE",
-            help="One broker setting, over what --properties says; repeatable.",
+            help="Set a broker setting; overrides --properties. Repeatable.",
             section=Section.SETUP,
         ),
     ] = None
@@ -110,7 +110,7 @@ class Setup:
         option(
             "--topic",
             metavar="NAME[:PARTITIONS]",
-            help="Make this topic if it is not there; repeatable.",
+            help="Create this topic if it does not exist; repeatable.",
             section=Section.SETUP,
         ),
     ] = None
@@ -175,8 +175,8 @@ class Behaviour:
         bool,
         option(
             "--fsync",
-            help="Answer only when records are on the disk itself. Without: in the file, which survives a "
-            "kill of the process but not a loss of power.",
+            help="Sync records to disk before acknowledging them. Default: only write them to the file, "
+            "which survives a kill of the process but not a loss of power.",
             section=Section.BEHAVIOUR,
         ),
     ] = False
@@ -184,7 +184,7 @@ class Behaviour:
         bool,
         option(
             "--insecure",
-            help="Listen on an address that other machines reach, without authentication and encryption.",
+            help="Listen on an address that other machines can reach, without authentication or encryption.",
             section=Section.BEHAVIOUR,
         ),
     ] = False
@@ -193,7 +193,7 @@ class Behaviour:
         option(
             "--serve-metrics",
             metavar="[HOST:]PORT",
-            help="Serve metrics of the group coordinators at /metrics, for Prometheus; on 127.0.0.1 by "
+            help="Serve the group coordinators' metrics at /metrics, for Prometheus; on 127.0.0.1 by "
             "default.",
             section=Section.OUTPUT,
         ),
@@ -212,7 +212,7 @@ class Behaviour:
         option(
             "-v",
             "--verbose",
-            help="Name settings without effect and connections that were closed.",
+            help="Report settings without effect and connections that were closed.",
             section=Section.BEHAVIOUR,
         ),
     ] = False

@@ -59,7 +59,7 @@ class Flags:
         option(
             "--members",
             metavar="NAME,... | N",
-            help="Without SCENARIO: the members, or how many: c1 to cN. By default 3.",
+            help="Without SCENARIO: the members, or how many (c1 to cN). Default: 3.",
             section=Section.SETUP,
         ),
     ] = None
@@ -70,7 +70,7 @@ class Flags:
             metavar="N",
             min=1,
             max=10_000,
-            help="Without SCENARIO: the partitions of the topic t. By default 12.",
+            help="Without SCENARIO: the partitions of the topic t. Default: 12.",
             section=Section.SETUP,
         ),
     ] = None
@@ -81,7 +81,7 @@ class Flags:
             metavar="R",
             min=0,
             max=1e6,
-            help="Without SCENARIO: records per second that come in. By default 10.",
+            help="Without SCENARIO: records produced per second. Default: 10.",
             section=Section.SETUP,
         ),
     ] = None
@@ -105,7 +105,7 @@ class Flags:
         option(
             "--at",
             metavar="TIME FAULT",
-            help="A fault, so long after the start: 10s 'kill c1'; repeatable. The faults are above.",
+            help="Inject a fault this long after the start: 10s 'kill c1'; repeatable. The faults are above.",
             section=Section.SETUP,
         ),
     ] = None
@@ -114,8 +114,8 @@ class Flags:
         option(
             "--for",
             metavar="DURATION",
-            help="How long to play before the faults end. By default the scenario's, or a minute more than"
-            " the last --at.",
+            help="How long to run before faults end. Default: the scenario's, or a minute after the last"
+            " --at.",
             section=Section.SETUP,
         ),
     ] = None
@@ -131,7 +131,7 @@ class Seeds:
             "--seed",
             metavar="N",
             min=0,
-            help="What chance is drawn from.",
+            help="Random seed.",
             section=Section.SETUP,
             show_default=True,
         ),
@@ -143,8 +143,8 @@ class Seeds:
             metavar="N",
             min=1,
             max=_SEEDS_MAX,
-            help="Play N seeds, from --seed on, and only check them; without SCENARIO the swarm, which is"
-            " another small world for each seed.",
+            help="Run N seeds, from --seed on, and only check them; without SCENARIO run the swarm, a"
+            " different small world for each seed.",
             section=Section.SETUP,
         ),
     ] = None
@@ -162,7 +162,7 @@ class Shown:
         option(
             "--as",
             metavar="DESIGN",
-            help="Play it as one of the designs of --compare, and show that run.",
+            help="Run it with one of the designs of --compare, and show that run.",
             section=Section.SHOWN,
         ),
     ] = None
@@ -171,8 +171,8 @@ class Shown:
         option(
             "--compare",
             metavar="DESIGN,...",
-            help="Play it as each of these, side by side: eager (range), cooperative (cooperative-sticky),"
-            " consumer (KIP-848), migration (half of the members change over to it, and back),"
+            help="Run it with each of these, side by side: eager (range), cooperative (cooperative-sticky),"
+            " consumer (KIP-848), migration (half of the members switch to it, and back),"
             " zookeeper (Kafka 0.8's consumer), or assignors.",
             section=Section.SHOWN,
         ),
@@ -181,7 +181,7 @@ class Shown:
         bool,
         option(
             "--explain",
-            help="Tell every step, and why it is taken, before the result.",
+            help="Print every step, and the reason for it, before the result.",
             section=Section.SHOWN,
         ),
     ] = False

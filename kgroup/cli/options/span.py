@@ -31,7 +31,7 @@ class SpanOptions:
         option(
             "--at",
             metavar="TIME",
-            help="Only what happened then: 12:43 is the last one in the log.",
+            help="Only this time: 12:43 means the last one in the log.",
             section=Section.SELECTION,
         ),
     ] = None

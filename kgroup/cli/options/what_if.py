@@ -34,8 +34,8 @@ class Settings:
         option(
             "--assignor",
             metavar="NAME",
-            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range of the consumer"
-            " protocol. By default the recorded one.",
+            help="range, roundrobin, sticky, cooperative-sticky; uniform, server-range for the consumer"
+            " protocol. Default: the recorded one.",
             section=Section.SETUP,
             autocompletion=complete_assignors,
         ),
@@ -45,8 +45,8 @@ class Settings:
         option(
             "--protocol",
             metavar="NAME",
-            help="consumer (KIP-848), classic, or of the classic one eager or cooperative; with its usual"
-            " assignor where the recorded one is of another.",
+            help="consumer (KIP-848), classic, or specifically eager or cooperative classic; with its usual"
+            " assignor if the recorded one belongs to another protocol.",
             section=Section.SETUP,
         ),
     ] = None
@@ -54,7 +54,7 @@ class Settings:
         bool,
         option(
             "--static",
-            help="Every member has a group.instance.id, and keeps it over restarts.",
+            help="Every member has a group.instance.id and keeps it across restarts.",
             section=Section.SETUP,
         ),
     ] = False
@@ -72,7 +72,7 @@ class Settings:
         option(
             "--members",
             metavar="+N",
-            help="N more members, there whenever the group is.",
+            help="N more members, present whenever the group is.",
             section=Section.SETUP,
         ),
     ] = None
@@ -90,7 +90,7 @@ class Settings:
         option(
             "--pause",
             metavar="DURATION",
-            help="How long each rebalance stops what it stops, on both sides; by default what commits tell.",
+            help="How long each rebalance stops partitions, on both sides. Default: from the commits.",
             section=Section.SETUP,
         ),
     ] = None

@@ -26,44 +26,44 @@ from kgroup.errors import InputError, KgroupError
 from kgroup.version import __version__
 
 COMMANDS: Final = {
-    "advise": "Say what groups should set otherwise.",
-    "assign": "Say which member gets which partition.",
+    "advise": "Recommend settings for groups.",
+    "assign": "Show which member gets which partition.",
     "commits": "Show every commit of a group.",
     "compat": "Do and print what kafka-consumer-groups does.",
     "config": "Name clusters, for --cluster.",
-    "copy-offsets": "Give a group the offsets of another one.",
-    "deadlines": "Say when lags break bounds and data is deleted unread.",
+    "copy-offsets": "Copy a group's offsets to another group.",
+    "deadlines": "Predict when lags break bounds and data is deleted unread.",
     "decode": "Show every record of the offsets topic.",
     "delete": "Delete groups with their offsets.",
     "delete-offsets": "Delete a group's offsets for topics.",
     "demo": "Unpack real log files to try kgroup on.",
     "describe": "Show a group's partitions, members or state.",
-    "diff": "Say what changed between two moments of a cluster.",
-    "explain": "Explain a group on a page.",
-    "feeds": "Say which groups write what other groups read.",
-    "find-coordinator": "Say which partition and broker coordinate a group.",
-    "fsck": "Say whether a broker will load this offsets topic.",
+    "diff": "Show what changed between two moments of a cluster.",
+    "explain": "Explain one group on a page.",
+    "feeds": "Show which groups write what other groups read.",
+    "find-coordinator": "Show which partition and broker coordinate a group.",
+    "fsck": "Check whether a broker will load this offsets topic.",
     "groups": "List groups with their state, members and lag.",
     "history": "Show how far groups were behind in the past.",
-    "join": "Be a member of a consumer group.",
+    "join": "Join a consumer group as a test member.",
     "lag": "Show how far every group is behind.",
-    "lag-report": "Say how far every group is behind.",
-    "ledger": "Say what a group skipped, and what it was handed twice.",
+    "lag-report": "Show every group's lag.",
+    "ledger": "Show what a group skipped, and what it received twice.",
     "metrics": "Print or serve metrics of lag for Prometheus.",
-    "offsets-topic": "Say who fills the offsets topic.",
+    "offsets-topic": "Show what fills the offsets topic.",
     "record": "Record what groups do, before compaction erases it.",
     "reenact": "Play a group's past again.",
-    "remove-members": "Take members out of a classic group.",
-    "replay": "Say why a group rebalanced.",
-    "report": "Tell what happened to groups, with proof.",
-    "reset-offsets": "Set the offsets of groups, with a way back.",
+    "remove-members": "Remove members from a classic group.",
+    "replay": "Explain a group's rebalances.",
+    "report": "Report what happened to groups, with proof.",
+    "reset-offsets": "Reset groups' offsets, with a way back.",
     "serve": "Run Kafka brokers that real clients can use.",
     "serve-ctl": "Kill nodes and move coordinators in a running serve.",
-    "simulate": "Play brokers and members on a virtual clock.",
+    "simulate": "Simulate brokers and members on a virtual clock.",
     "stuck": "Show what is wrong with groups.",
-    "top": "Show the groups that hurt most on a live screen.",
+    "top": "Show the groups that are worst off, live.",
     "watch": "Watch how far groups are behind.",
-    "what-if": "Say what other settings would have cost a group.",
+    "what-if": "Show what other settings would have cost a group.",
 }
 """Command -> the first sentence of its help, so that `kgroup --help` imports none of them."""
 
@@ -83,17 +83,17 @@ TASKS: Final = {
     "Groups as they are": ("groups", "describe", "diff", "compat", "config"),
     "Logs and coordinators": ("find-coordinator", "offsets-topic", "decode", "fsck", "record"),
     "Changes to groups": ("reset-offsets", "copy-offsets", "delete", "delete-offsets", "remove-members"),
-    "To try things": ("demo", "assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
+    "Try things out": ("demo", "assign", "join", "serve", "serve-ctl", "simulate", "reenact"),
 }
 """The headings under which `kgroup --help` lists the commands, in this order."""
 
 _OTHER_TASKS: Final = "More"
 
 EXIT_STATUS: Final = {
-    0: "Done. Also when the reader of a pipe, like head, has had enough.",
-    1: "Could not do it: one line on standard error says what, where, and what to try.",
-    2: "The command line or an input file makes no sense.",
-    3: "Done, but --strict, --fail-on or a checker of simulate found what it was to look for.",
+    0: "Done. Also if the reader of a pipe, such as head, stopped early.",
+    1: "Failed: one line on standard error says what, where, and what to try.",
+    2: "Invalid command line or input file.",
+    3: "Done, but --strict, --fail-on or a checker of simulate found what you asked it to fail on.",
     130: "Interrupted from the keyboard.",
 }
 """What an exit status says, for every command."""
@@ -288,7 +288,7 @@ def _kgroup(
 ) -> None:
     """Diagnostics and operations for Kafka consumer groups.
 
-    Which broker coordinates a group, what is in __consumer_offsets, why did a group
-    rebalance, what would another assignor do, how far behind is everyone: from log files, from a live
-    cluster, and on Spark.
+    Which groups are stuck or behind, why a group rebalanced, what another assignor would have done, which
+    broker coordinates a group, what is in __consumer_offsets: from log files, from a live cluster, and on
+    Spark.
     """

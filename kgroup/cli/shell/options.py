@@ -56,7 +56,7 @@ BootstrapServer = Annotated[
         "-b",
         "--bootstrap-server",
         metavar="HOST:PORT,...",
-        help="Ask this cluster instead of reading files.",
+        help="Query this cluster instead of reading files.",
         section=Section.SOURCE,
     ),
 ]
@@ -65,7 +65,7 @@ CommandConfig = Annotated[
     option(
         "--command-config",
         metavar="FILE",
-        help="Client properties, as Kafka's own tools take them.",
+        help="Client properties file, as for Kafka's own tools.",
         section=Section.SOURCE,
     ),
 ]
@@ -87,7 +87,7 @@ ClientProperties = Annotated[
         "-X",
         metavar="KEY=VALUE",
         callback=_assignments,
-        help="A client property; wins over the file. Repeatable.",
+        help="A client property; overrides the file. Repeatable.",
         section=Section.SOURCE,
     ),
 ]
@@ -99,7 +99,7 @@ ClusterName = Annotated[
         "--cluster",
         metavar="NAME",
         autocompletion=complete_clusters,
-        help="Ask the cluster that kgroup config gave this name.",
+        help="Query a cluster by its name in kgroup config.",
         section=Section.SOURCE,
     ),
 ]
@@ -166,7 +166,7 @@ Groups = Annotated[
         "--group",
         metavar="NAME",
         autocompletion=complete_groups,
-        help="Only this group, or all that match a pattern; repeatable.",
+        help="Only this group or pattern; repeatable.",
         section=Section.SELECTION,
     ),
 ]
@@ -185,7 +185,7 @@ Topics = Annotated[
         "--topic",
         metavar="NAME",
         autocompletion=complete_topics,
-        help="Only this topic, or all that match a pattern; repeatable.",
+        help="Only this topic or pattern; repeatable.",
         section=Section.SELECTION,
     ),
 ]
@@ -195,7 +195,7 @@ TopicPartitions = Annotated[
         "--topic",
         metavar="NAME[:N,...]",
         autocompletion=complete_topics,
-        help="Only commits for this topic or pattern, or only for these partitions; repeatable.",
+        help="Only commits for this topic or pattern, or for these partitions; repeatable.",
         section=Section.SELECTION,
     ),
 ]
@@ -204,7 +204,7 @@ Since = Annotated[
     option(
         "--since",
         metavar="TIME",
-        help="From this time on: an ISO time, epoch ms, or 15m ago.",
+        help="From this time on: an ISO time, epoch ms, or 15m (ago).",
         section=Section.SELECTION,
     ),
 ]
@@ -225,7 +225,7 @@ Now = Annotated[
     option(
         "--now",
         metavar="TIME",
-        help="As of this time; by default now, or idle logs' end.",
+        help="As of this time; default: now, or idle logs' end.",
         section=Section.SHOWN,
     ),
 ]
@@ -263,12 +263,12 @@ OutputFile = Annotated[
         "--output",
         metavar="FILE",
         callback=new_file_or_folder,
-        help="Write to FILE, not to the screen.",
+        help="Write to FILE instead of the screen.",
         section=Section.OUTPUT,
     ),
 ]
 NoHeaders = Annotated[
-    bool, option("--no-headers", help="Leave out the headings of tables and CSV.", section=Section.OUTPUT)
+    bool, option("--no-headers", help="Omit the headings of tables and CSV.", section=Section.OUTPUT)
 ]
 
 

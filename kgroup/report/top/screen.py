@@ -51,7 +51,7 @@ _TRENDS: Final = (6, 12)
 _KEYS: Final = "e explain  r replay  c commits  / filter  s sort  p pause  ? help  q quit"
 _PAGE_KEYS: Final = "arrows scroll  e explain  r replay  c commits  p pause  q back"
 _HELP: Final = (
-    "kgroup top: the groups that hurt most, first.",
+    "kgroup top: the groups that are worst off, first.",
     "",
     "  up, down, j, k       move the cursor       PgUp, PgDn   a screen at a time",
     "  Home, g   End, G     the first, the last   Enter, e     explain the group",
