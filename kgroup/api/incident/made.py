@@ -405,7 +405,7 @@ class _Maker:
                 continue
             question: dict[str, object] = {"name": name, "changes": changes}
             claim = self._of_time(group, ClaimKind.REMEDY, question, items)
-            if claim is not None and claim.says["recorded"] != claim.says["supposed"]:
+            if claim is not None and _spares_something(claim.says["recorded"], claim.says["supposed"]):
                 made.append(claim)
         return made
 
@@ -498,3 +498,11 @@ def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
     if until_ms is None:
         return items
     return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]
+
+
+def _spares_something(recorded: Mapping[str, int | None], supposed: Mapping[str, int | None]) -> bool:
+    """Whether a count of what is supposed is lower; what is unknown is not."""
+    return any(
+        there is not None and then is not None and then < there
+        for there, then in ((count, supposed[name]) for name, count in recorded.items())
+    )
