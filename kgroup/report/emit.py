@@ -457,14 +457,14 @@ def parquet_converter(column: Column) -> Callable[[object], object]:
         return None if value is None else _parquet_text(to_json(value))
 
     if column.nested is not None:
-        return partial(fitted, kind=column.nested())
+        return _fitting(column.nested())
     match column.kind:
         case Kind.TEXT:
             return _parquet_text
         case Kind.NESTED:
             return nested
         case _:
-            return lambda value: value
+            return _unchanged
 
 
 def _parquet_text(value: object) -> str | None:
@@ -475,24 +475,42 @@ def _parquet_text(value: object) -> str | None:
     return as_text.encode("utf-8", SURROGATES_ESCAPED).decode()
 
 
-def fitted(value: object, kind: "pa.DataType") -> object:
-    """A value of JSON's types as an Arrow type takes it.
+def _fitting(kind: "pa.DataType") -> Callable[[object], object]:
+    """Makes of a value of JSON's types what an Arrow type takes.
 
-    Times before 1970, as Kafka's -1 for none, are null, and so are fields that a mapping lacks. Raises
-    KeyError for a field that the type lacks.
+    Times before 1970, as Kafka's -1 for none, are null, and so are fields that a mapping lacks. What is made
+    raises KeyError for a field that the type lacks.
     """
     import pyarrow as pa
 
+    if isinstance(kind, pa.StructType):
+        fields = {field.name: _fitting(field.type) for field in kind}
+        return partial(_fitted_mapping, fields)
+    if isinstance(kind, pa.ListType):
+        return partial(_fitted_list, _fitting(kind.value_type))
+    if pa.types.is_timestamp(kind):
+        return _fitted_time
+    return _parquet_text if pa.types.is_string(kind) else _unchanged
+
+
+def _fitted_mapping(fields: Mapping[str, Callable[[object], object]], value: object) -> object:
     if value is None:
         return None
-    if isinstance(kind, pa.StructType):
-        assert isinstance(value, Mapping)
-        types = {field.name: field.type for field in kind}
-        return {name: fitted(each, types[name]) for name, each in value.items()}
-    if isinstance(kind, pa.ListType):
-        assert isinstance(value, list | tuple)
-        return [fitted(each, kind.value_type) for each in value]
-    if pa.types.is_timestamp(kind):
-        assert isinstance(value, int)
-        return value if value >= 0 else None
-    return _parquet_text(value) if pa.types.is_string(kind) else value
+    assert isinstance(value, Mapping)
+    return {name: fields[name](each) for name, each in value.items()}
+
+
+def _fitted_list(member: Callable[[object], object], value: object) -> object:
+    if value is None:
+        return None
+    assert isinstance(value, list | tuple)
+    return [member(each) for each in value]
+
+
+def _fitted_time(value: object) -> object:
+    assert value is None or isinstance(value, int)
+    return None if value is None or value < 0 else value
+
+
+def _unchanged(value: object) -> object:
+    return value

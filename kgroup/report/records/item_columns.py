@@ -1,6 +1,8 @@
 """Records as Arrow columns: blocks without a mapping for each row, and what is not frequent by rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -45,6 +47,7 @@ Numbers = NDArray[np.int64]
 
 _FIRST_WITH_LEADER_EPOCH: Final = Form.COMMIT_3
 _MAGIC: Final = 2
+_NULL_TYPES: Final = 32
 _TIME: Final = pa.timestamp("ms", tz="UTC")
 _REPEATED: Final = (
     *(
@@ -148,7 +151,7 @@ class ItemColumns:
         }
         return pa.Table.from_arrays(
             [
-                columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+                columns[field.name] if field.name in columns else _nulls(field.type, count)
                 for field in self._schema
             ],
             schema=self._schema,
@@ -264,17 +267,28 @@ def _together(pieces: Sequence[pa.Table | Row]) -> pa.Table:
 def write_records(
     tables: Iterable[pa.Table | pa.RecordBatch], columns: Sequence[Column], file: IO[bytes]
 ) -> None:
-    """Write a Parquet file of `arrow_schema(columns)`, whose metadata have the version of the schema."""
+    """Write a Parquet file of `arrow_schema(columns)`, whose metadata have the version of the schema.
+
+    A row group is encoded, which takes longest, while the next is made; Arrow holds no lock for that.
+    """
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(
-        file,
-        arrow_schema(columns),
-        use_dictionary=list(_REPEATED),  # type: ignore[arg-type]  # the stubs do not know of names
-    ) as writer:
+    with (
+        parquet.ParquetWriter(
+            file,
+            arrow_schema(columns),
+            use_dictionary=list(_REPEATED),  # type: ignore[arg-type]  # the stubs do not know of names
+        ) as writer,
+        ThreadPoolExecutor(max_workers=1) as encoder,
+    ):
         writer.add_key_value_metadata({"kgroup.schema": SCHEMA_VERSION})
+        written: Future[None] | None = None
         for table in tables:
-            writer.write(table, PARQUET_ROWS_AT_ONCE)
+            if written is not None:
+                written.result()
+            written = encoder.submit(writer.write, table, PARQUET_ROWS_AT_ONCE)
+        if written is not None:
+            written.result()
 
 
 def _integers(values: Numbers, valid: Valid | None = None) -> ArrowColumn:
@@ -307,10 +321,23 @@ def _only(texts: ArrowColumn, valid: Valid) -> ArrowColumn:
 def _structs(kind: pa.StructType, columns: Mapping[str, ArrowColumn], valid: Valid | None) -> ArrowColumn:
     """Structs of this type; fields without a column are null."""
     count = len(next(iter(columns.values())))
+    empty: Any = _nulls(kind, count)
     children = [
-        columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in kind
+        columns[field.name] if field.name in columns else empty.field(number)
+        for number, field in enumerate(kind)
     ]
     return pa.Array.from_buffers(kind, count, [_bits(valid)], children=children)
+
+
+def _nulls(kind: pa.DataType, count: int) -> ArrowColumn:
+    """As many nulls; of a struct all fields are, too."""
+    return _many_nulls(kind, 1 << count.bit_length()).slice(0, count)
+
+
+@lru_cache(_NULL_TYPES)  # there are hundreds of fields, of which most records have few
+def _many_nulls(kind: Any, count: int) -> ArrowColumn:
+    nulls: ArrowColumn = pa.nulls(count, kind)
+    return nulls
 
 
 def _texts(texts: Sequence[str | None]) -> ArrowColumn:

@@ -1,17 +1,20 @@
 """Records as text in bulk: the same bytes, problems and names as record by record."""
 
+import errno
+import io
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from kgroup.api.decode.decoded import Decoded, decode
 from kgroup.api.opened import open_logs
 from kgroup.log.format.batch import Codec
-from kgroup.report.emit import OutputFormat, OutputOptions, emit, emit_json, emit_parquet
+from kgroup.report.emit import OutputFormat, OutputOptions, arrow_schema, emit, emit_json, emit_parquet
 from kgroup.report.emit_text import emit_table_text, emit_text
 from kgroup.report.records.columns import ARROW_COLUMNS, COLUMNS, TABLE_COLUMNS
 from kgroup.report.records.item_columns import write_records
@@ -96,6 +99,22 @@ def test_columns(capture: str, tmp_path: Path) -> None:
     footer, footer_before = (parquet.ParquetFile(path).metadata for path in (in_bulk, one_by_one))
     assert footer.metadata == footer_before.metadata
     assert footer.num_row_groups == footer_before.num_row_groups
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_row_group_that_cannot_be_written_is_no_small_matter(groups: int) -> None:
+    class FullForAMoment(io.BytesIO):
+        is_full = True
+
+        def write(self, data: Any) -> int:
+            if self.is_full and self.tell() > len(b"PAR1"):
+                self.is_full = False
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    table = pa.Table.from_pylist([{"partition": 1}], arrow_schema(ARROW_COLUMNS))
+    with pytest.raises(OSError, match="No space left"):
+        write_records([table] * groups, ARROW_COLUMNS, FullForAMoment())
 
 
 @pytest.mark.parametrize("case", DAMAGED)
