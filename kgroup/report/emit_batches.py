@@ -39,9 +39,14 @@ def emit_batches(batches: Iterable[pa.RecordBatch], columns: Sequence[Column], o
 
 def transit_schema(columns: Sequence[Column]) -> pa.Schema:
     """What columns are on their way here: as in `arrow_schema`, but times are epoch ms."""
-    return arrow_schema(
-        [replace(column, kind=Kind.INTEGER) if column.kind is Kind.TIME_MS else column for column in columns]
-    )
+    return arrow_schema(transit_columns(columns))
+
+
+def transit_columns(columns: Iterable[Column]) -> list[Column]:
+    """The same as columns: their times are numbers."""
+    return [
+        replace(column, kind=Kind.INTEGER) if column.kind is Kind.TIME_MS else column for column in columns
+    ]
 
 
 def _json_rows(batch: pa.RecordBatch, columns: Sequence[Column]) -> Iterator[str]:

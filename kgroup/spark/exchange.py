@@ -17,8 +17,21 @@ if TYPE_CHECKING:
 
 Values = Iterator[Any]
 
+ROWS: Final = "rows"
+"""The name of what is made, if nothing else is said."""
+
 _SENT: Final = "to int, part binary"
-_KEPT: Final = "rows long, part binary"
+_KEPT: Final = "name string, part binary"
+_NOTE: Final = "note"
+_NOTES: Final = "messages of executors"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Some rows of another table than the one that is made, kept by its name."""
+
+    name: str
+    batch: "pa.RecordBatch"
 
 
 def sent(values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]], tasks: int) -> "DataFrame":
@@ -27,20 +40,24 @@ def sent(values: "DataFrame", send: Callable[[Values], Iterator[tuple[int, Any]]
 
 
 def kept_batches(
-    values: "DataFrame", make: "Callable[[Values], Iterator[pa.RecordBatch | Note]]", schema: "pa.Schema"
+    values: "DataFrame",
+    make: "Callable[[Values], Iterator[pa.RecordBatch | Beside | Note]]",
+    schema: "pa.Schema",
 ) -> "KeptBatches":
     """Run all tasks; the rows `make` makes of their values stay on the executors' disks, notes come here.
 
     The order is that of the tasks. `schema` is that of the batches, but that texts may be dictionaries.
+    Raises KgroupError if the notes are too much for the driver.
     """
     from pyspark import StorageLevel
 
     from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.room import fetched
 
     frame = values.mapInArrow(partial(_keep, make=make), _KEPT).persist(StorageLevel.DISK_ONLY)
     kept = KeptBatches(frame, schema)
     try:
-        notes = frame.filter("rows < 0").toArrow()
+        notes = fetched(frame.filter(f"name = '{_NOTE}'"), _NOTES)
     except BaseException:
         kept.forget()
         raise
@@ -60,17 +77,26 @@ class KeptBatches:
         """Free the executors' disks."""
         self.frame.unpersist()
 
-    def fetched(self) -> "Iterator[pa.RecordBatch]":
+    def fetched(self, name: str = ROWS) -> "Iterator[pa.RecordBatch]":
         """The batches in their order; those of one task are held at a time."""
-        for row in self.frame.filter("rows >= 0").select("part").toLocalIterator():
+        for row in self._named(name).select("part").toLocalIterator():
             yield _batch(row["part"])
 
     def as_frame(self) -> "DataFrame":
         """The rows as rows of Spark."""
+        schema = self.schema
+        return self.turned(ROWS, schema, partial(_as_schema, schema=schema))
+
+    def turned(
+        self, name: str, schema: "pa.Schema", turn: "Callable[[pa.RecordBatch], pa.RecordBatch]"
+    ) -> "DataFrame":
+        """What executors make of the batches, of `schema`, as rows of Spark."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        batches = self.frame.filter("rows >= 0")
-        return batches.mapInArrow(partial(_unfold, schema=self.schema), from_arrow_schema(self.schema))
+        return self._named(name).mapInArrow(partial(_unfold, turn=turn), from_arrow_schema(schema))
+
+    def _named(self, name: str) -> "DataFrame":
+        return self.frame.filter(f"name = '{name}'")
 
 
 def _send(
@@ -87,26 +113,36 @@ def _send(
 
 
 def _keep(
-    batches: "Iterator[pa.RecordBatch]", make: "Callable[[Values], Iterator[pa.RecordBatch | Note]]"
+    batches: "Iterator[pa.RecordBatch]",
+    make: "Callable[[Values], Iterator[pa.RecordBatch | Beside | Note]]",
 ) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
     from kgroup.spark.parts.kinds import Note, pack
 
-    columns: list[tuple[str, pa.DataType]] = [("rows", pa.int64()), ("part", pa.binary())]
+    columns: list[tuple[str, pa.DataType]] = [("name", pa.string()), ("part", pa.binary())]
     schema = pa.schema(columns)
     for made in make(_values(batches)):
-        if isinstance(made, Note):
-            row = {"rows": -1, "part": pack(made)}
-        else:
-            row = {"rows": made.num_rows, "part": _ipc(made)}
+        match made:
+            case Note():
+                row = {"name": _NOTE, "part": pack(made)}
+            case Beside(name, batch):
+                row = {"name": name, "part": _ipc(batch)}
+            case _:
+                row = {"name": ROWS, "part": _ipc(made)}
         yield pa.RecordBatch.from_pylist([row], schema)
 
 
-def _unfold(batches: "Iterator[pa.RecordBatch]", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+def _unfold(
+    batches: "Iterator[pa.RecordBatch]", turn: "Callable[[pa.RecordBatch], pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
     for batch in batches:
         for packed in batch["part"]:
-            yield _batch(packed.as_py()).cast(schema)
+            yield turn(_batch(packed.as_py()))
+
+
+def _as_schema(batch: "pa.RecordBatch", schema: "pa.Schema") -> "pa.RecordBatch":
+    return batch.select(schema.names).cast(schema)
 
 
 def _values(batches: "Iterator[pa.RecordBatch]") -> Values:

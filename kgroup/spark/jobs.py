@@ -80,13 +80,23 @@ def kept_pieces(
             parts.unpersist()
 
 
-def of_each_part(parts: "DataFrame", function: Callable[[Any], Value]) -> list[Value]:
-    """What a function says of each part, in JSON's types, by offsets partition; executors call it."""
+def of_each_part(parts: "DataFrame", function: Callable[[Any], Value], what: str) -> list[Value]:
+    """What a function says of each part, by offsets partition; executors call it, and it can be packed.
+
+    Raises KgroupError if the answers, which are `what`, are too much for the driver.
+    """
+    from pyspark import StorageLevel
+
     from kgroup.spark.parts.kinds import unpack
     from kgroup.spark.reduced_source import SCHEMA
+    from kgroup.spark.room import fetched
 
-    answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).toArrow()
-    return [unpack(packed.as_py()) for packed in answers.sort_by("offsets_partition")["part"]]
+    answers = parts.mapInArrow(partial(_apply, function=function), SCHEMA).persist(StorageLevel.DISK_ONLY)
+    try:
+        table = fetched(answers, what).sort_by([("offsets_partition", "ascending"), ("run", "ascending")])
+    finally:
+        answers.unpersist()
+    return [unpack(packed.as_py()) for packed in table["part"]]
 
 
 def asked_there(session: "SparkSession", function: Callable[[Any], str], asked: Sequence[Any]) -> list[str]:

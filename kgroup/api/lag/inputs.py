@@ -26,6 +26,7 @@ from kgroup.log.topics.log_ends_file import read_log_ends_file
 from kgroup.protocol.log_listing import LogListing
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Undecodable
 from kgroup.protocol.records.keys import group_of
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import ordered_by, ranks
 
@@ -64,6 +65,10 @@ class LagInputs:
         """The groups that the log knows, by records of their own or by commits."""
         return {*self.groups, *names_in(self.commits, "group")}
 
+    def groups_by_id(self) -> dict[str, Group | None]:
+        """The same with what their own records say, None of those that only commit."""
+        return {group_id: self.groups.get(group_id) for group_id in self.group_ids()}
+
     def groups_without_rows(self) -> list[Group]:
         """Groups of the log that have neither commits nor owned partitions here."""
         committed = set(names_in(self.commits, "group"))
@@ -76,6 +81,11 @@ class LagInputs:
 
     def remarks(self) -> Iterator[str]:
         """What rows do not show and somebody may miss."""
+        yield from self.remarks_on_groups()
+        yield from remarks_on_all(self.ends, self.topics(), len(self.pending), self.commits.num_rows)
+
+    def remarks_on_groups(self) -> Iterator[str]:
+        """Those on single groups, by group id."""
         without_rows = {group.group_id for group in self.groups_without_rows()}
         for group_id, group in sorted(self.groups.items()):
             notes = [*group.notes, *(note for member in group.members for note in member.notes)]
@@ -85,12 +95,16 @@ class LagInputs:
             if notes:
                 members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
                 yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
-        if self.pending:
-            yield f"{len(self.pending)} newer commits stand in transactions that are still open"
-        if hidden := sorted(self.topics() & self.ends.hidden()):
-            yield f"no right to describe {listed(hidden)}: whether it is there, and its lag, are unknown"
-        if not self.ends.sources() and self.commits.num_rows:
-            yield "no log ends found: give a broker's log directory, or --log-ends FILE"
+
+
+def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:
+    """What is to be said of all groups' rows together, of which these are the topics and numbers."""
+    if pending:
+        yield f"{pending} newer commits stand in transactions that are still open"
+    if hidden := sorted(set(topics) & ends.hidden()):
+        yield f"no right to describe {listed(hidden)}: whether it is there, and its lag, are unknown"
+    if not ends.sources() and commits:
+        yield "no log ends found: give a broker's log directory, or --log-ends FILE"
 
 
 def gather(
@@ -118,17 +132,9 @@ def gather(
         **reader.topic_names(),
         **LogEnds(said).topic_names(),
     }
-    of_groups = (
-        logged
-        for logged in newest.others
-        if isinstance(logged.entry, OffsetsEntry) and wanted(group_of(logged.entry.key))
-    )
-    groups = read_groups(of_groups, names)
+    groups = wanted_groups(newest, names, wanted)
     owned = {owned.topic for group in groups.values() for member in group.members for owned in member.owned}
-    subscribed = {
-        topic for group in groups.values() for member in group.members for topic in member.subscribed or ()
-    }
-    topics = owned | subscribed | set(names_in(commits, "topic"))
+    topics = owned | subscribed_topics(groups) | set(names_in(commits, "topic"))
     ends = reader.read(topics)
     if live is not None:
         said[-1] = judged(topics) or live
@@ -137,7 +143,7 @@ def gather(
         commits=commits,
         ends=LogEnds([*said, ends.segments, ends.checkpoints, recorded_ends(ends, commits)]),
         pending={key for key in pending_commits(newest) if wanted(key[0])},
-        problems=(*_problems(newest, sources), *reader.problems),
+        problems=(*problems_in(newest, sources), *reader.problems),
     )
 
 
@@ -145,21 +151,53 @@ def recorded_ends(ends: LogDirEnds, commits: pa.Table) -> LogListing:
     """The log ends of the newest sample, no shorter than what was committed since: that had been written."""
     if ends.recorded_ms is None:
         return ends.recorded
-    since = commits.take(numbers(np.flatnonzero(values_of(commits["commit_timestamp"]) >= ends.recorded_ms)))
-    furthest: dict[tuple[str, int], int] = {}
+    return raised(ends.recorded, furthest_since(commits, ends.recorded_ms))
+
+
+def wanted_groups(
+    newest: "Newest", names: Mapping[UUID, str], wanted: Callable[[str], bool]
+) -> dict[str, Group]:
+    """The groups with records of their own that are wanted, by group id; `names` are of topics."""
+    return read_groups(
+        (
+            logged
+            for logged in newest.others
+            if isinstance(logged.entry, OffsetsEntry) and wanted(group_of(logged.entry.key))
+        ),
+        names,
+    )
+
+
+def subscribed_topics(groups: Mapping[str, Group]) -> set[str]:
+    """What members subscribe to by name."""
+    return {
+        topic for group in groups.values() for member in group.members for topic in member.subscribed or ()
+    }
+
+
+def furthest_since(commits: pa.Table, since_ms: int) -> dict[TopicPartition, int]:
+    """By topic partition the furthest offset that was committed at a time (epoch ms) or later."""
+    since = commits.take(numbers(np.flatnonzero(values_of(commits["commit_timestamp"]) >= since_ms)))
+    furthest: dict[TopicPartition, int] = {}
     for commit in iterate_commits(since):
         key = commit.topic, commit.partition
         furthest[key] = max(commit.offset, furthest.get(key, -1))
+    return furthest
+
+
+def raised(recorded: LogListing, furthest: Mapping[TopicPartition, int]) -> LogListing:
+    """Log ends that are known, no shorter than these offsets."""
     logs = tuple(
         replace(log, log_end_offset=max(log.log_end_offset, furthest.get((log.topic, log.partition), -1)))
         if log.log_end_offset is not None
         else log
-        for log in ends.recorded.logs
+        for log in recorded.logs
     )
-    return replace(ends.recorded, logs=logs)
+    return replace(recorded, logs=logs)
 
 
-def _problems(newest: "Newest", sources: Sources) -> Iterator[str]:
+def problems_in(newest: "Newest", sources: Sources) -> Iterator[str]:
+    """What of the offsets topic could not be read: each says where and why."""
     for damage in newest.damage:
         yield damage_text(damage)
     for logged in newest.others:
@@ -183,16 +221,17 @@ def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table
     Tombstones are left out. One chunk; `group` and `topic` as dictionaries.
     """
     table = commits.unify_dictionaries().combine_chunks()
-    names, codes = _dictionary(table, "group")
+    names, codes = dictionary_of(table, "group")
     chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
     chosen &= np.asarray(values_of(table["value_version"]), np.int64) >= 0  # a tombstone has none
     order = ordered_by(ranks(table["group"]), ranks(table["topic"]), values_of(table["partition"]))
     return table.take(numbers(order[chosen[order]])).combine_chunks()
 
 
-def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int32]]:
+def dictionary_of(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int64]]:
+    """The names in a column of commits in one chunk, and by row the place of its name among them."""
     if not commits.num_rows:
-        return [], np.empty(0, np.int32)
+        return [], np.empty(0, np.int64)
     array = commits[column].chunk(0)
     assert isinstance(array, pa.DictionaryArray)
     return array.dictionary.to_pylist(), values_of(commits[column])
@@ -200,7 +239,7 @@ def _dictionary(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.i
 
 def names_in(commits: pa.Table, column: str) -> list[str]:
     """The groups, or topics, of commits in one chunk, in order."""
-    names, codes = _dictionary(commits, column)
+    names, codes = dictionary_of(commits, column)
     return sorted(names[code] for code in np.unique(codes))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
 from kgroup.api.lag.down import OffsetsPartitionsDown
@@ -119,6 +119,20 @@ def report_of(
     Raises SourceError if no group or topic is or matches what was asked for.
     """
     inputs = _inputs(logs, options, scanned)
+    return report_from(logs, options, inputs, scanned, as_of, looks=looks, progress=progress)
+
+
+def report_from(
+    logs: OpenedLogs,
+    options: LagOptions,
+    inputs: LagInputs,
+    scanned: Scanned,
+    as_of: AsOf,
+    *,
+    looks: "LagLooks | None" = None,
+    progress: Progress = NO_PROGRESS,
+) -> "LagReport":
+    """The same of inputs that were put together already; `logs` need no more than the data topics' logs."""
     windows = _windows(scanned)
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
@@ -169,6 +183,41 @@ def report_of(
         _times=times,
         _breakdown=breakdown,
     )
+
+
+class Reported(Protocol):
+    """What there is to say of a report besides its rows, whoever makes these."""
+
+    @property
+    def options(self) -> LagOptions:
+        """What was asked."""
+
+    @property
+    def as_of(self) -> AsOf:
+        """As of when it is."""
+
+    @property
+    def looks(self) -> "LagLooks | None":
+        """Where rates come from, None for one look."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """See LagReport."""
+
+    @property
+    def row_problems(self) -> tuple[str, ...]:
+        """See LagReport."""
+
+    @property
+    def proof_problems(self) -> tuple[str, ...]:
+        """See LagReport."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """See LagReport."""
+
+    def missing(self) -> Iterator[str]:
+        """See LagReport."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,20 +327,18 @@ class LagReport(Tabular):
     def remarks(self) -> tuple[str, ...]:
         """What the rows do not show and somebody may miss. Complete when the rows have been made."""
         skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
-        unread = self._breakdown.source.remarks if self._breakdown is not None else ()
         census = self._census() if self.options.findings and self.options.hygiene else ()
-        return (*skipped, *self.inputs.remarks(), *unread, *census)
+        return (*skipped, *self.inputs.remarks(), *self.unread_parts, *census)
+
+    @property
+    def unread_parts(self) -> Sequence[str]:
+        """The remarks of those of what the breakdown did not read. Complete when the rows have been made."""
+        return self._breakdown.source.remarks if self._breakdown is not None else ()
 
     def _census(self) -> Iterator[str]:
-        from kgroup.lag.findings.census import families
+        from kgroup.lag.findings.census import families, remark_on
 
-        groups = {group_id: self.inputs.groups.get(group_id) for group_id in self.inputs.group_ids()}
-        for family in families(groups):
-            yield (
-                f"group-census: {family.groups:,} groups are called {family.stem},"
-                f" {family.without_members:,} of them without members: give such readers one group id, or"
-                " none and assign(), and delete these"
-            )
+        return map(remark_on, families(self.inputs.groups_by_id()))
 
     def missing(self) -> Iterator[str]:
         """Of several groups or topics asked for, those that are not there."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 _ROWS_OF_TASK: Final = 1 << 18
 _MAKERS_MAX: Final = 512
 _SAMPLE_MAX: Final = 512  # keys that a part names
+_PLANNED_WITH: Final = "samples of the keys of all parts of the log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def history_on_spark(
     reduction = LastCommitsOfEach(options.keep)
     with jobs.kept_pieces(session, *job_of(logs, reduction), cut_last) as parts:
         with job_progress(session, "Spark is reading", progress):
-            answers = jobs.of_each_part(parts, partial(_summary, options=options))
+            answers = jobs.of_each_part(parts, partial(_summary, options=options), _PLANNED_WITH)
         summaries = [PartSummary.of_json(answer) for answer in answers]
         history = plan_history((part.extent for part in summaries), options)
         ranges = KeyRanges.of(summaries, len(history.windows))
@@ -130,11 +130,10 @@ class KeyRanges:
     @classmethod
     def of(cls, parts: Sequence[PartSummary], windows: int) -> "KeyRanges":
         """Of about the same number of rows each, if all keys have a row in each window."""
-        sample = sorted((key, part.each) for part in parts for key in part.sample)
-        behind = list(accumulate(each * windows for _, each in sample))
-        count = -(-behind[-1] // _ROWS_OF_TASK) if behind else 1
-        ends = [sample[bisect_right(behind, number * behind[-1] // count)][0] for number in range(1, count)]
-        return cls(tuple(dict.fromkeys(ends)))
+        from kgroup.spark.ranges import even_ends
+
+        sample = ((key, part.each * windows) for part in parts for key in part.sample)
+        return cls(even_ends(sample, _ROWS_OF_TASK))
 
     def __len__(self) -> int:
         return len(self.ends) + 1

@@ -13,7 +13,7 @@ from kgroup.api.opened import OpenedLogs
 from kgroup.api.spark_sources.answers import AnswerOptions, AnswerReader, Columns, in_chunks, micros
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_sets import RuleSet
-from kgroup.report.lag.finding_rows import finding_rows
+from kgroup.report.lag.finding_rows import finding_rows, with_clients
 from kgroup.spark.sources.options import GivenOptions
 from kgroup.spark.sources.tables import TIME, TableSource, table
 
@@ -137,7 +137,7 @@ class FindingsReader(LagReader):
 
     def rows(self, report: LagReport) -> Iterator[Columns]:
         """The columns of FINDINGS_TABLE."""
-        rows = finding_rows(report.findings(), report.inputs.groups)
+        rows = finding_rows(with_clients(report.findings(), report.inputs.groups))
         yield from in_chunks(map(_finding, rows), FINDINGS_TABLE)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kgroup.cli.lag.present import Present
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
+from kgroup.cli.lag.there import PresentThere, is_for_executors
 from kgroup.cli.lag.view_options import parse_address, parse_seconds
 from kgroup.cli.shell.source import opened
 from kgroup.spark.storage import is_uri
@@ -39,6 +40,8 @@ def answer(request: LagRequest) -> tuple[str, ...]:
             from kgroup.cli.lag.history import report_history
 
             return report_history(session, logs, request)
+        if session is not None and is_for_executors(request, logs):
+            return PresentThere(request, session, logs).report()
         return Present(request, session, logs).report()
 
 

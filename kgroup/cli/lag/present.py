@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgroup.api.lag.chunks import LagChunk, ReportedGroup
 from kgroup.api.lag.options import matcher
-from kgroup.api.lag.report import LagReport, report_on
+from kgroup.api.lag.report import LagReport, Reported, report_on
 from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kgroup.api.lag_history.page import PageRows
     from kgroup.lag.findings.model import Finding
+    from kgroup.report.lag.finding_rows import Found
 
 
 class Present:
@@ -58,7 +59,7 @@ class Present:
             progress=request.progress,
             spark=self._session,
         )
-        remarks = list(_remarks_on_time(report))
+        remarks = list(remarks_on_time(report))
         if request.save_as is None and request.asked.explain is not None:
             from kgroup.api.lag.explain import explain_groups, past_of
 
@@ -68,9 +69,12 @@ class Present:
             emit_page(partial(explain_groups, self._explained(report), past), request.output)
             problems = report.row_problems
         elif request.save_as is None and request.asked.stuck:
+            from kgroup.report.lag.finding_rows import with_clients
+
             findings = [*self._of_cluster(report)]
             findings += (finding for _, of_group in self._groups(report) for finding in self._shown(of_group))
-            remarks += _show_findings(findings, report, request.output)
+            found = with_clients(findings, report.inputs.groups)
+            remarks += show_findings(found, report.as_of.now_ms, request.output)
             problems = report.row_problems
         else:
             self._show_rows(report)
@@ -90,10 +94,7 @@ class Present:
                 progress=request.progress,
                 spark=self._session,
             )
-        for line in [*([] if request.quiet else [*report.remarks, *remarks]), *problems]:
-            say(logs.message(line))
-        for line in report.missing():
-            say(line)
+        say_besides(request, logs, report, remarks, problems)
         return problems
 
     def _show_rows(self, report: LagReport) -> None:
@@ -119,9 +120,10 @@ class Present:
         columns = view.columns(report)
         rows = save_batches(session, name, column_batches(view.chunks(chunks), columns), columns)
         if self._request.asked.stuck:
-            from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows
+            from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows, with_clients
 
-            batches = arrow_batches(finding_rows(self._findings, report.inputs.groups), FINDING_COLUMNS)
+            found = finding_rows(with_clients(self._findings, report.inputs.groups))
+            batches = arrow_batches(found, FINDING_COLUMNS)
             findings = save_batches(session, f"{name}_findings", batches, FINDING_COLUMNS)
             said_saved(f"{name}_findings", findings, quiet=quiet)
         said_saved(name, rows, quiet=quiet)
@@ -151,11 +153,8 @@ class Present:
         return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
 
     def _shown(self, findings: "Sequence[Finding]") -> "tuple[Finding, ...]":
-        """Those to show: hygiene may be here for --fail-on alone."""
-        from kgroup.lag.findings.model import Severity
-
-        wanted = frozenset(Severity) if self._request.asked.hygiene else {Severity.TROUBLE}
-        return tuple(finding for finding in findings if finding.severity in wanted)
+        """Those to show."""
+        return tuple(finding for finding in findings if is_shown(finding, self._request))
 
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
         """The same of groups, where no rows are shown."""
@@ -185,7 +184,14 @@ def _rows_of_page(request: LagRequest) -> "PageRows | None":
     return PageRows(request.options)
 
 
-def _remarks_on_time(report: LagReport) -> Iterator[str]:
+def is_shown(finding: "Finding", request: LagRequest) -> bool:
+    """Whether it is asked for: hygiene may be here for --fail-on alone."""
+    from kgroup.lag.findings.model import Severity
+
+    return request.asked.hygiene or finding.severity is Severity.TROUBLE
+
+
+def remarks_on_time(report: Reported) -> Iterator[str]:
     """As of when the report is, where nobody said it, and what else that means."""
     as_of = report.as_of
     if as_of.ended_ago_ms is not None:
@@ -197,19 +203,33 @@ def _remarks_on_time(report: LagReport) -> Iterator[str]:
         yield "the log goes on after --now: statuses and findings go by all of it"
 
 
-def _show_findings(findings: "Sequence[Finding]", report: LagReport, output: OutputOptions) -> list[str]:
+def show_findings(found: "Iterable[Found]", now_ms: int, output: OutputOptions) -> list[str]:
     """Show them as rows. Returns what to try, where the rows do not say it."""
     from kgroup.report.lag.finding_rows import (
         FINDING_COLUMNS,
         FINDING_TABLE,
+        Remedies,
         finding_rows,
         finding_table,
-        remedies,
     )
 
-    groups = report.inputs.groups
-    if output.format is OutputFormat.TABLE:
-        emit(finding_table(findings, groups, report.as_of.now_ms), FINDING_TABLE, output)
-        return list(remedies(findings)) or ["nothing found"]
-    emit(finding_rows(findings, groups), FINDING_COLUMNS, output)
-    return []
+    if output.format is not OutputFormat.TABLE:
+        emit(finding_rows(found), FINDING_COLUMNS, output)
+        return []
+    remedies = Remedies()
+    emit(finding_table(map(remedies.noted, found), now_ms), FINDING_TABLE, output)
+    return remedies.lines() or ["nothing found"]
+
+
+def say_besides(
+    request: LagRequest,
+    logs: OpenedLogs,
+    report: Reported,
+    remarks: Iterable[str],
+    problems: Iterable[str],
+) -> None:
+    """Say what is no row on standard error, by the names that the user knows."""
+    for line in [*([] if request.quiet else [*report.remarks, *remarks]), *problems]:
+        say(logs.message(line))
+    for line in report.missing():
+        say(line)

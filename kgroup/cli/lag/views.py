@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kgroup.api.lag.chunks import LagChunk
-from kgroup.api.lag.report import LagReport
+from kgroup.api.lag.report import LagReport, Reported
 from kgroup.report.emit import Column, Row
 from kgroup.report.emit_columns import Columns, columns_of, rows_of, selected
 from kgroup.report.lag.metrics import LookSummary, lag_metrics
@@ -20,7 +20,7 @@ class RowView:
     is_table: bool = True
     only_lagging: bool = False
 
-    def columns(self, report: LagReport) -> tuple[Column, ...]:
+    def columns(self, report: Reported) -> tuple[Column, ...]:
         """The columns of what is shown."""
         options, rates = report.options, report.looks is not None
         if self.by is None:
@@ -52,7 +52,7 @@ def _sums(chunks: Iterable[Columns], by: By) -> Iterator[Columns]:
 
 
 def metrics(
-    report: LagReport, chunks: Iterable[LagChunk], seconds: float, *, only_lagging: bool = False
+    report: Reported, chunks: Iterable[LagChunk], seconds: float, *, only_lagging: bool = False
 ) -> Iterator[str]:
     """Lines of metrics of the report's chunks; `seconds` is what it took."""
     rows = RowView(only_lagging=only_lagging).chunks(chunks)
@@ -63,7 +63,7 @@ def metrics(
     )
 
 
-def problems_of_rows(report: LagReport) -> tuple[str, ...]:
+def problems_of_rows(report: Reported) -> tuple[str, ...]:
     """What could not be read of that which rows show."""
     return report.row_problems if report.options.rules is None else report.problems
 

@@ -69,6 +69,11 @@ class LogDirEndsReader:
             if topic_id is not None
         }
 
+    @property
+    def recorded_ms(self) -> int | None:
+        """The time (epoch ms) of the newest sample of a recording, None without one."""
+        return max((newest.sample.at_ms for newest in self._recorded), default=None)
+
     @cached_property
     def _recorded(self) -> list[NewestRecorded]:
         newest = (self._ask(partial(newest_recorded, log_dir)) for log_dir, _ in self._folders)
@@ -85,7 +90,7 @@ class LogDirEndsReader:
             segments=LogListing(logs=tuple(segments)),
             checkpoints=LogListing(logs=tuple(checkpoints), complete=_lists_every_partition(checkpoints)),
             recorded=self._sampled(topics),
-            recorded_ms=max((newest.sample.at_ms for newest in self._recorded), default=None),
+            recorded_ms=self.recorded_ms,
         )
 
     def _sampled(self, topics: Collection[str]) -> LogListing:

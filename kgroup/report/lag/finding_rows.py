@@ -34,9 +34,21 @@ FINDING_TABLE: Final = (
 )
 
 
-def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Row]:
+Found = tuple[Finding, str | None]
+"""A finding, and the client id of the member that it is about."""
+
+
+def with_clients(findings: Iterable[Finding], groups: Mapping[str, Group]) -> Iterator[Found]:
+    """Findings, a group's one after the other, with client ids as the groups have them."""
+    for group_id, of_group in groupby(findings, lambda finding: finding.group):
+        members = groups[group_id].members if group_id in groups else ()
+        clients = {member.member_id: member.client_id for member in members}
+        yield from ((finding, clients.get(finding.member_id or "")) for finding in of_group)
+
+
+def finding_rows(found: Iterable[Found]) -> Iterator[Row]:
     """A row of FINDING_COLUMNS per finding."""
-    for finding, client_id in _with_clients(findings, groups):
+    for finding, client_id in found:
         yield {
             "group": finding.group,
             "finding": finding.kind.value,
@@ -53,9 +65,9 @@ def finding_rows(findings: Iterable[Finding], groups: Mapping[str, Group]) -> It
         }
 
 
-def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_ms: int) -> Iterator[Row]:
+def finding_table(found: Iterable[Found], now_ms: int) -> Iterator[Row]:
     """A row of FINDING_TABLE per finding, which leaves room for the evidence."""
-    for finding, client_id in _with_clients(findings, groups):
+    for finding, client_id in found:
         topic_partition = finding.topic
         if finding.partition is not None:
             topic_partition = f"{topic_partition}-{finding.partition}"
@@ -68,24 +80,23 @@ def finding_table(findings: Iterable[Finding], groups: Mapping[str, Group], now_
         }
 
 
-def _with_clients(
-    findings: Iterable[Finding], groups: Mapping[str, Group]
-) -> Iterator[tuple[Finding, str | None]]:
-    for group_id, of_group in groupby(findings, lambda finding: finding.group):
-        members = groups[group_id].members if group_id in groups else ()
-        clients = {member.member_id: member.client_id for member in members}
-        yield from ((finding, clients.get(finding.member_id or "")) for finding in of_group)
-
-
 def _lasting_ms(since_ms: int, now_ms: int) -> int:
     """In whole seconds; what began by a clock that is ahead lasts for no time, never for less."""
     return max(now_ms - since_ms, 0) // 1000 * 1000
 
 
-def remedies(findings: Iterable[Finding]) -> Iterator[str]:
-    """What to try, once for each kind of finding."""
-    shown: set[str] = set()
-    for finding in findings:
-        if finding.try_this not in shown:
-            shown.add(finding.try_this)
-            yield f"{finding.kind.value}: try: {finding.try_this}"
+class Remedies:
+    """What to try, once for each, of findings that pass."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, str] = {}
+
+    def noted(self, found: Found) -> Found:
+        """The finding again."""
+        finding, _ = found
+        self._lines.setdefault(finding.try_this, f"{finding.kind.value}: try: {finding.try_this}")
+        return found
+
+    def lines(self) -> list[str]:
+        """A line for each, in the order in which they came."""
+        return list(self._lines.values())

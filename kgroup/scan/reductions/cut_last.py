@@ -32,7 +32,7 @@ def _cut(rows: pa.Table, pieces: int) -> list[pa.Table]:
     # Names' hashes, as their numbers differ from part to part.
     hashes = [_hashes(rows, name) for name in ("group", "topic")] if rows.num_rows else []
     piece = (sum(hashes) + values_of(rows["partition"])) % pieces
-    return [_compact(rows.take(numbers(np.flatnonzero(piece == number)))) for number in range(pieces)]
+    return [compact(rows.take(numbers(np.flatnonzero(piece == number)))) for number in range(pieces)]
 
 
 def _hashes(rows: pa.Table, column: str) -> NDArray[np.int64]:
@@ -42,7 +42,7 @@ def _hashes(rows: pa.Table, column: str) -> NDArray[np.int64]:
     return np.array([crc32(name.encode()) for name in names], np.int64)[values_of(rows[column])]
 
 
-def _compact(rows: pa.Table) -> pa.Table:
+def compact(rows: pa.Table) -> pa.Table:
     """The same rows without the names of others."""
     return pa.table(
         [

@@ -21,5 +21,5 @@ def test_what_began_by_a_clock_ahead_lasts_for_no_time(since_ms: int | None, las
         evidence="it stands",
         try_this="look",
     )
-    (row,) = finding_table([finding], {}, NOW)
+    (row,) = finding_table([(finding, None)], NOW)
     assert row["lasting_ms"] == lasting_ms

@@ -1,0 +1,21 @@
+"""Ranges of keys that follow each other, planned from a sample so that they hold about as many rows each."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import TypeVar
+
+Key = TypeVar("Key")
+
+
+def even_ends(sample: Iterable[tuple[Key, int]], rows_of_range: int) -> tuple[Key, ...]:
+    """Where ranges end, that of each being the first key of the next one.
+
+    `sample` are keys, each standing for a number of rows. A key is in one range, however
+    many rows it stands for.
+    """
+    weighed = sorted(sample)
+    behind = list(accumulate(rows for _, rows in weighed))
+    count = -(-behind[-1] // rows_of_range) if behind else 1
+    ends = (weighed[bisect_right(behind, number * behind[-1] // count)][0] for number in range(1, count))
+    return tuple(dict.fromkeys(ends))
