@@ -21,10 +21,19 @@ FIXTURES = Path(sys.argv[1]).resolve()
 LIVES = str(FIXTURES / "4.3.1" / "lives")
 
 
-def answer_to(*arguments: str) -> str:
-    """What a command prints; anything but success ends the round."""
+COMPILED = """
+from kgroup.scan.kernels.compile import TIER
+TIER.as_python_bytes = -1
+from kgroup.__main__ import main
+main()
+"""
+
+
+def answer_to(*arguments: str, compiled: bool = False) -> str:
+    """What a command prints, by compiled code if asked for; anything but success ends the round."""
+    kgroup = ["-c", COMPILED] if compiled else ["-m", "kgroup"]
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "kgroup", *arguments],
+        [sys.executable, "-W", "ignore", *kgroup, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -40,10 +49,11 @@ def require(holds: bool, words: str) -> None:
 
 
 def reports_of_files() -> None:
-    """typer, rich, tabulate and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
+    """typer, rich and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
     table = answer_to("lag-report", LIVES, "-q")
     rows = answer_to("lag-report", LIVES, "-q", "-o", "jsonl").splitlines()
     require(len(rows) > 20, "lag-report has too few rows")
+    require(answer_to("lag-report", LIVES, "-q", compiled=True) == table, "lag-report compiled by numba")
     require(len(table.splitlines()) == len(rows) + 1, "a table has other rows than jsonl")
     require(len(answer_to("lag-report", LIVES, "-q", "-o", "csv").splitlines()) == len(rows) + 1, "csv")
     require("status" in answer_to("lag-report", LIVES, "-q", "-o", "json", "--status"), "json with a status")
