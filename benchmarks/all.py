@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -147,9 +148,8 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
     )
 
 
-def _start(figures: Figures) -> str:
-    start = figures.start
-    return f"{start.help_ms / start.nothing_ms:.1f} times ({start.help_ms:.0f} ms)"
+def _start(what: start.Start, figures: Figures) -> str:
+    return f"{start.times(figures.start, what):.1f} times ({figures.start[what]:.0f} ms)"
 
 
 def _speed(speed: Speed, times: float) -> str:
@@ -266,7 +266,16 @@ def _causes_simulated(figures: Figures) -> str:
 
 _KAFKA: Final = "Kafka 4.3.1 alone on two cores, another day"
 ROWS: Final = (
-    Row("`kgroup --help`", "`python -c pass`", "start", _start),
+    Row("`kgroup --help`", "`python -c pass`", "start", partial(_start, start.Start.HELP)),
+    *(
+        Row(f"`kgroup {what}`{of}", "`python -c pass`", "start", partial(_start, what))
+        for what, of in (
+            (start.Start.FIND_COORDINATOR, ""),
+            (start.Start.LAG_REPORT, " of a small capture"),
+            (start.Start.REPLAY, " of one of its groups"),
+            (start.Start.DECODE, " of it"),
+        )
+    ),
     Row("scan of the offsets topic, CRC checked, one core", "`read()` of the same files", "decode", _scan),
     Row("the same into Arrow columns", "the scan", "decode", _arrow),
     Row("the same, records per second", "decoding them one by one in Python", "decode", _beside_plain),

@@ -80,7 +80,7 @@ def figures():
     judged = {"seed": 1, "generation": 1, "cause": cause, "happened": ()}
     return Figures(
         log_bytes=100 * 10**6,
-        start=start.Starts(nothing_ms=30, help_ms=60, find_coordinator_ms=180),
+        start=dict(zip(start.Start, (30, 60, 90, 210, 240, 180), strict=True)),
         decode={
             decode.Way.READ: speed(6000),
             decode.Way.SCAN: speed(1500),
@@ -121,6 +121,10 @@ def test_figures_are_ratios_with_what_they_are_made_of():
     assert head.startswith("A log of 100 MB with 1.0 M records; ")
     assert [line.removeprefix("| ").split(" | ")[1] for line in lines[2:]] == [
         "2.0 times (60 ms)",
+        "3.0 times (90 ms)",
+        "7.0 times (210 ms)",
+        "8.0 times (240 ms)",
+        "6.0 times (180 ms)",
         "0.25 times (1,500 MB/s)",
         "0.40 times (600 MB/s)",
         "60 times (6.0 M records/s)",
