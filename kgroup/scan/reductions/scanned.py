@@ -89,6 +89,11 @@ def read_slices(
 
 def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:
     """Some megabytes at a time, so that somebody who watches sees how far it is."""
+    slices = list(slices)
+    if (size := sum(part.end - part.start for part in slices)) <= _AT_ONCE_BYTES:
+        reduced = newest(slices)  # what each partition leaves is put together once
+        advance(size)
+        return reduced
     of_partitions: list[Newest] = []
     for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
         so_far: Newest | None = None

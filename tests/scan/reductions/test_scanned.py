@@ -1,5 +1,7 @@
 """One reading of a log for all that a report asks of its past."""
 
+import pytest
+
 from kgroup.log.files.sources import one_replica_each, open_sources
 from kgroup.scan.reductions.history import read_history
 from kgroup.scan.reductions.last_commits import last_commits
@@ -27,6 +29,21 @@ def test_a_plan_without_slots_reads_the_newest_records_alone():
         part
         for segment in one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
         for part in split(segment.path, segment.partition, 1 << 16)
+    ]
+    read: list[int] = []
+    assert read_slices(slices, ScanPlan(), read.append) == Scanned(newest(slices))
+    assert sum(read) == sum(part.end - part.start for part in slices)
+
+
+@pytest.mark.parametrize("at_once", [1, 30_000, 1 << 30])
+def test_the_portions_that_are_read_at_once_make_no_difference(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgroup.scan.reductions.scanned._AT_ONCE_BYTES", at_once)
+    slices = [
+        part
+        for segment in one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
+        for part in split(segment.path, segment.partition, 1 << 12)
     ]
     read: list[int] = []
     assert read_slices(slices, ScanPlan(), read.append) == Scanned(newest(slices))
