@@ -1,6 +1,5 @@
 """One report of lag, asked by `lag-report` or by a command for one of its questions."""
 
-import gc
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,8 +40,6 @@ def run(
     from kgroup.cli.lag.fail_on import FailOn
     from kgroup.cli.lag.request import LagRequest
 
-    # Rows and what they are made of live to the end; looking for cycles among them costs a seventh of it all.
-    gc.set_threshold(50_000, 10, 10)
     views = views or Views()
     _check_paths(source, spark)
     views.check(output)

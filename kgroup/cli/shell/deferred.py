@@ -9,10 +9,14 @@ For a process of ours alone: in somebody's program `kafka` is what it is.
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:
+    Loader = MetaPathFinder = object  # importlib.abc brings importlib.resources: a tenth of `kgroup --help`
 
 DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer"})
 """Packages of kafka-python with modules that are needed without the rest."""
