@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kgroup.api.operations.asked import existing_group, idle_group, partitions_by_topic
+from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import RefusedError
 from kgroup.net.admin.cluster import Cluster
@@ -12,26 +13,32 @@ from kgroup.operations.journal import Step, StepKind
 from kgroup.operations.model import Change, PlanRow, Target
 from kgroup.operations.plan import make_plan, totals
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.progress import NO_PROGRESS, Progress
 
 
-def plan_delete(cluster: Cluster, groups: Sequence[str], *, command: str) -> PlannedOperation:
+def plan_delete(
+    cluster: Cluster, groups: Sequence[str], *, command: str, progress: Progress = NO_PROGRESS
+) -> PlannedOperation:
     """A plan to delete these groups with their offsets.
 
     Raises RefusedError for a group that is not there or has members, SourceError if the cluster does not
     answer.
     """
-    for group in dict.fromkeys(groups):
-        idle_group(cluster, group, create=False)
-    return deletion_of(cluster, groups, command=command)
+    each = list(dict.fromkeys(groups))
+    each_group("looking at groups", each, lambda group: idle_group(cluster, group, create=False), progress)
+    return deletion_of(cluster, groups, command=command, progress=progress)
 
 
-def deletion_of(cluster: Cluster, groups: Sequence[str], *, command: str) -> PlannedOperation:
+def deletion_of(
+    cluster: Cluster, groups: Sequence[str], *, command: str, progress: Progress = NO_PROGRESS
+) -> PlannedOperation:
     """The same without a look whether the groups are there, and empty: their coordinators will say."""
     rows: list[PlanRow] = []
     steps: list[Step] = []
     notes: list[str] = []
-    for group in dict.fromkeys(groups):
-        commits = fetch_offsets(cluster, group).commits
+    each = list(dict.fromkeys(groups))
+    found = each_group("reading offsets", each, lambda group: fetch_offsets(cluster, group), progress)
+    for group, commits in ((offsets.group, offsets.commits) for offsets in found):
         changes = [
             Change(group=group, topic=topic, partition=partition, old=position, new=None)
             for (topic, partition), position in sorted(commits.items())

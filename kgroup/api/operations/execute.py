@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
 
+from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation
 from kgroup.api.operations.undo_file import NoUndoFile, UndoFile
 from kgroup.errors import SourceError
@@ -16,6 +17,7 @@ from kgroup.operations.journal import JournalHead, Step, StepKind
 from kgroup.operations.model import Change, Position
 from kgroup.operations.outcomes import Answer, Outcome, Result, explained, outcome
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.progress import NO_PROGRESS, Progress
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,11 +56,13 @@ def execute(
     *,
     now_ms: int,
     checkpoint: Checkpoint = lambda moment: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Executed:
     """Write the undo file, unless there is to be none; make the changes step by step, and read them back.
 
-    What a step fails with ends it: the steps after it are not tried. Raises SourceError only before anything
-    is changed.
+    Several groups at a time; a group's steps one after the other. What a step fails with ends it: what is
+    under way for other groups is finished, and no step is begun any more. Raises SourceError only before
+    anything is changed.
     """
     head = JournalHead(
         command=planned.command,
@@ -70,29 +74,41 @@ def execute(
     journal = NoUndoFile() if undo_path is None else UndoFile.create(undo_path, head, planned.steps)
     executed = Executed()
     answers: dict[int, Answer] = {}
-    try:
-        checkpoint("planned")
-        for number, step in enumerate(planned.steps):
+    failures: dict[int, SourceError] = {}
+    of_group: dict[str, list[int]] = {}
+    for number, step in enumerate(planned.steps):
+        of_group.setdefault(step.group, []).append(number)
+
+    def make_all(group: str) -> None:
+        for number in of_group[group]:
+            if failures:
+                return
             try:
                 journal.begin(number)
                 checkpoint("begun")
                 answers[number] = Answer(refused=None)
-                refused = _make(cluster, step)
+                refused = _make(cluster, planned.steps[number])
                 answers[number] = Answer(refused=refused)
                 checkpoint("answered")
                 journal.applied(number, refused)
                 checkpoint("applied")
-            except CoordinatorError as error:
-                executed.refusal = error_name(error.code)
-                executed.stopped = explained(executed.refusal, str(error))
-                break
             except SourceError as error:
-                executed.stopped = str(error)
-                break
+                failures[number] = error
+
+    try:
+        checkpoint("planned")
+        each_group("changing groups", list(of_group), make_all, progress)
     finally:
         journal.close()
+    if failures:
+        error = failures[min(failures)]
+        executed.stopped = str(error)
+        if isinstance(error, CoordinatorError):
+            executed.refusal = error_name(error.code)
+            executed.stopped = explained(executed.refusal, str(error))
+    answers = dict(sorted(answers.items()))
     executed.answers = list(answers.values())
-    _read_back(cluster, planned, answers, executed)
+    _read_back(cluster, planned, answers, executed, progress)
     return executed
 
 
@@ -112,15 +128,24 @@ def _make(cluster: Cluster, step: Step) -> Refused:
 
 
 def _read_back(
-    cluster: Cluster, planned: PlannedOperation, answers: Mapping[int, Answer], executed: Executed
+    cluster: Cluster,
+    planned: PlannedOperation,
+    answers: Mapping[int, Answer],
+    executed: Executed,
+    progress: Progress,
 ) -> None:
-    commits: dict[str, Mapping[TopicPartition, Position] | None] = {}
-    for group in sorted({planned.steps[number].group for number in answers}):
+    def read(group: str) -> Mapping[TopicPartition, Position] | SourceError:
         try:
-            commits[group] = fetch_offsets(cluster, group).commits
+            return fetch_offsets(cluster, group).commits
         except SourceError as error:
-            commits[group] = None
-            executed.stopped = executed.stopped or str(error)
+            return error
+
+    groups = sorted({planned.steps[number].group for number in answers})
+    commits: dict[str, Mapping[TopicPartition, Position] | None] = {}
+    for group, found in zip(groups, each_group("reading back", groups, read, progress), strict=True):
+        if isinstance(found, SourceError):
+            executed.stopped = executed.stopped or str(found)
+        commits[group] = None if isinstance(found, SourceError) else found
     for number, step in enumerate(planned.steps):
         answer = answers.get(number)
         if not step.changes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kgroup.api.operations.asked import (
     existing_topics,
@@ -12,6 +13,7 @@ from kgroup.api.operations.asked import (
     partitions_by_topic,
     with_times,
 )
+from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.others import with_others
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import InputError, RefusedError, SourceError
@@ -25,6 +27,7 @@ from kgroup.operations.offsets_file import Offsets, parse_offsets
 from kgroup.operations.plan import Outside, clamped, make_plan, totals
 from kgroup.operations.targets import Strategy, ToPositions, ToTime, targets
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.progress import NO_PROGRESS, Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,14 @@ class Scope:
 
     topics: Sequence[str] = ()
     all_topics: bool = False
+
+
+class _OfGroup(NamedTuple):
+    """A group's part of a plan."""
+
+    rows: Sequence[PlanRow]
+    existed: bool
+    notes: Sequence[str]
 
 
 def plan_reset(
@@ -46,28 +57,31 @@ def plan_reset(
     others: bool = False,
     now_ms: int,
     command: str,
+    progress: Progress = NO_PROGRESS,
 ) -> PlannedOperation:
     """A plan for these groups; `strategies` has one for each of them. `others` also looks at other groups.
 
     Raises RefusedError for a group that may not be changed, or what does not exist, or lies outside a log;
     SourceError if the cluster does not answer.
     """
-    rows: list[PlanRow] = []
-    existed: dict[str, bool] = {}
-    notes: list[str] = []
-    for group in groups:
-        existed[group] = idle_group(cluster, group, create=create, can_create=True) is not None
-        offsets = fetch_offsets_and_open(cluster, group) if existed[group] else GroupOffsets(group=group)
-        of_group, warnings = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
-        notes += [f"{group}: {warning}" for warning in warnings]
-        of_group, problems = with_times(cluster, of_group, now_ms)
-        rows += of_group
+
+    def of_one(group: str) -> _OfGroup:
+        existed = idle_group(cluster, group, create=create, can_create=True) is not None
+        offsets = fetch_offsets_and_open(cluster, group) if existed else GroupOffsets(group=group)
+        rows, warnings = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
+        notes = [f"{group}: {warning}" for warning in warnings]
+        rows, problems = with_times(cluster, rows, now_ms)
         notes += [f"time unknown: {problem}" for problem in problems]
-        notes.append(f"{group}: {totals(of_group).sentence()}")
-        if not existed[group]:
+        notes.append(f"{group}: {totals(rows).sentence()}")
+        if not existed:
             notes.append(f"{group}: there is no such group yet")
-        if any(row.change.new is not None for row in of_group) and (expiry := expiry_note(cluster, group)):
+        if any(row.change.new is not None for row in rows) and (expiry := expiry_note(cluster, group)):
             notes.append(f"{group}: {expiry}")
+        return _OfGroup(rows, existed, notes)
+
+    made = each_group("planning", groups, of_one, progress)
+    rows = [row for of_group in made for row in of_group.rows]
+    notes = [note for of_group in made for note in of_group.notes]
     if others:
         rows, refused = with_others(cluster, rows)
         notes += refused
@@ -75,7 +89,7 @@ def plan_reset(
         command=command,
         rows=tuple(rows),
         steps=tuple(steps_of(row.change for row in rows)),
-        existed=existed,
+        existed={group: of_group.existed for group, of_group in zip(groups, made, strict=True)},
         notes=tuple(notes),
     )
 

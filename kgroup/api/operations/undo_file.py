@@ -1,6 +1,7 @@
 """The undo file: a journal on the disk, whole before the first request, and synced at each mark."""
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final, Self
@@ -30,6 +31,7 @@ class UndoFile:
     def __init__(self, path: Path, file: IO[str]) -> None:
         self.path = path
         self._file = file
+        self._lock = threading.Lock()  # marks come from several threads
 
     @classmethod
     def create(cls, path: Path, head: JournalHead, steps: tuple[Step, ...]) -> Self:
@@ -58,9 +60,10 @@ class UndoFile:
 
     def _write(self, line: str) -> None:
         try:
-            self._file.write(line)
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with self._lock:
+                self._file.write(line)
+                self._file.flush()
+                os.fsync(self._file.fileno())
         except OSError as error:
             raise SourceError(f"{self.path}: {error.strerror or error}") from error
 

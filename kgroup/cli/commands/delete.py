@@ -7,6 +7,7 @@ from kgroup.cli.operations.options import ChangedCluster, ExecutionOptions, Grou
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.errors import InputError
+from kgroup.report.progress import TerminalProgress
 
 EXAMPLES: Final = (
     Example("What would be lost", "kgroup delete billing-old -b localhost:9092"),
@@ -37,5 +38,5 @@ def delete(
     from kgroup.net.admin.cluster import Cluster
 
     with Cluster(connection) as cluster:
-        planned = plan_delete(cluster, groups, command="delete")
+        planned = plan_delete(cluster, groups, command="delete", progress=TerminalProgress(quiet=quiet))
         carry_out(cluster, connection, planned, execution, output, quiet=quiet)

@@ -17,6 +17,7 @@ from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.cli.shell.section import Section, option
+from kgroup.report.progress import TerminalProgress
 
 EXAMPLES: Final = (
     Example(
@@ -81,10 +82,10 @@ def reset_offsets(
     from kgroup.api.operations.undo import plan_undo
     from kgroup.net.admin.cluster import Cluster
 
-    now_ms = int(time.time() * 1000)
+    now_ms, progress = int(time.time() * 1000), TerminalProgress(quiet=quiet)
     with Cluster(connection) as cluster:
         if strategies.undo is not None:
-            planned = plan_undo(cluster, strategies.undo, now_ms=now_ms, command="undo")
+            planned = plan_undo(cluster, strategies.undo, now_ms=now_ms, command="undo", progress=progress)
         else:
             by_group = strategies.of_groups(named, cluster, connection)
             planned = plan_reset(
@@ -97,5 +98,6 @@ def reset_offsets(
                 others=others,
                 now_ms=now_ms,
                 command="reset-offsets",
+                progress=progress,
             )
         carry_out(cluster, connection, planned, execution, output, quiet=quiet)

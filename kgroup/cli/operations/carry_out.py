@@ -11,6 +11,7 @@ from kgroup.cli.options.undo_folder import default_undo_path
 from kgroup.cli.shell.say import say
 from kgroup.errors import SourceError
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
+from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def carry_out(
     now_ms = int(time.time() * 1000)
     path = execution.undo_file or _default_path(planned, now_ms)
     say(f"undo file: {path}")
-    executed = execute(cluster, planned, path, now_ms=now_ms)
+    executed = execute(cluster, planned, path, now_ms=now_ms, progress=TerminalProgress(quiet=quiet))
     _show(planned, executed, output)
     if executed.is_done:
         if not quiet:

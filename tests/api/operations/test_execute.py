@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from kgroup.net.serve.faults import deliver
 from kgroup.operations.journal import Step, StepKind
 from kgroup.operations.model import Change, PlanRow, Position
 from kgroup.operations.outcomes import Result
+from kgroup.report.progress import NO_PROGRESS
 from kgroup.testing import ErrorCode
 from tests.cli.operations.conftest import commit
 
@@ -320,3 +323,68 @@ def test_a_member_that_came_meanwhile_is_the_reason(
     assert results(executed) == ["refused: UNKNOWN_MEMBER_ID (somebody has joined the group meanwhile)"]
     assert {outcome.result for outcome in executed.outcomes.values()} == {Result.REFUSED}
     assert plan_undo(cluster, tmp_path / "undo", now_ms=NOW_MS, command="undo").steps == ()
+
+
+# ---- many groups at a time ------------------------------------------------------------------------------
+
+MANY = [f"many-{number:02}" for number in range(12)]
+
+
+def steps_of_many(kafka: kgroup.testing.Cluster) -> list[Step]:
+    """Each of them goes from 5 to 1."""
+    for group in MANY:
+        commit(kafka.bootstrap, group, {("orders", 0): (5, 0, "m")})
+    return [
+        *steps_of(
+            Change(group=group, topic="orders", partition=0, old=Position(5, 0, "m"), new=Position(1))
+            for group in MANY
+        )
+    ]
+
+
+def offsets_of_many(cluster: Cluster) -> list[int]:
+    return [fetch_offsets(cluster, group).commits["orders", 0].offset for group in MANY]
+
+
+@pytest.mark.parametrize("moment", [0, 1, 3, 10, 22, 36])
+def test_undo_covers_whatever_of_many_groups_was_done_when_it_died(
+    kafka: kgroup.testing.Cluster, cluster: Cluster, tmp_path: Path, moment: int
+) -> None:
+    steps = steps_of_many(kafka)
+    with pytest.raises(DiedError):
+        execute(cluster, planned(steps), tmp_path / "undo", now_ms=NOW_MS, checkpoint=dies_at(moment))
+    done = offsets_of_many(cluster).count(1)
+    way = plan_undo(cluster, tmp_path / "undo", now_ms=NOW_MS, command="undo")
+    assert len(way.rows) == done
+    assert undo(cluster, tmp_path / "undo").is_done
+    assert offsets_of_many(cluster) == [5] * len(MANY)
+
+
+def test_a_group_that_is_refused_ends_it_and_what_was_done_for_others_is_told(
+    kafka: kgroup.testing.Cluster, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgroup.api.operations import execute as module
+    from kgroup.net.admin.coordinated import CoordinatorError
+
+    steps, real, one_ended = steps_of_many(kafka), module.commit_offsets, threading.Event()
+
+    def commit_offsets(asked: Cluster, group: str, positions: Any) -> Any:
+        if group == MANY[2]:
+            raise CoordinatorError(f"cannot commit for {group}", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        one_ended.wait(60)  # they are under way when it is refused
+        return real(asked, group, positions)
+
+    class Watched(type(NO_PROGRESS)):  # type: ignore[misc]
+        @contextmanager
+        def counted(self, task: str, total: int) -> Iterator[Any]:
+            yield lambda done: one_ended.set()
+
+    monkeypatch.setattr(module, "commit_offsets", commit_offsets)
+    executed = execute(cluster, planned(steps), tmp_path / "undo", now_ms=NOW_MS, progress=Watched())
+    monkeypatch.undo()
+    assert not executed.is_done and executed.refusal == "GROUP_AUTHORIZATION_FAILED"
+    told = results(executed)
+    assert told == ["done", "done", "refused", "done", *["not tried"] * 8]
+    assert [each == "done" for each in told] == [offset == 1 for offset in offsets_of_many(cluster)]
+    assert undo(cluster, tmp_path / "undo").is_done
+    assert offsets_of_many(cluster) == [5] * len(MANY)
