@@ -29,6 +29,7 @@ HEAVY = frozenset(
         "pyspark",
         "rich",
         "ssl",
+        "tabulate",
     }
 )
 SCAN = {"numpy", "pyarrow", "kafka.protocol.schemas"}
@@ -42,6 +43,20 @@ try:
     main()
 except SystemExit as end:
     print(json.dumps([end.code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+LOADED = """
+import json, os, sys
+from kgroup.cli.shell.app import COMMANDS, load_command
+from kgroup.cli.shell.deferred import defer
+defer()
+for name in COMMANDS:
+    if not os.fork():
+        load_command(name)
+        print(json.dumps([name, sorted(sys.modules)]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, name
 """
 
 
@@ -76,3 +91,19 @@ def imported(*arguments: str) -> set[str]:
 )
 def test_a_command_imports_what_it_needs_and_no_more(arguments: list[str], needed: set[str]) -> None:
     assert imported(*arguments) <= needed
+
+
+SERVING = frozenset({"join", "record", "reenact", "serve", "serve-ctl"})
+NETWORK = {"asyncio", "kafka.protocol.schemas", "kgroup.assignors", "kgroup.broker", "kgroup.net", "ssl"}
+"""What commands import even for their --help that are nothing without sockets."""
+
+
+def test_no_command_imports_anything_heavy_before_it_is_asked_something() -> None:
+    answer = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded: dict[str, list[str]] = dict(map(json.loads, answer.stdout.splitlines()))
+    assert len(loaded) > 30
+    heavy = {
+        name: set(modules) & HEAVY - (NETWORK if name in SERVING else set())
+        for name, modules in loaded.items()
+    }
+    assert {name: modules for name, modules in heavy.items() if modules} == {}
