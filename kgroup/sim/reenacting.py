@@ -21,6 +21,7 @@ from kgroup.history.reenactment.model import (
     Resubscribe,
     Stall,
 )
+from kgroup.sim.scenario.interest import Interest
 from kgroup.sim.scenario.scenario import Fault, FaultKind, NetworkSettings, Scenario, SimMember, SimTopic
 from kgroup.sim.world.reenacted_member import ReenactedMember
 from kgroup.sim.world.world import World
@@ -75,7 +76,7 @@ class _Stage:
             case Rejoin():
                 self._member(act.member).rejoin()
             case Resubscribe():
-                self._member(act.member).subscribe(act.topics)
+                self._member(act.member).subscribe(Interest(topics=act.topics))
             case CommitOffsets():
                 offsets = tuple(((name, number), offset) for (name, number), offset in act.offsets)
                 self._member(act.member).commit(offsets)

@@ -41,7 +41,13 @@ _ASSIGNORS: Final = (
     ("sticky",),
     ("cooperative-sticky",),
 )
-_KINDS: Final = tuple(kind for kind in FaultKind if kind not in (FaultKind.START, FaultKind.LEAVE))
+_MORE_KINDS: Final = (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE)
+"""What is drawn by a chance of its own: the other faults of a seed stay what they were."""
+_KINDS: Final = tuple(
+    kind
+    for kind in FaultKind
+    if kind not in (FaultKind.START, FaultKind.LEAVE, FaultKind.CREATE, *_MORE_KINDS)
+)
 """Not what would leave a member out for good."""
 _NEWCOMER_AFTER_MS: Final = 30_000
 """After the faults, in a world with static members. A static member that comes back to a Stable group is
@@ -51,14 +57,21 @@ cooperative round kept back until the member gave them up, which it forgot befor
 bugs to look for (`tests/sim/watch/test_checkers.py` shows both): somebody comes, then all must be read."""
 
 
-def run_seed(seed: int, swarm: Swarm = Swarm.CLASSIC) -> Run:
+def run_seed(seed: int, swarm: Swarm = Swarm.CLASSIC, *, more: bool = True) -> Run:
     """Play the seed's own scenario until it has settled."""
-    return run(draw_scenario(seed, swarm), seed, codec=seed % _CODEC_EVERY == 0, until_settled=True)
+    return run(
+        draw_scenario(seed, swarm, more=more), seed, codec=seed % _CODEC_EVERY == 0, until_settled=True
+    )
 
 
-def draw_scenario(seed: int, swarm: Swarm = Swarm.CLASSIC) -> Scenario:
-    """The seed's scenario with the protocol of this swarm; the same trouble in each."""
+def draw_scenario(seed: int, swarm: Swarm = Swarm.CLASSIC, *, more: bool = True) -> Scenario:
+    """The seed's scenario with the protocol of this swarm; the same trouble in each.
+
+    Without `more` it is what the seed meant before topics and subscriptions changed, for what is on record.
+    """
     scenario = _draw(seed)
+    if more:
+        scenario = _with_more(scenario, Random(f"{seed}/more"))
     if swarm is Swarm.CLASSIC:
         return scenario
     chance = Random(f"{seed}/{swarm}")
@@ -130,6 +143,30 @@ def _draw(seed: int) -> Scenario:
         network=NetworkSettings(latency_max_ms=chance.choice((2, 20, 200))),
         properties=properties,
     )
+
+
+def _with_more(scenario: Scenario, chance: Random) -> Scenario:
+    """At times a topic that is created late, subscriptions by pattern, and others that change."""
+    if chance.random() < 0.3:
+        late = SimTopic(
+            name="returns",
+            partitions=chance.randint(1, 4),
+            records_per_s=chance.choice((1, 4)),
+            linger_ms=5_000,
+            start_ms=chance.randint(10_000, scenario.duration_ms - 10_000),
+        )
+        members = tuple(_asking_for(late.name, member, chance) for member in scenario.members)
+        scenario = replace(scenario, topics=(*scenario.topics, late), members=members)
+    if chance.random() < 0.3:
+        changes = Chaos(mean_interval_ms=chance.choice((8_000, 20_000)), kinds=_MORE_KINDS)
+        scenario = replace(scenario, more_chaos=changes)
+    return scenario
+
+
+def _asking_for(topic: str, member: SimMember, chance: Random) -> SimMember:
+    if chance.random() < 0.5:
+        return replace(member, topics=(), pattern="[a-z]+s")
+    return replace(member, topics=(*member.topics, topic))
 
 
 def _properties(chance: Random) -> dict[str, str]:

@@ -96,7 +96,9 @@ def simulate(
       lose by PERCENT% for DURATION       duplicate by PERCENT% for DURATION
       delay by DURATION for DURATION      slow-disk node-N by DURATION for DURATION
       skew MEMBER or node-N by [-]DURATION [for DURATION]
-      grow TOPIC to PARTITIONS            move GROUP
+      grow TOPIC to PARTITIONS            create TOPIC
+      subscribe MEMBER to TOPIC,... [for DURATION]
+      unsubscribe MEMBER [for DURATION]   move GROUP
     coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
     """
     output = traceable.rows

@@ -118,6 +118,10 @@ LECTURES: Final = {
         "The new leader reads the partition from its beginning: generations, members and commits are "
         "there; who is just joining is not, and joins again."
     ),
+    "created": (
+        "Nobody is told. Who asked for it by name, or by a pattern that matches it, finds it in the next "
+        "metadata (metadata.max.age.ms); then the group rebalances."
+    ),
     "grown": (
         "Nobody is told. The leader finds out with its next metadata (metadata.max.age.ms) and joins again."
     ),

@@ -107,6 +107,8 @@ class Story:
                 yield f"{node} is back", None
             case trace.CoordinatorMoved(group=group, node=node):
                 yield f"{node or 'nobody'} coordinates {group} now", "coordinator-moved"
+            case trace.TopicCreated(topic=topic, partitions=partitions):
+                yield f"there is a topic {topic} now, of {partitions} partitions", "created"
             case trace.TopicGrown(topic=topic, partitions=partitions):
                 yield f"{topic} has {partitions} partitions now", "grown"
             case trace.CoordinatorEvent(node=node, event=told_event):
@@ -126,6 +128,7 @@ class Story:
             return
         other = f" from {event.other}" if event.other else ""
         amount = f" {amount_text(event.kind, event.amount)}" if event.amount is not None else ""
+        amount += f" to {','.join(event.topics)}" if event.topics else ""
         lasts = "" if event.duration_ms is None else f" for {event.duration_ms / 1000:g}s"
         yield f"!! {fault}{other}{amount}{lasts}", "pause" if event.kind is FaultKind.PAUSE else None
 

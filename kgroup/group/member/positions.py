@@ -56,10 +56,14 @@ class Position:
     is_paused: bool = False
     """Its user wants nothing of it now; it stays assigned."""
 
+    is_unwanted: bool = False
+    """Its topic is not subscribed to any more, and the group has not heard of that yet (Kafka:
+    SubscriptionState.isFetchableAndSubscribed)."""
+
     @property
     def is_held_back(self) -> bool:
         """Whether nothing is to be fetched or handed out."""
-        return self.is_given_up or self.is_paused
+        return self.is_given_up or self.is_paused or self.is_unwanted
 
     def move_to(self, offset: int) -> None:
         """Go on at `offset`; what was fetched ahead is dropped."""
@@ -127,6 +131,7 @@ class Subscriptions:
         for (topic, _), position in self.positions.items():
             if topic not in names:
                 position.drop_fetched()
+        self._mark_unwanted()
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Raises UseError over another kind, InputError for what is no regular expression of RE2.
@@ -187,6 +192,11 @@ class Subscriptions:
     def replace_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """These are the partitions now; those that stay keep their positions."""
         self.positions = {each: self.positions.get(each) or Position() for each in sorted(set(partitions))}
+        self._mark_unwanted()
+
+    def _mark_unwanted(self) -> None:
+        for (topic, _), position in self.positions.items():
+            position.is_unwanted = self.kind is SubscriptionKind.TOPICS and topic not in self.topics
 
     def give_up_all(self) -> None:
         """All partitions will be revoked: no position goes beyond what is committed now."""

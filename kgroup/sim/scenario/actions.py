@@ -40,6 +40,7 @@ class Unit(Enum):
     PERCENT = "PERCENT%"
     PARTITIONS = "PARTITIONS"
     BATCHES = "BATCHES"
+    TOPICS = "TOPIC,..."
 
 
 class Need(Enum):
@@ -162,6 +163,11 @@ FORMS: Final = {
         unit=Unit.SIGNED_DURATION,
         explained="makes its clock jump, back with a minus, and back again after the duration",
     ),
+    "create": Form(
+        kind=FaultKind.CREATE,
+        target=Target.TOPIC,
+        explained="creates a topic whose start is later or never",
+    ),
     "grow": Form(
         kind=FaultKind.GROW,
         target=Target.TOPIC,
@@ -174,6 +180,20 @@ FORMS: Final = {
         target=Target.MEMBER,
         duration=Need.MUST,
         explained="lets it subscribe to the first of its topics alone",
+    ),
+    "subscribe": Form(
+        kind=FaultKind.SUBSCRIBE,
+        target=Target.MEMBER,
+        duration=Need.MAY,
+        word="to",
+        unit=Unit.TOPICS,
+        explained="changes its subscription between two polls; a new process has its own again",
+    ),
+    "unsubscribe": Form(
+        kind=FaultKind.UNSUBSCRIBE,
+        target=Target.MEMBER,
+        duration=Need.MAY,
+        explained="ends its subscription between two polls, so that it leaves its group and reads nothing",
     ),
     "fail-disk": Form(
         kind=FaultKind.FAIL_DISK,
@@ -215,7 +235,7 @@ def amount_text(kind: FaultKind, amount: int) -> str:
             return f"{word} {amount / 1000:g}s"
         case Unit.PERCENT:
             return f"{word} {amount}%"
-        case Unit.FACTOR | Unit.PARTITIONS | Unit.BATCHES:
+        case Unit.FACTOR | Unit.PARTITIONS | Unit.BATCHES | Unit.TOPICS:
             return f"{word} {amount}"
 
 
@@ -250,11 +270,16 @@ def _parse(at_ms: int, words: list[str]) -> Fault:
         duration_ms = _duration(pairs["for"])
     elif form.duration is Need.MUST:
         raise InputError(f"for how long? {said}")
-    amount = None
+    amount: int | None = None
+    topics: tuple[str, ...] = ()
     if form.word is not None and form.unit is not None:
         if form.word not in pairs:
-            raise InputError(f"{form.word} how much? {said}")
-        amount = _amount(pairs[form.word], form.unit)
+            what = "what" if form.unit is Unit.TOPICS else "how much"
+            raise InputError(f"{form.word} {what}? {said}")
+        if form.unit is Unit.TOPICS:
+            topics = _topics(pairs[form.word])
+        else:
+            amount = _amount(pairs[form.word], form.unit)
     return Fault(
         at_ms=at_ms,
         kind=form.kind,
@@ -262,6 +287,7 @@ def _parse(at_ms: int, words: list[str]) -> Fault:
         duration_ms=duration_ms,
         amount=amount,
         other=pairs.get("from"),
+        topics=topics,
     )
 
 
@@ -279,6 +305,13 @@ def _pairs(form: Form, rest: list[str], said: str) -> dict[str, str]:
             raise InputError(f"'{word}' makes no sense there; say {said}")
         pairs[word] = rest[position + 1]
     return pairs
+
+
+def _topics(text: str) -> tuple[str, ...]:
+    topics = tuple(text.split(","))
+    if "" in topics or len(set(topics)) < len(topics):
+        raise InputError(f"'{text}' is no list of different topics, like orders,payments")
+    return topics
 
 
 def _duration(text: str) -> int:
@@ -302,6 +335,8 @@ def _amount(text: str, unit: Unit) -> int:
             return _number(text, _AMOUNT_MAX, "partitions")
         case Unit.BATCHES:
             return _number(text, _AMOUNT_MAX, "batches")
+        case Unit.TOPICS:
+            raise AssertionError(unit)
 
 
 def _number(text: str, most: int, unit: str) -> int:

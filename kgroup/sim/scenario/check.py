@@ -8,6 +8,7 @@ from kgroup.broker.settings import PROPERTIES, from_properties, unused
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.group.member.settings import heartbeat_advice
 from kgroup.sim.scenario.actions import FORMS, Form, Target
+from kgroup.sim.scenario.interest import interest_of
 from kgroup.sim.scenario.scenario import (
     COORDINATOR,
     NODE_PREFIX,
@@ -15,6 +16,7 @@ from kgroup.sim.scenario.scenario import (
     FaultKind,
     Scenario,
     SimMember,
+    SimTopic,
     node_name,
 )
 
@@ -34,11 +36,15 @@ def check_scenario(scenario: Scenario) -> None:
     for topic in scenario.topics:
         if not _TOPIC_NAME.fullmatch(topic.name) or topic.name.startswith("__"):
             raise InputError(f"topic '{topic.name}': not a name that Kafka allows for a topic of one's own")
+        if topic.start_ms is not None and topic.start_ms >= scenario.duration_ms + scenario.settle_ms:
+            raise InputError(f"topic '{topic.name}': is created when all is over")
     _require_distinct("topic", [topic.name for topic in scenario.topics])
     _require_distinct("member", [member.name for member in scenario.members])
     bounds = from_properties(scenario.properties).group
     for name in unused(scenario.properties):
         raise InputError(f"brokers: kgroup has no use for '{name}': {nearest_or_all(name, PROPERTIES)}")
+    if (scenario.producers or scenario.strangers) and scenario.topics[0].start_ms != 0:
+        raise InputError("producers and strangers need a first topic that is there from the start")
     for member in scenario.members:
         try:
             _check_member(scenario, member)
@@ -72,6 +78,9 @@ def _check_member(scenario: Scenario, member: SimMember) -> None:
         raise InputError("names have letters, digits, '.', '_' and '-'")
     if member.name == COORDINATOR or member.name.startswith(NODE_PREFIX):
         raise InputError("that is what nodes are called")
+    if interest_of(member).is_nothing:
+        raise InputError("it subscribes to nothing")
+    interest_of(member).among(())  # raises for what is no pattern
     for topic in member.topics:
         _require_known("topic", topic, [topic.name for topic in scenario.topics])
     if member.start_ms is not None and member.start_ms >= scenario.duration_ms + scenario.settle_ms:
@@ -97,10 +106,18 @@ def _check_fault(scenario: Scenario, fault: Fault) -> None:
         _require_known("node or member", fault.other, _processes(scenario, Target.PROCESS))
         if fault.other == fault.target:
             raise InputError("nothing can be cut from itself")
+    for subscribed in fault.topics:
+        _require_known("topic", subscribed, [topic.name for topic in scenario.topics])
+    if fault.kind is FaultKind.CREATE and _topic(scenario, fault.target).start_ms == 0:
+        raise InputError("it is there from the start")
     if fault.kind is FaultKind.GROW:
-        partitions = next(topic.partitions for topic in scenario.topics if topic.name == fault.target)
+        partitions = _topic(scenario, fault.target).partitions
         if fault.amount is None or fault.amount <= partitions:
             raise InputError(f"it has {partitions} partitions already, and never loses any")
+
+
+def _topic(scenario: Scenario, name: str) -> SimTopic:
+    return next(topic for topic in scenario.topics if topic.name == name)
 
 
 def _noun(form: Form) -> str:

@@ -135,7 +135,9 @@ def _members(value: object, everything: tuple[str, ...]) -> Iterator[SimMember]:
         total += count or 1
         if total > MEMBERS_MAX:
             _fail(where, f"more than {MEMBERS_MAX} members in all")
-        template = SimMember(**{"topics": everything, **read})
+        if "pattern" in read and "topics" in read:
+            _fail(f"{where}.pattern", "topics and a pattern exclude each other")
+        template = SimMember(**{"topics": () if "pattern" in read else everything, **read})
         for number in range(1, (count or 1) + 1):
             name = template.name if count is None else f"{template.name}{number}"
             later_ms = (every_ms or 0) * (number - 1)

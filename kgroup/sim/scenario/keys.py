@@ -185,6 +185,12 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = {
         form="NUMBER",
         explained="Records that come in per second, evenly over the partitions (0).",
     ),
+    "start": Key(
+        field="start_ms",
+        read=start,
+        form="DURATION",
+        explained="When it is created (0s: it is there before anybody); never: only when a fault creates it.",
+    ),
     "linger": Key(
         field="linger_ms",
         read=positive_duration,
@@ -195,6 +201,12 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = {
 MEMBER_KEYS: Final[Mapping[str, Key]] = {
     "group": Key(field="group", read=text, form="GROUP", explained="The group (g)."),
     "topics": Key(field="topics", read=texts, form="[TOPIC, ...]", explained="Subscriptions (all topics)."),
+    "pattern": Key(
+        field="pattern",
+        read=text,
+        form="REGEX",
+        explained="Instead of topics: all whose whole name this regular expression of RE2 matches.",
+    ),
     "start": Key(
         field="start_ms",
         read=start,

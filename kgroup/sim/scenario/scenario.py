@@ -41,10 +41,16 @@ class FaultKind(StrEnum):
     """Each append on a node takes `amount` ms, for the duration."""
     SKEW = "skew"
     """The clock of a node or member jumps by `amount` ms (negative: back); back again after the duration."""
+    CREATE = "create"
+    """A topic of the scenario comes into being, if it is not there."""
     GROW = "grow"
     """A topic gets partitions, up to `amount`."""
     NARROW = "narrow"
     """A member subscribes to the first of its topics alone, for the duration."""
+    SUBSCRIBE = "subscribe"
+    """A member's user subscribes to `topics` instead, between two polls; with a duration back after it."""
+    UNSUBSCRIBE = "unsubscribe"
+    """A member's user unsubscribes between two polls; with a duration it subscribes again after it."""
     FAIL_DISK = "fail-disk"
     """`amount` percent of the coordinators' appends fail, for the duration. No target."""
     CUT_POWER = "cut-power"
@@ -69,17 +75,23 @@ class CommitMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimTopic:
-    """`records_per_s` come in evenly over the topic's partitions; producers send them every `linger_ms`."""
+    """`records_per_s` come in evenly over the topic's partitions; producers send them every `linger_ms`.
+
+    `start_ms`: when it is created; 0: it is there before anybody, None: only when a fault creates it.
+    """
 
     name: str
     partitions: int
     records_per_s: float = 0.0
     linger_ms: int = 1_000
+    start_ms: int | None = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimMember:
     """A consumer. `start_ms` None: it is there only when a fault starts it.
+
+    It subscribes to `topics`, or instead to all that the regular expression `pattern` matches as a whole.
 
     Settings have Kafka's names and defaults. Each record takes `processing_ms` of the member's time before
     it polls again.
@@ -88,6 +100,7 @@ class SimMember:
     name: str
     group: str = "g"
     topics: tuple[str, ...]
+    pattern: str | None = None
     start_ms: int | None = 0
     protocol: GroupProtocol = GroupProtocol.CLASSIC
     switches_ms: tuple[int, ...] = ()
@@ -114,7 +127,7 @@ class Fault:
     """Something done at `at_ms`. `target` is a member, a node, COORDINATOR, a topic, or empty (the network).
 
     `amount` is what the kind says: a factor, percent, ms or partitions. `other` is only for CUT: the
-    other end of the cut. `duration_ms` None: once and for all.
+    other end of the cut, `topics` only for SUBSCRIBE. `duration_ms` None: once and for all.
     """
 
     at_ms: int
@@ -123,6 +136,7 @@ class Fault:
     duration_ms: int | None = None
     amount: int | None = None
     other: str | None = None
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +196,8 @@ class Scenario:
     members: tuple[SimMember, ...]
     faults: tuple[Fault, ...] = ()
     chaos: Chaos | None = None
+    more_chaos: Chaos | None = None
+    """Not for scenario files. Drawn by a chance of its own, so that what `chaos` draws stays the same."""
     network: NetworkSettings = field(default_factory=NetworkSettings)
     strangers: int = 0
     """Clients of a group of their own, and guests of the first member's, that behave badly."""

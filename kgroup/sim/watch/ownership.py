@@ -81,6 +81,10 @@ class Ownership:
         if not self._held:
             self._unsent_ms = self._handed_out_ms = None
 
+    def unsubscribes(self) -> None:
+        """The user wants nothing any more: Kafka's classic consumer gives up without a commit then."""
+        self._unsent_ms = self._handed_out_ms = None
+
     def handed_out(self, partition: TopicPartition, first: int, last: int) -> None:
         """The user gets records."""
         where = f"{partition[0]}-{partition[1]}"

@@ -38,6 +38,7 @@ KEEPS_ALIVE: Final = "keeps-alive"
 UNREVOKED: Final = "unrevoked"
 EPOCHS_GROW: Final = "epochs-grow"
 RECONCILES: Final = "reconciles"
+SUBSCRIBED: Final = "subscribed"
 
 CHECKERS: Final = {
     ONE_OWNER: "no partition has two owners in one generation",
@@ -62,6 +63,7 @@ CHECKERS: Final = {
     UNREVOKED: "nobody owns what another member of the consumer protocol has not given up",
     EPOCHS_GROW: "the epochs of consumer groups, their targets and their members never go back",
     RECONCILES: "after the last fault every consumer group comes to its target, and is in its log as it is",
+    SUBSCRIBED: "nothing is handed out of what the user does not subscribe to, and nothing at all without",
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }
 

@@ -24,6 +24,7 @@ class Measures:
         self._processed = 0
         self._duplicates = 0
         self._holders: dict[GroupPartition, set[str]] = {}
+        self._spared: set[GroupPartition] = set()
         self._last_holder: dict[GroupPartition, str] = {}
         self._processed_to: dict[GroupPartition, int] = {}
         self._stopped_since: dict[str, int] = {}
@@ -53,14 +54,26 @@ class Measures:
 
     def need(self, group_partition: GroupPartition, now_ms: int) -> None:
         """From now on the group has to have a reader for this partition."""
+        self._spared.discard(group_partition)
         if group_partition not in self._holders:
             self._count_to(now_ms)
             self._holders[group_partition] = set()
             self._unread += 1
 
+    def spare(self, group_partition: GroupPartition, now_ms: int) -> None:
+        """From now on nobody in the group wants it: without a reader nothing is missing."""
+        holders = self._holders.get(group_partition)
+        if holders:
+            self._spared.add(group_partition)
+        elif holders is not None:
+            self._count_to(now_ms)
+            del self._holders[group_partition]
+            self._unread -= 1
+
     def hold(self, group_partition: GroupPartition, member: str, now_ms: int) -> None:
         """A running member reads the partition. Needs it, too."""
-        self.need(group_partition, now_ms)
+        if group_partition not in self._holders:
+            self.need(group_partition, now_ms)
         holders = self._holders[group_partition]
         if member in holders:
             return
@@ -79,8 +92,12 @@ class Measures:
             return
         self._count_to(now_ms)
         holders.remove(member)
-        self._unread += not holders
         self._shared -= len(holders) == 1
+        if not holders and group_partition in self._spared:
+            self._spared.remove(group_partition)
+            del self._holders[group_partition]
+        else:
+            self._unread += not holders
 
     def readers(self, group_partition: GroupPartition) -> frozenset[str]:
         """The members that read the partition now."""

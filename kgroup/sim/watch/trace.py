@@ -29,6 +29,7 @@ class FaultBegan:
     duration_ms: int | None
     amount: int | None
     other: str | None = None
+    topics: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, fault: Fault, at_ms: int) -> "FaultBegan":
@@ -40,6 +41,7 @@ class FaultBegan:
             duration_ms=fault.duration_ms,
             amount=fault.amount,
             other=fault.other,
+            topics=fault.topics,
         )
 
 
@@ -182,6 +184,15 @@ class CoordinatorMoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCreated:
+    """There is a topic of so many partitions that was not there from the start."""
+
+    at_ms: int
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicGrown:
     """A topic has `partitions` partitions now."""
 
@@ -221,6 +232,7 @@ TraceEvent = (
     | NodeStarted
     | NodeStopped
     | CoordinatorMoved
+    | TopicCreated
     | TopicGrown
     | CoordinatorEvent
     | Settled

@@ -12,11 +12,12 @@ from kgroup.broker.node import BrokerNode
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.broker.settings import BrokerSettings
 from kgroup.broker.storage import Storage
+from kgroup.errors import InputError
 from kgroup.group.coordinator.events import GroupEvent
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MemberResponse, Metadata
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.sim.scenario.scenario import node_name
+from kgroup.sim.scenario.scenario import SimTopic, node_name
 from kgroup.sim.watch.trace import CoordinatorEvent, CoordinatorMoved, NodeStarted, NodeStopped
 from kgroup.sim.world.coordinator_watch import CoordinatorWatch
 from kgroup.sim.world.disk import Disk, DiskLog
@@ -25,6 +26,7 @@ from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.surroundings import Surroundings
 
 PORT: Final = 9092
+REPLICAS_MAX: Final = 3
 NODE_SESSION_MS: Final = 9_000
 """The time the controller waits for a silent node before others lead (Kafka: broker.session.timeout.ms)."""
 _STEP_WITHIN_MS: Final = 500
@@ -269,17 +271,44 @@ class ClusterHost:
         topic = self.cluster.topics.get(OFFSETS_TOPIC)
         return self.nodes.get(topic.partitions[partition].leader) if topic else None
 
-    def create_partitions(self, topic: str, partitions: int) -> bool:
-        """Grow a topic; False if it is as large already."""
+    @property
+    def topic_names(self) -> list[str]:
+        """The topics of users, sorted."""
+        return sorted(name for name, topic in self.cluster.topics.items() if not topic.is_internal)
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        """The partitions of a topic; none if it is not there."""
+        known = self.cluster.topics.get(topic)
+        return [(topic, index) for index in range(len(known.partitions))] if known else []
+
+    def create_topic(self, topic: SimTopic) -> bool:
+        """Make a topic; False if it is there already."""
         self.metadata.clear()
+        replicas = min(REPLICAS_MAX, len(self.cluster.alive))
+        now_ms = self.schedule.now_ms
+        error = self.cluster.create_topic(topic.name, topic.partitions, replicas, {}, now_ms)
+        if error is ErrorCode.TOPIC_ALREADY_EXISTS:
+            return False
+        if error is not ErrorCode.NONE:
+            raise InputError(f"topic {topic.name!r}: {error.name}")
+        return True
+
+    def create_partitions(self, topic: str, partitions: int) -> bool:
+        """Grow a topic; False if it is as large already, or not there."""
+        self.metadata.clear()
+        if topic not in self.cluster.topics:
+            return False
         before = len(self.cluster.topics[topic].partitions)
         error = self.cluster.create_partitions(topic, partitions, self.schedule.now_ms)
         if error is not ErrorCode.NONE:
             return False
-        self.new_since_ms.update(
-            {(topic, index): self.schedule.now_ms for index in range(before, partitions)}
-        )
+        self.came(topic, before)
         return True
+
+    def came(self, topic: str, first: int = 0) -> None:
+        """Its partitions from `first` on are there since now."""
+        new = self.partitions_of(topic)[first:]
+        self.new_since_ms.update(dict.fromkeys(new, self.schedule.now_ms))
 
     def _leaders_changed(self) -> None:
         self.metadata.clear()

@@ -6,9 +6,11 @@ from functools import partial
 from random import Random
 from typing import Final, assert_never
 
-from kgroup.sim.scenario.scenario import COORDINATOR, Chaos, Fault, FaultKind, Scenario, node_name
+from kgroup.sim.scenario.interest import Interest, interest_of
+from kgroup.sim.scenario.scenario import COORDINATOR, Chaos, Fault, FaultKind, Scenario, SimTopic, node_name
 from kgroup.sim.watch.trace import FaultBegan, FaultEnded, TopicGrown
 from kgroup.sim.world.cluster_host import ClusterHost
+from kgroup.sim.world.demand import Demand
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.process import Process
@@ -16,7 +18,7 @@ from kgroup.sim.world.surroundings import Surroundings
 
 Undo = Callable[[], None]
 K = FaultKind
-_ASK_AGAIN_MS: Final = 1_000
+ASK_AGAIN_MS: Final = 1_000
 _DISK_FAILS_MS: Final = 4_000
 _DEAD_FOR_GOOD: Final = 0.3
 """The part of killed members that do not come back."""
@@ -31,13 +33,16 @@ class Faults:
         around: Surroundings,
         cluster: ClusterHost,
         members: dict[str, MemberHost],
+        demand: Demand,
+        create: Callable[[SimTopic], None],
     ) -> None:
         self._scenario = scenario
         self._schedule = schedule = around.schedule
         self._network = around.network
         self._cluster = cluster
         self._members = members
-        self._measures = around.measures
+        self._demand = demand
+        self._create = create
         self._tell = around.tell
         self._end_ms = schedule.now_ms + scenario.duration_ms
         self._under_way: dict[int, Callable[[], None]] = {}
@@ -45,6 +50,8 @@ class Faults:
         faults = list(scenario.faults)
         if scenario.chaos is not None:
             faults += draw(scenario, scenario.chaos, around.random("faults"))
+        if scenario.more_chaos is not None:
+            faults += draw(scenario, scenario.more_chaos, around.random("more faults"))
         for fault in sorted(faults, key=lambda fault: fault.at_ms):
             schedule.at(schedule.now_ms + fault.at_ms, partial(self._strike, fault))
 
@@ -112,13 +119,21 @@ class Faults:
                 process = self._members.get(fault.target) or self._cluster.by_name[fault.target]
                 self._skew(process, amount)
                 return partial(self._skew, process, -amount) if fault.duration_ms is not None else None
+            case K.CREATE:
+                self._create(next(each for each in self._scenario.topics if each.name == fault.target))
+                return None
             case K.GROW:
                 self._grow(fault.target, amount)
                 return None
             case K.NARROW:
                 member = self._members[fault.target]
-                member.subscribe(member.spec.topics[:1])
-                return partial(member.subscribe, member.spec.topics)
+                member.subscribe(Interest(topics=member.topics(self._cluster.topic_names)[:1]))
+                return partial(member.subscribe, interest_of(member.spec))
+            case K.SUBSCRIBE | K.UNSUBSCRIBE:
+                member = self._members[fault.target]
+                member.change_interest(Interest(topics=fault.topics))
+                lasts = fault.duration_ms is not None
+                return partial(member.change_interest, interest_of(member.spec)) if lasts else None
             case K.FAIL_DISK:
                 return self._fail_disk(amount / 100)
             case K.CUT_POWER:
@@ -221,14 +236,11 @@ class Faults:
     def _grow(self, topic: str, partitions: int) -> None:
         now_ms = self._schedule.now_ms
         if not self._cluster.cluster.alive:  # nobody to ask: whoever wants it tries again
-            self._schedule.at(now_ms + _ASK_AGAIN_MS, partial(self._grow, topic, partitions))
+            self._schedule.at(now_ms + ASK_AGAIN_MS, partial(self._grow, topic, partitions))
             return
         if not self._cluster.create_partitions(topic, partitions):
             return
-        for member in self._members.values():
-            if member.number and topic in member.spec.topics:
-                for index in range(partitions):
-                    self._measures.need((member.spec.group, (topic, index)), now_ms)
+        self._demand.look(now_ms)
         if self._tell is not None:
             self._tell(TopicGrown(at_ms=now_ms, topic=topic, partitions=partitions))
 
@@ -256,6 +268,8 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
     members = [member.name for member in scenario.members]
     nodes = [node_name(number) for number in range(1, scenario.nodes + 1)]
     groups = sorted({member.group for member in scenario.members})
+    names = [topic.name for topic in scenario.topics]
+    later = [topic.name for topic in scenario.topics if topic.start_ms != 0]
     sizes = {topic.name: topic.partitions for topic in scenario.topics}
     faults: list[Fault] = []
     at_ms = 0.0
@@ -267,6 +281,7 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
         lasts_ms = max(1_000, int(random.expovariate(1 / chaos.mean_duration_ms)))
         duration_ms: int | None = lasts_ms
         target, amount, other = "", None, None
+        topics: tuple[str, ...] = ()
         match kind:
             case K.KILL | K.RESTART | K.PAUSE | K.START:
                 target = random.choice(members + nodes)
@@ -302,9 +317,20 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
                 target, amount = random.choice(groups), random.randint(1, 8)
             case K.MOVE:
                 target, amount = random.choice(groups), random.choice((None, 1, 1))
+            case K.CREATE:
+                if not later:
+                    continue
+                target = random.choice(later)
+            case K.SUBSCRIBE:
+                target, topics = (
+                    random.choice(members),
+                    tuple(random.sample(names, random.randint(1, len(names)))),
+                )
+            case K.UNSUBSCRIBE:
+                target = random.choice(members)
             case _:
                 assert_never(kind)
-        if kind in (K.GROW, K.MOVE, K.START, K.LEAVE, K.CUT_POWER, K.LOSE_WRITES):
+        if kind in (K.GROW, K.MOVE, K.START, K.LEAVE, K.CUT_POWER, K.LOSE_WRITES, K.CREATE):
             duration_ms = None
         if kind is K.KILL and target in members and random.random() < _DEAD_FOR_GOOD:
             duration_ms = None
@@ -316,5 +342,6 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
                 duration_ms=duration_ms,
                 amount=amount,
                 other=other,
+                topics=topics,
             )
         )

@@ -6,6 +6,8 @@ from typing import Final
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.log.store.cleaner import clean_memory
 from kgroup.log.store.record_log import MemoryLog
+from kgroup.sim.scenario.interest import interest_of
+from kgroup.sim.scenario.scenario import FaultKind, Scenario
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.schedule import Schedule
@@ -13,6 +15,20 @@ from kgroup.sim.world.schedule import Schedule
 _EVERY_MS: Final = 600_000
 _BATCHES_MIN: Final = 200
 _DIRTY_TIMES: Final = 2
+
+
+def possible_readers(scenario: Scenario, topic: str) -> list[str]:
+    """The groups that may read a topic at some time, by their members and by what faults do to these."""
+    subscribing = {fault.target for fault in scenario.faults if topic in fault.topics}
+    if any(chaos and FaultKind.SUBSCRIBE in chaos.kinds for chaos in (scenario.chaos, scenario.more_chaos)):
+        subscribing = {member.name for member in scenario.members}
+    return sorted(
+        {
+            member.group
+            for member in scenario.members
+            if interest_of(member).among([topic]) or member.name in subscribing
+        }
+    )
 
 
 class Housekeeping:

@@ -25,16 +25,20 @@ from kgroup.group.member.step import (
     MemberStep,
     Poll,
     Subscribe,
+    SubscribePattern,
+    Unsubscribe,
 )
 from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse, SyncGroup
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.interest import Interest, interest_of
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
 from kgroup.sim.watch.checkers import FATAL_TO_CONSUMERS
 from kgroup.sim.watch.leading import Leading
 from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.watch.reconciliation import Holder
+from kgroup.sim.watch.result import SUBSCRIBED
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
 from kgroup.sim.world.node_host import NodeHost
@@ -53,6 +57,8 @@ class Doing(StrEnum):
     PROCESSING = "processing"
     COMMITTING = "committing"
     CLOSING = "closing"
+    IDLE = "idle"
+    """It subscribes to nothing, and may not poll."""
 
 
 _QUIET: Final = (HeartbeatResponse, ConsumerGroupHeartbeatResponse, FetchResponse, OffsetCommitResponse)
@@ -78,6 +84,10 @@ class MemberHost(Process):
         self.machine: Member | None = None
         self.protocol = spec.protocol
         self.owned: set[TopicPartition] = set()
+        self.interest = interest_of(spec)
+        self.on_interest: Callable[[], None] = lambda: None
+        """Told when the user of a running process has subscribed to something else."""
+        self._next_interest: Interest | None = None
         self._bootstrap = bootstrap
         self._random = around.random(f"member {spec.name}")
         self._checkers = around.checkers
@@ -121,7 +131,9 @@ class MemberHost(Process):
         if self._trace is not None:
             self._trace.started()
         self._measures.stop(self.name, self.schedule.now_ms)
-        self._handle(Subscribe(topics=self.spec.topics))
+        self.interest, self._next_interest = interest_of(self.spec), None
+        self._handle(_subscription(self.interest))
+        self.on_interest()
         self._poll()
 
     def _settings(self) -> MemberSettings:
@@ -144,14 +156,52 @@ class MemberHost(Process):
             request_timeout_ms=spec.request_timeout_ms,
         )
 
-    def subscribe(self, topics: tuple[str, ...]) -> None:
-        """The user changes its mind."""
-        if self.is_running:
-            self.deliver(partial(self._if_same, self.number, partial(self._subscribe, topics)))
+    def topics(self, there: Iterable[str]) -> tuple[str, ...]:
+        """Those of the topics that are `there` to which it subscribes, or would if it ran."""
+        return self.interest.among(there)
 
-    def _subscribe(self, topics: tuple[str, ...]) -> None:
-        if self._doing is not Doing.CLOSING:
-            self._handle(Subscribe(topics=topics))
+    @property
+    def is_there(self) -> bool:
+        """Whether it runs and wants to be in its group."""
+        return self.is_running and not self.interest.is_nothing
+
+    def subscribe(self, interest: Interest) -> None:
+        """The user changes its mind, at once."""
+        if self.is_running:
+            self.deliver(partial(self._if_same, self.number, partial(self._subscribe, interest)))
+
+    def change_interest(self, interest: Interest) -> None:
+        """The user changes its mind when it is done with what it has in hand."""
+        if self.is_running:
+            self._next_interest = interest
+            self.deliver(partial(self._if_same, self.number, self._change_if_idle))
+
+    def _change_if_idle(self) -> None:
+        if self._next_interest is None or self._doing not in (Doing.POLLING, Doing.IDLE):
+            return
+        interest, self._next_interest = self._next_interest, None
+        self._subscribe(interest)
+        if self.machine is not None and self._doing is _POLLING:
+            self._poll()
+
+    def _subscribe(self, interest: Interest) -> None:
+        if self._doing is Doing.CLOSING:
+            return
+        changes_kind = (interest.pattern is None) != (self.interest.pattern is None)
+        if changes_kind or interest.is_nothing:  # Kafka's consumer has to unsubscribe from the other kind
+            self.ownership.unsubscribes()
+            self._handle(Unsubscribe())
+        was_nothing, self.interest = self.interest.is_nothing, interest
+        now_ms = self.schedule.now_ms
+        if interest.is_nothing:
+            self._doing = Doing.IDLE
+            self._measures.go_on(self.name, now_ms)
+        else:
+            self._handle(_subscription(interest))
+            if was_nothing:
+                self._doing = Doing.POLLING
+                self._measures.stop(self.name, now_ms)
+        self.on_interest()
 
     def kill(self) -> None:
         """The process is gone without a word; the machine that it ran on resets its connections."""
@@ -193,7 +243,7 @@ class MemberHost(Process):
         )
 
     def _close_if_idle(self) -> None:
-        if self._doing is _POLLING:
+        if self._doing in (Doing.POLLING, Doing.IDLE):
             self._doing = Doing.CLOSING
             assert self.machine is not None
             self.ownership.closes(self.machine.member_id, self.machine.is_settled)
@@ -256,6 +306,9 @@ class MemberHost(Process):
         if self._wants_close:
             self._close_if_idle()
             return
+        if self._next_interest is not None:
+            self._change_if_idle()
+            return
         self._poll_until_ms = self.now_ms() + self.spec.poll_timeout_ms
         self.ownership.polled()
         step = self._handle(Poll())
@@ -266,6 +319,9 @@ class MemberHost(Process):
     def _process(self, batch: Batch, records: int) -> None:
         self._doing = Doing.PROCESSING
         for partition, first, last in batch:
+            if not self.interest.among([partition[0]]):
+                where = f"{partition[0]}-{partition[1]}"
+                self._checkers.broken(SUBSCRIBED, f"{self.spec.group}: {self.name} is handed out {where}")
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
             self.ownership.handed_out(partition, first, last)
         self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
@@ -428,3 +484,9 @@ class MemberHost(Process):
                 self._handle(Failed(request_id=request_id, why=why))
         if self.is_running and self._doing is _POLLING:
             self._poll()
+
+
+def _subscription(interest: Interest) -> Subscribe | SubscribePattern:
+    if interest.pattern is not None:
+        return SubscribePattern(pattern=interest.pattern)
+    return Subscribe(topics=interest.topics)

@@ -74,7 +74,7 @@ class Stranger:
         self._checkers = around.checkers
         self._host = host
         self._end_ms = around.schedule.now_ms + scenario.duration_ms
-        self._topics = tuple(topic.name for topic in scenario.topics)
+        self._topics = tuple(topic.name for topic in scenario.topics if topic.start_ms == 0)
         self._assignors = scenario.members[0].assignors if self._is_guest else ("range", "roundrobin")
         self._call = Call(
             token=-1,

@@ -13,20 +13,20 @@ from kgroup.broker.storage import Storage
 from kgroup.errors import InputError
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
-from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import Node
-from kgroup.sim.scenario.scenario import FaultKind, Scenario
+from kgroup.sim.scenario.scenario import FaultKind, Scenario, SimTopic
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.coordinators import LOOK_EVERY_MS
 from kgroup.sim.watch.reconciliation import Books
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.tallies import Measures
-from kgroup.sim.watch.trace import Settled, TraceEvent
+from kgroup.sim.watch.trace import Settled, TopicCreated, TraceEvent
 from kgroup.sim.world.arrivals import Producers
 from kgroup.sim.world.cluster_host import PORT, ClusterHost
+from kgroup.sim.world.demand import Demand
 from kgroup.sim.world.disk import Disk, DiskStorage, PowerLost
-from kgroup.sim.world.faults import Faults
-from kgroup.sim.world.housekeeping import Housekeeping
+from kgroup.sim.world.faults import ASK_AGAIN_MS, Faults
+from kgroup.sim.world.housekeeping import Housekeeping, possible_readers
 from kgroup.sim.world.member_host import MemberHost
 from kgroup.sim.world.network import Network
 from kgroup.sim.world.producers import TransactionalProducer
@@ -141,7 +141,12 @@ class World:
         self.books = Books(checkers.broken, self._topic_name, measures.epoch_went_up)
         checkers.on_reconciled = self._look_at_books
         checkers.on_epochs_lost = self.books.forget
-        self.faults = Faults(scenario, around, self.cluster, self.members)
+        self.demand = demand = Demand(self.cluster, self.members, measures)
+        for host in self.members.values():
+            host.on_interest = lambda: demand.look(schedule.now_ms)
+        self.faults = Faults(
+            scenario, around, self.cluster, self.members, self.demand, create=self._create_topic
+        )
 
     def _random(self, subject: str) -> Random:
         """Chance of its own for each subject, so that more of the one changes nothing of the other."""
@@ -151,12 +156,20 @@ class World:
         # Before the first fault: no node could make it while all are cut off.
         self.cluster.cluster.internal_topic(OFFSETS_TOPIC, self.schedule.now_ms)
         for topic in self.scenario.topics:
-            replicas = min(3, self.scenario.nodes)
-            error = self.cluster.cluster.create_topic(
-                topic.name, topic.partitions, replicas, {}, self.schedule.now_ms
-            )
-            if error is not ErrorCode.NONE:
-                raise InputError(f"topic {topic.name!r}: {error.name}")
+            if topic.start_ms == 0 and not self.cluster.create_topic(topic):
+                raise InputError(f"topic {topic.name!r} is there already")
+
+    def _create_topic(self, topic: SimTopic) -> None:
+        """While the scenario plays: as soon as there is a node that can be asked."""
+        now_ms = self.schedule.now_ms
+        if not self.cluster.cluster.alive:
+            self.schedule.at(now_ms + ASK_AGAIN_MS, partial(self._create_topic, topic))
+        elif self.cluster.create_topic(topic):
+            self.cluster.came(topic.name)
+            Producers(topic, self.cluster, self.schedule).start()
+            self.demand.look(now_ms)
+            if self._tell is not None:
+                self._tell(TopicCreated(at_ms=now_ms, topic=topic.name, partitions=topic.partitions))
 
     # ---- playing ----------------------------------------------------------------------------------
 
@@ -164,18 +177,16 @@ class World:
         """From the start to the end."""
         start_ms = self.schedule.now_ms
         for topic in self.scenario.topics:
-            Producers(topic, self.cluster, self.schedule).start()
+            if topic.start_ms == 0:
+                Producers(topic, self.cluster, self.schedule).start()
+            elif topic.start_ms is not None:
+                self.schedule.at(start_ms + topic.start_ms, partial(self._create_topic, topic))
         for spec in self.scenario.members:
             if spec.start_ms is not None:
-                self.schedule.at(start_ms + spec.start_ms, partial(self._start, self.members[spec.name]))
+                self.schedule.at(start_ms + spec.start_ms, self.members[spec.name].start)
             for switch_ms in spec.switches_ms:
                 self.schedule.at(start_ms + switch_ms, self.members[spec.name].switch_protocol)
-        readers = {
-            topic.name: sorted(
-                {member.group for member in self.scenario.members if topic.name in member.topics}
-            )
-            for topic in self.scenario.topics
-        }
+        readers = {topic.name: possible_readers(self.scenario, topic.name) for topic in self.scenario.topics}
         Housekeeping(self.cluster, self.checkers, readers, self.schedule).start()
         for stranger in self.strangers:
             stranger.start()
@@ -241,12 +252,6 @@ class World:
     def _topic_name(self, topic_id: UUID) -> str | None:
         return self.cluster.cluster.topic_names.get(topic_id)
 
-    def _start(self, member: MemberHost) -> None:
-        for topic in member.spec.topics:
-            for index in range(len(self.cluster.cluster.topics[topic].partitions)):
-                self.measures.need((member.spec.group, (topic, index)), self.schedule.now_ms)
-        member.start()
-
     def _settle(self, healed_ms: int, until_settled: bool) -> int | None:
         """Go on without faults; returns how long it took until everything had settled, None: it has not."""
         end_ms = healed_ms + self.scenario.settle_ms
@@ -263,7 +268,7 @@ class World:
         """Why things have not settled; `with_new`: also for partitions that came just now."""
         for group in self.groups:
             members = [
-                member for member in self.members.values() if member.spec.group == group and member.is_running
+                member for member in self.members.values() if member.spec.group == group and member.is_there
             ]
             why = self._group_unsettled(group, members, with_new) if members else None
             if why is not None:
@@ -289,11 +294,12 @@ class World:
                 if is_ready:
                     readers.setdefault(partition, []).append(member.name)
         seen_after_ms = max(member.spec.metadata_max_age_ms for member in members) + _TO_SHARE_OUT_MS
-        for topic in sorted({topic for member in members for topic in member.spec.topics}):
-            for index in range(len(self.cluster.cluster.topics[topic].partitions)):
-                names = readers.get((topic, index), [])
-                since_ms = self.cluster.new_since_ms.get((topic, index), -seen_after_ms)
+        there = self.cluster.topic_names
+        for topic in sorted({topic for member in members for topic in member.topics(there)}):
+            for partition in self.cluster.partitions_of(topic):
+                names = readers.get(partition, [])
+                since_ms = self.cluster.new_since_ms.get(partition, -seen_after_ms)
                 is_new = self.schedule.now_ms < since_ms + seen_after_ms
                 if len(names) != 1 and (names or with_new or not is_new):
-                    return f"{topic}-{index} is read by {' and '.join(names) or 'nobody'}"
+                    return f"{topic}-{partition[1]} is read by {' and '.join(names) or 'nobody'}"
         return None

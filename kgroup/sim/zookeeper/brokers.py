@@ -10,7 +10,7 @@ from typing import Final
 from kgroup.broker.settings import from_properties
 from kgroup.protocol.group_hash import partition_for
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.sim.scenario.scenario import FaultKind, Scenario, node_name
+from kgroup.sim.scenario.scenario import FaultKind, Scenario, SimTopic, node_name
 from kgroup.sim.watch.trace import NodeStarted, NodeStopped
 from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.zookeeper.client import PINGS_PER_SESSION
@@ -55,10 +55,10 @@ class Brokers:
         settings = from_properties(scenario.properties)
         self._group_partition = partition_for(scenario.members[0].group, settings.offsets_topic_partitions)
         self._brokers = {node_name(number): _Broker(number) for number in range(1, scenario.nodes + 1)}
-        self._counts = {topic.name: topic.partitions for topic in scenario.topics}
+        there = [topic for topic in scenario.topics if topic.start_ms == 0]
+        self._counts = {topic.name: topic.partitions for topic in there}
         self._inflows = {
-            topic.name: Inflow(topic.records_per_s, topic.partitions, schedule.now_ms)
-            for topic in scenario.topics
+            topic.name: Inflow(topic.records_per_s, topic.partitions, schedule.now_ms) for topic in there
         }
         for broker in self._brokers.values():
             self._start(broker)
@@ -75,6 +75,18 @@ class Brokers:
     def coordinator(self) -> str:
         """The broker that would coordinate the first member's group."""
         return self._leading(self._group_partition) or node_name(1)
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that there are, sorted."""
+        return sorted(self._counts)
+
+    def create(self, topic: SimTopic) -> None:
+        """Make a topic; whoever subscribes by a pattern watches for it."""
+        self._counts[topic.name] = topic.partitions
+        self._inflows[topic.name] = Inflow(topic.records_per_s, topic.partitions, self._schedule.now_ms)
+        self._write_topic(topic.name)
+        self._write_leaders()
 
     def partitions(self, topic: str) -> int:
         """The number of partitions of a topic."""

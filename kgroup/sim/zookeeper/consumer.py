@@ -15,10 +15,12 @@ from typing import Final, Protocol
 
 from kgroup.assignors.model import ClientAssignor, GroupMember, Topic
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.interest import Interest
 from kgroup.sim.zookeeper.ensemble import (
     Answer,
     CreateEphemeral,
     Delete,
+    Exists,
     GetChildren,
     GetData,
     Operation,
@@ -94,7 +96,7 @@ class ZookeeperConsumer:
         *,
         consumer_id: str,
         group: str,
-        topics: tuple[str, ...],
+        interest: Interest,
         assignor: ClientAssignor,
         retries_max: int,
         backoff_ms: int,
@@ -105,7 +107,8 @@ class ZookeeperConsumer:
     ) -> None:
         self.consumer_id = consumer_id
         self.paths = GroupPaths(group=group)
-        self._topics = topics
+        self._interest = interest
+        self._topics = interest.topics
         self._assignor = assignor
         self._retries_max = retries_max
         self._backoff_ms = backoff_ms
@@ -125,6 +128,8 @@ class ZookeeperConsumer:
         while True:
             yield from self._rebalance_with_retries()
             yield WaitForWatch()
+            if self._interest.pattern is not None:
+                yield from self._match_again()
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> Script:
         """Write offsets to ZooKeeper: anybody may, whether it owns the partition or not."""
@@ -133,15 +138,40 @@ class ZookeeperConsumer:
 
     def rearm(self, path: str) -> Operation:
         """The read that sets a watch again which has fired, as ZkClient makes it at once."""
-        return GetData(path, watch=True) if path.startswith(BROKER_TOPICS) else GetChildren(path, watch=True)
+        is_topic = path.startswith(f"{BROKER_TOPICS}/")
+        return GetData(path, watch=True) if is_topic else GetChildren(path, watch=True)
 
     def _register(self) -> Script:
-        subscription = json.dumps({"version": 1, "subscription": dict.fromkeys(self._topics, 1)})
-        yield CreateEphemeral(f"{self.paths.ids}/{self.consumer_id}", subscription)
+        if self._interest.pattern is not None:
+            there = yield GetChildren(BROKER_TOPICS, watch=True)
+            self._topics = self._interest.among(there.children)
+        yield self._registration()
         yield GetChildren(self.paths.ids, watch=True)
         yield GetChildren(BROKER_IDS, watch=True)
-        for topic in self._topics:
-            yield GetData(topic_path(topic), watch=True)
+        yield from self._watch(self._topics)
+
+    def _registration(self) -> CreateEphemeral:
+        subscription = json.dumps({"version": 1, "subscription": dict.fromkeys(self._topics, 1)})
+        return CreateEphemeral(f"{self.paths.ids}/{self.consumer_id}", subscription)
+
+    def _watch(self, topics: Sequence[str]) -> Script:
+        """A topic that is not there is watched, too: ZkClient asks whether it exists."""
+        for topic in topics:
+            found = yield GetData(topic_path(topic), watch=True)
+            if found.error is ZookeeperError.NO_NODE:
+                yield Exists(topic_path(topic), watch=True)
+
+    def _match_again(self) -> Script:
+        """`WildcardStreamsHandler.handleTopicEvent`: register anew if it matches other topics now."""
+        there = yield GetChildren(BROKER_TOPICS)
+        matched = self._interest.among(there.children)
+        if matched == self._topics:
+            return
+        new = [topic for topic in matched if topic not in self._topics]
+        self._topics = matched
+        yield Delete(f"{self.paths.ids}/{self.consumer_id}")
+        yield self._registration()
+        yield from self._watch(new)
 
     def _rebalance_with_retries(self) -> Script:
         """`syncedRebalance`. After the last attempt the consumer is left with nothing until a watch fires."""

@@ -43,6 +43,14 @@ class GetData:
 
 
 @dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether there is such a znode. `watch`: tell the session once when it comes, changes or goes."""
+
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetData:
     """Write the data of a persistent znode, which is made if it is not there."""
 
@@ -65,7 +73,7 @@ class Delete:
     path: str
 
 
-Operation = GetChildren | GetData | SetData | CreateEphemeral | Delete
+Operation = GetChildren | GetData | Exists | SetData | CreateEphemeral | Delete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +153,10 @@ class Zookeeper:
                 if watch:
                     self._data_watches.setdefault(path, {})[session] = None
                 return Answer(data=self._znodes[path].data)
+            case Exists(path, watch):
+                if watch:
+                    self._data_watches.setdefault(path, {})[session] = None
+                return Answer() if path in self._znodes else Answer(error=ZookeeperError.NO_NODE)
             case SetData(path, data):
                 self.write(path, data)
                 return Answer()
@@ -183,6 +195,7 @@ class Zookeeper:
         if session is not None:
             self._ephemerals[session].add(path)
         self._on_change(path, TreeChange.CREATED, data, session)
+        self._fire(self._data_watches, path)
         self._fire(self._child_watches, parent)
 
     def _remove(self, path: str) -> None:

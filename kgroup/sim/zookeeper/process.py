@@ -9,6 +9,7 @@ from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.group.member.identity import MemberState
 from kgroup.group.member.step import CallbackKind
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.scenario.interest import interest_of
 from kgroup.sim.scenario.scenario import CommitMode, SimMember, ZookeeperSettings
 from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.watch.trace import MemberMoved, PartitionsChanged, RecordsProcessed
@@ -90,7 +91,7 @@ class ConsumerProcess:
         self._consumer = ZookeeperConsumer(
             consumer_id=_consumer_id(member, around),
             group=member.group,
-            topics=member.topics,
+            interest=interest_of(member),
             assignor=CLIENT_ASSIGNORS["roundrobin" if "roundrobin" in member.assignors[:1] else "range"],
             retries_max=around.settings.rebalance_max_retries,
             backoff_ms=around.settings.rebalance_backoff_ms,

@@ -13,7 +13,16 @@ from random import Random
 from typing import Final
 
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.sim.scenario.scenario import COORDINATOR, NODE_PREFIX, Fault, FaultKind, Scenario, SimMember
+from kgroup.sim.scenario.interest import interest_of
+from kgroup.sim.scenario.scenario import (
+    COORDINATOR,
+    NODE_PREFIX,
+    Fault,
+    FaultKind,
+    Scenario,
+    SimMember,
+    SimTopic,
+)
 from kgroup.sim.watch.result import Run
 from kgroup.sim.watch.tallies import Measures
 from kgroup.sim.watch.trace import (
@@ -22,6 +31,7 @@ from kgroup.sim.watch.trace import (
     MemberStarted,
     MemberStopped,
     PartitionsChanged,
+    TopicCreated,
     TopicGrown,
 )
 from kgroup.sim.world.faults import draw
@@ -44,6 +54,8 @@ _WITHOUT_COUNTERPART: Final = frozenset(
         FaultKind.LOSE_WRITES,
         FaultKind.DUPLICATE,
         FaultKind.NARROW,
+        FaultKind.SUBSCRIBE,
+        FaultKind.UNSUBSCRIBE,
     }
 )
 """No coordinator and no log of offsets; and a consumer of 0.8 subscribes once and for all."""
@@ -62,6 +74,8 @@ def run_zookeeper(
     faults = list(scenario.faults)
     if scenario.chaos is not None:
         faults += draw(scenario, scenario.chaos, Random(f"{seed}/faults"))
+    if scenario.more_chaos is not None:
+        faults += draw(scenario, scenario.more_chaos, Random(f"{seed}/more faults"))
     return _World(scenario, seed, on_event).play([_clipped(fault, scenario.duration_ms) for fault in faults])
 
 
@@ -108,6 +122,9 @@ class _World:
         for member in scenario.members:
             if member.start_ms is not None:
                 self._at(member.start_ms, partial(self._start, member))
+        for topic in scenario.topics:
+            if topic.start_ms:
+                self._at(topic.start_ms, partial(self._create, topic))
         for fault in faults:
             self._at(fault.at_ms, partial(self._strike, fault))
         end_ms = scenario.epoch_ms + scenario.duration_ms + scenario.settle_ms
@@ -163,7 +180,8 @@ class _World:
 
     def _partitions_of(self, group: str) -> list[TopicPartition]:
         members = [member for member in self._scenario.members if member.group == group]
-        topics = sorted({topic for member in members for topic in member.topics})
+        there = self._brokers.topics
+        topics = sorted({topic for member in members for topic in interest_of(member).among(there)})
         return [(topic, number) for topic in topics for number in range(self._brokers.partitions(topic))]
 
     def _end_of(self, member: str, partition: TopicPartition) -> int | None:
@@ -216,6 +234,9 @@ class _World:
             case FaultKind.DELAY:
                 self._network.more_latency_ms += fault.amount or 0
                 return partial(self._delay_less, fault.amount or 0)
+            case FaultKind.CREATE:
+                self._create(next(topic for topic in self._scenario.topics if topic.name == target))
+                return None
             case FaultKind.GROW:
                 self._grow(target, fault.amount or 0)
                 return None
@@ -275,12 +296,23 @@ class _World:
     def _delay_less(self, by_ms: int) -> None:
         self._network.more_latency_ms -= by_ms
 
+    def _create(self, topic: SimTopic) -> None:
+        if topic.name in self._brokers.topics:
+            return
+        now_ms = self._schedule.now_ms
+        self._brokers.create(topic)
+        self._tell(TopicCreated(at_ms=now_ms, topic=topic.name, partitions=topic.partitions))
+        self._need_all(now_ms)
+
     def _grow(self, topic: str, partitions: int) -> None:
-        if partitions <= self._brokers.partitions(topic):
+        if topic not in self._brokers.topics or partitions <= self._brokers.partitions(topic):
             return
         now_ms = self._schedule.now_ms
         self._brokers.grow(topic, partitions)
         self._tell(TopicGrown(at_ms=now_ms, topic=topic, partitions=partitions))
+        self._need_all(now_ms)
+
+    def _need_all(self, now_ms: int) -> None:
         for process in self._processes.values():
             for topic_partition in self._partitions_of(process.member.group):
                 self._measures.need((process.member.group, topic_partition), now_ms)

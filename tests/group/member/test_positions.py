@@ -180,3 +180,17 @@ def test_no_pattern_takes_time_that_grows_faster_than_the_name() -> None:
 def test_a_pattern_that_is_not_re2s_is_refused(pattern: str, why: str) -> None:
     with pytest.raises(InputError, match=re.escape(why)):
         Subscriptions().subscribe_pattern(pattern)
+
+
+def test_partitions_of_topics_that_left_the_subscription_are_held_back_until_the_group_takes_them() -> None:
+    """Kafka: SubscriptionState.isFetchableAndSubscribed; with the consumer protocol they stay for a while."""
+    subscriptions = Subscriptions()
+    subscriptions.subscribe(["orders", "returns"])
+    subscriptions.replace_partitions([("orders", 0), ("returns", 0)])
+    subscriptions.subscribe(["returns"])
+    held = {partition: each.is_held_back for partition, each in subscriptions.positions.items()}
+    assert held == {("orders", 0): True, ("returns", 0): False}
+    subscriptions.replace_partitions([("orders", 0), ("orders", 1)])  # given before the group heard of it
+    assert all(each.is_held_back for each in subscriptions.positions.values())
+    subscriptions.subscribe(["orders"])
+    assert not any(each.is_held_back for each in subscriptions.positions.values())

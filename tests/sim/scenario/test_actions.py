@@ -40,6 +40,12 @@ K = FaultKind
             Fault(at_ms=10_000, kind=K.SKEW, target="c1", duration_ms=60_000, amount=5_000),
         ),
         ("grow orders to 24", Fault(at_ms=10_000, kind=K.GROW, target="orders", amount=24)),
+        ("create orders", Fault(at_ms=10_000, kind=K.CREATE, target="orders")),
+        ("unsubscribe c1", Fault(at_ms=10_000, kind=K.UNSUBSCRIBE, target="c1")),
+        (
+            "subscribe c1 to a,b for 5s",
+            Fault(at_ms=10_000, kind=K.SUBSCRIBE, target="c1", duration_ms=5_000, topics=("a", "b")),
+        ),
         ("move g", Fault(at_ms=10_000, kind=K.MOVE, target="g")),
     ],
 )

@@ -14,6 +14,20 @@ def test_a_partition_without_a_reader_counts_from_when_it_is_needed() -> None:
     assert measures.tally(12_000).unavailable_partition_s == 3 + 2
 
 
+def test_a_partition_that_nobody_wants_any_more_is_not_missed() -> None:
+    measures = Measures()
+    measures.need(P, 0)
+    measures.spare(P, 2_000)
+    measures.need(P, 5_000)
+    measures.hold(P, "c1", 6_000)
+    measures.spare(P, 7_000)  # c1 will hear of it
+    measures.release(P, "c1", 8_000)
+    assert measures.tally(20_000).unavailable_partition_s == 2 + 1
+    measures.hold(P, "c2", 20_000)
+    measures.release(P, "c2", 21_000)
+    assert measures.tally(22_000).unavailable_partition_s == 3 + 1
+
+
 def test_partitions_add_up() -> None:
     measures = Measures()
     measures.need(P, 0)

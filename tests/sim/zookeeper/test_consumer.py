@@ -3,6 +3,7 @@
 import json
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
+from kgroup.sim.scenario.interest import Interest
 from kgroup.sim.zookeeper.consumer import (
     Script,
     Sleep,
@@ -28,7 +29,7 @@ class Desk:
         self.consumer = ZookeeperConsumer(
             consumer_id=name,
             group="g",
-            topics=("t",),
+            interest=Interest(topics=("t",)),
             assignor=CLIENT_ASSIGNORS["range"],
             retries_max=retries_max,
             backoff_ms=2_000,
