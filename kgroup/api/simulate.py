@@ -46,9 +46,12 @@ MEASURES: Final[Mapping[str, str]] = {
     "stopped_member_s": "member-seconds stopped by rebalances",
     "processed": "records processed",
     "duplicates": "records processed again",
+    "passed_over": "records passed over by latest",
     "requests": "requests sent",
 }
 """Field of Tally -> the words for it in tables."""
+_ONLY_IF_ANY: Final = ("passed_over",)
+"""Measures that tables leave out when they are 0."""
 RUN_COLUMNS: Final = (
     Column(name="scenario"),
     Column(name="design"),
@@ -170,6 +173,7 @@ def measure_rows(runs: Sequence[tuple[str, Run]]) -> list[Row]:
     rows: list[Row] = [
         {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
         for name, text in MEASURES.items()
+        if name not in _ONLY_IF_ANY or any(_measures(run)[name] for _, run in runs)
     ]
     settled = {design: _settled(run) for design, run in runs}
     return [*rows, {"measure": "settled after the faults", **settled}]

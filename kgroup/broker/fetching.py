@@ -55,7 +55,7 @@ class WaitingFetch:
             if part.partition is None:
                 return self.min_bytes
             log = part.partition.log
-            end = part.partition.last_stable_offset if self.read_committed else log.end_offset
+            end = part.partition.last_stable_offset if self.read_committed else part.partition.high_watermark
             if not log.start_offset <= part.offset <= log.end_offset:
                 return self.min_bytes  # an error is answered at once
             if end > part.offset:

@@ -26,6 +26,7 @@ class Partition:
         self.leader_epoch = -1
         self.epoch_starts: list[tuple[int, int]] = []  # (leader epoch, first offset), oldest first
         self.producers = Producers()
+        self._replicated_to: int | None = None
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self._replay_all()
 
@@ -57,9 +58,23 @@ class Partition:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     @property
+    def high_watermark(self) -> int:
+        """The offset below which all replicas in sync have the records: readers see none from it on."""
+        if self._replicated_to is None:
+            return self.log.end_offset
+        return min(self._replicated_to, self.log.end_offset)
+
+    def replicate_to(self, offset: int | None) -> None:
+        """How far the slowest replica in sync has come, which is never back; None: as far as the leader."""
+        if offset is not None and self._replicated_to is not None:
+            offset = max(offset, self._replicated_to)
+        self._replicated_to = offset
+
+    @property
     def last_stable_offset(self) -> int:
-        """Records from here on belong to, or lie behind, an open transaction."""
-        return self.producers.last_stable_offset(self.log.end_offset)
+        """Records from here on belong to, or lie behind, an open transaction, or are not everywhere yet."""
+        stable = self.producers.last_stable_offset(self.log.end_offset)
+        return stable if self._replicated_to is None else min(stable, self.high_watermark)
 
     def produce(self, batch: bytes, rules: BatchRules, now_ms: int) -> Refusal | int:
         """Append a client's batch; the offset of its first record. Raises SourceError as `append`."""

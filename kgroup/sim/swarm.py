@@ -5,6 +5,7 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
+from kgroup.group.member.settings import OffsetReset
 from kgroup.sim.scenario.protocols import with_consumer_protocol, with_migration
 from kgroup.sim.scenario.scenario import (
     Chaos,
@@ -41,7 +42,12 @@ _ASSIGNORS: Final = (
     ("sticky",),
     ("cooperative-sticky",),
 )
-_MORE_KINDS: Final = (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE)
+_MORE_KINDS: Final = (
+    FaultKind.SUBSCRIBE,
+    FaultKind.UNSUBSCRIBE,
+    FaultKind.LAG_REPLICAS,
+    FaultKind.FAIL_APPENDS,
+)
 """What is drawn by a chance of its own: the other faults of a seed stay what they were."""
 _KINDS: Final = tuple(
     kind
@@ -146,7 +152,7 @@ def _draw(seed: int) -> Scenario:
 
 
 def _with_more(scenario: Scenario, chance: Random) -> Scenario:
-    """At times a topic that is created late, subscriptions by pattern, and others that change."""
+    """At times a topic that is created late, patterns, `latest`, subscriptions and replicas in trouble."""
     if chance.random() < 0.3:
         late = SimTopic(
             name="returns",
@@ -157,6 +163,9 @@ def _with_more(scenario: Scenario, chance: Random) -> Scenario:
         )
         members = tuple(_asking_for(late.name, member, chance) for member in scenario.members)
         scenario = replace(scenario, topics=(*scenario.topics, late), members=members)
+    if chance.random() < 0.15:
+        members = tuple(replace(member, auto_offset_reset=OffsetReset.LATEST) for member in scenario.members)
+        scenario = replace(scenario, members=members)
     if chance.random() < 0.3:
         changes = Chaos(mean_interval_ms=chance.choice((8_000, 20_000)), kinds=_MORE_KINDS)
         scenario = replace(scenario, more_chaos=changes)

@@ -223,3 +223,61 @@ def test_a_partition_that_does_not_exist_is_unknown(world: BrokerWorld, index: i
     request.topics[0].partitions[0].partition = index
     [part] = world.ask(request).responses[0].partitions
     assert part.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# ---- the high watermark --------------------------------------------------------------------------
+
+
+def listed_offset(world: BrokerWorld, timestamp_ms: int, *, isolation: int = 0) -> int:
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    of_partition = topic.ListOffsetsPartition(
+        version=7, partition_index=0, timestamp=timestamp_ms, current_leader_epoch=-1
+    )
+    request = ListOffsetsRequest(
+        version=7, isolation_level=isolation, topics=[topic(version=7, name=TOPIC, partitions=[of_partition])]
+    )
+    [listed] = world.ask(request).topics[0].partitions
+    assert listed.error_code == E.NONE
+    offset: int = listed.offset
+    return offset
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_is_not_below_the_high_watermark_is_no_readers(world: BrokerWorld, committed: bool) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    append(world, 0)
+    partition.replicate_to(1)
+    append(world, 0)
+    assert (partition.high_watermark, partition.log.end_offset) == (1, 2)
+    [part] = world.ask(fetch(0, committed=committed)).responses[0].partitions
+    assert (len(part.records), part.high_watermark, part.last_stable_offset) == (SIZE, 1, 1)
+    # A reader that has come to the high watermark waits there, and is in range up to the log end.
+    for offset in (1, 2):
+        [part] = world.ask(fetch(offset, committed=committed, max_wait_ms=0)).responses[0].partitions
+        assert (part.error_code, len(part.records), part.high_watermark) == (E.NONE, 0, 1)
+    partition.replicate_to(2)
+    [part] = world.ask(fetch(1, committed=committed)).responses[0].partitions
+    assert (len(part.records), part.high_watermark) == (SIZE, 2)
+
+
+def test_the_end_that_operators_and_resets_are_told_is_the_high_watermark(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    for timestamp_ms in (100, 200, 300):
+        record = LogRecord(offset=0, timestamp_ms=timestamp_ms, key=None, value=b"v")
+        partition.append(encode_batch([record]))
+    partition.replicate_to(2)
+    latest, max_timestamp = -1, -3
+    assert [listed_offset(world, latest, isolation=each) for each in (0, 1)] == [2, 2]
+    assert listed_offset(world, max_timestamp) == 1
+    assert [listed_offset(world, timestamp_ms) for timestamp_ms in (150, 250)] == [1, -1]
+
+
+def test_a_high_watermark_never_goes_back_nor_beyond_the_log_end(world: BrokerWorld) -> None:
+    partition = world.cluster.topics[TOPIC].partitions[0]
+    for _ in range(3):
+        append(world, 0)
+    partition.replicate_to(2)
+    partition.replicate_to(1)
+    assert partition.high_watermark == 2
+    partition.replicate_to(9)
+    assert partition.high_watermark == 3

@@ -271,7 +271,8 @@ def _read_log(node: BrokerNode, fetch: WaitingFetch, part: FetchPart, limit: _Li
     log = partition.log
     stable = partition.last_stable_offset
     records = NOTHING
-    end = stable if fetch.read_committed else log.end_offset
+    high_watermark = partition.high_watermark
+    end = stable if fetch.read_committed else high_watermark
     wanted = limit.batches_max > 0 and (limit.bytes_max > 0 or limit.may_exceed)
     if not error and end > part.offset and wanted:
         records = log.stretch(part.offset, limit.bytes_max, end, limit.batches_max)
@@ -282,7 +283,7 @@ def _read_log(node: BrokerNode, fetch: WaitingFetch, part: FetchPart, limit: _Li
     aborted = None
     if fetch.read_committed and not error:
         aborted = partition.producers.aborted_between(part.offset, stable)
-    return ReadPart(part, error, log.end_offset, stable, log.start_offset, records, aborted)
+    return ReadPart(part, error, high_watermark, stable, log.start_offset, records, aborted)
 
 
 def _finish(node: BrokerNode, fetch: WaitingFetch) -> None:

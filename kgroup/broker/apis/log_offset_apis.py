@@ -65,7 +65,7 @@ def _find_offset(
         return error, *nothing
     log, epoch = partition.log, partition.leader_epoch
     if part.timestamp == _LATEST:
-        end = partition.last_stable_offset if read_committed else log.end_offset
+        end = partition.last_stable_offset if read_committed else partition.high_watermark
         return E.NONE, _NO_TIMESTAMP, end, epoch
     if part.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         return E.NONE, _NO_TIMESTAMP, log.start_offset, epoch
@@ -75,6 +75,7 @@ def _find_offset(
                 (record.timestamp_ms, -record.offset)
                 for raw in partition.batches()
                 for record in _records(raw)
+                if record.offset < partition.high_watermark
             ),
             default=None,
         )
@@ -87,6 +88,8 @@ def _find_offset(
 def _first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[ErrorCode, int, int, int]:
     first = partition.log.first_at_or_after(timestamp_ms)
     for record in _records(first.batch) if first else ():
+        if record.offset >= partition.high_watermark:
+            break
         if record.timestamp_ms >= timestamp_ms and record.offset >= partition.log.start_offset:
             return E.NONE, record.timestamp_ms, record.offset, partition.leader_epoch
     return E.NONE, _NO_TIMESTAMP, _NO_OFFSET, -1
@@ -124,8 +127,8 @@ def _delete_before(node: BrokerNode, topic: str, index: int, offset: int) -> tup
         return partition, _NO_OFFSET
     if node.cluster.topics[topic].is_internal:
         return E.POLICY_VIOLATION, _NO_OFFSET
-    target = partition.log.end_offset if offset == _LATEST else offset
-    if not 0 <= target <= partition.log.end_offset:
+    target = partition.high_watermark if offset == _LATEST else offset
+    if not 0 <= target <= partition.high_watermark:
         return E.OFFSET_OUT_OF_RANGE, _NO_OFFSET
     try:
         node.cluster.delete_records(partition, target)

@@ -195,6 +195,23 @@ FORMS: Final = {
         duration=Need.MAY,
         explained="ends its subscription between two polls, so that it leaves its group and reads nothing",
     ),
+    "lag-replicas": Form(
+        kind=FaultKind.LAG_REPLICAS,
+        target=Target.TOPIC,
+        duration=Need.MUST,
+        word="by",
+        unit=Unit.DURATION,
+        explained="holds the topic's high watermark back: its followers have each record that much later, and"
+        " nobody can read it before",
+    ),
+    "fail-appends": Form(
+        kind=FaultKind.FAIL_APPENDS,
+        target=Target.TOPIC,
+        duration=Need.MUST,
+        word="by",
+        unit=Unit.PERCENT,
+        explained="lets that part of the appends to a topic fail; its producers try again",
+    ),
     "fail-disk": Form(
         kind=FaultKind.FAIL_DISK,
         target=Target.NONE,

@@ -24,6 +24,8 @@ _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _MEMBER_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
 _DAY_MS: Final = 86_400_000
 _DAYS_MAX: Final = 31  # playing a day of three members takes minutes
+REPLICA_LAG_MAX_MS: Final = 30_000
+"""replica.lag.time.max.ms."""
 _FORM_OF: Final = {form.kind: form for form in FORMS.values()}
 
 
@@ -110,6 +112,10 @@ def _check_fault(scenario: Scenario, fault: Fault) -> None:
         _require_known("topic", subscribed, [topic.name for topic in scenario.topics])
     if fault.kind is FaultKind.CREATE and _topic(scenario, fault.target).start_ms == 0:
         raise InputError("it is there from the start")
+    if fault.kind is FaultKind.LAG_REPLICAS and (fault.amount or 0) > REPLICA_LAG_MAX_MS:
+        raise InputError(
+            f"a follower that is {REPLICA_LAG_MAX_MS // 1000}s behind is out of sync and holds nothing back"
+        )
     if fault.kind is FaultKind.GROW:
         partitions = _topic(scenario, fault.target).partitions
         if fault.amount is None or fault.amount <= partitions:

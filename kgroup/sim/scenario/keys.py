@@ -7,7 +7,7 @@ from typing import Final
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.durations import parse_duration
 from kgroup.errors import InputError, nearest_or_all
-from kgroup.group.member.settings import GroupProtocol
+from kgroup.group.member.settings import GroupProtocol, OffsetReset
 from kgroup.sim.scenario.actions import DURATION_MAX_MS, LOSS_PERCENT_MAX
 from kgroup.sim.scenario.scenario import CommitMode, FaultKind
 
@@ -120,6 +120,14 @@ def commit_mode(value: object) -> CommitMode:
     if not isinstance(value, str) or value not in tuple(CommitMode):
         raise InputError(f"should be {' or '.join(CommitMode)}, and is {shown(value)}")
     return CommitMode(value)
+
+
+def offset_reset(value: object) -> OffsetReset:
+    """Earliest or latest: a member that fails for want of an offset shows nothing."""
+    allowed = (OffsetReset.EARLIEST, OffsetReset.LATEST)
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"should be {' or '.join(allowed)}, and is {shown(value)}")
+    return OffsetReset(value)
 
 
 def protocol(value: object) -> GroupProtocol:
@@ -282,6 +290,13 @@ MEMBER_KEYS: Final[Mapping[str, Key]] = {
         read=commit_mode,
         form="auto | after-processing",
         explained="enable.auto.commit, or a commit of its own after each batch (auto).",
+    ),
+    "auto_offset_reset": Key(
+        field="auto_offset_reset",
+        read=offset_reset,
+        form="earliest | latest",
+        explained="auto.offset.reset: with latest a partition without a committed offset is read from its end"
+        " on, also one that came later (earliest, which is not Kafka's default).",
     ),
     "auto_commit_interval": Key(
         field="auto_commit_interval_ms",

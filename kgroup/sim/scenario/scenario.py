@@ -51,6 +51,10 @@ class FaultKind(StrEnum):
     """A member's user subscribes to `topics` instead, between two polls; with a duration back after it."""
     UNSUBSCRIBE = "unsubscribe"
     """A member's user unsubscribes between two polls; with a duration it subscribes again after it."""
+    LAG_REPLICAS = "lag-replicas"
+    """A topic's followers have each record `amount` ms late, and so readers see it late, for the duration."""
+    FAIL_APPENDS = "fail-appends"
+    """`amount` percent of the appends to a topic fail, and are tried again, for the duration."""
     FAIL_DISK = "fail-disk"
     """`amount` percent of the coordinators' appends fail, for the duration. No target."""
     CUT_POWER = "cut-power"
@@ -119,7 +123,7 @@ class SimMember:
     commit_mode: CommitMode = CommitMode.AUTO
     auto_commit_interval_ms: int = 5_000
     auto_offset_reset: OffsetReset = OffsetReset.EARLIEST
-    """Not for scenario files: with `latest` records are passed over, and runs promise that none are."""
+    """What `latest` passes over is measured; that nothing else is passed over is a promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

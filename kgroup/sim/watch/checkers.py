@@ -163,6 +163,16 @@ class Checkers:
                 f"{_in_group(group_partition)}: {member} reads on at {first}, {done_to} is not processed",
             )
 
+    def begins_at_end(self, group_partition: GroupPartition, offset: int) -> None:
+        """`auto.offset.reset=latest` decides: the group passes over what lies before this."""
+        self._measures.pass_over(group_partition, offset)
+
+    def skips(self, group_partition: GroupPartition, member: str) -> None:
+        """A member goes to the end of the log though it was told where to go on."""
+        self.broken(
+            NO_SKIP, f"{_in_group(group_partition)}: {member} resets its position, and there is a commit"
+        )
+
     # ---- commits ----------------------------------------------------------------------------------
 
     def commit_asked(self, body: OffsetCommit) -> int:

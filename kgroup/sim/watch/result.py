@@ -39,6 +39,7 @@ UNREVOKED: Final = "unrevoked"
 EPOCHS_GROW: Final = "epochs-grow"
 RECONCILES: Final = "reconciles"
 SUBSCRIBED: Final = "subscribed"
+REPLICATED: Final = "replicated"
 
 CHECKERS: Final = {
     ONE_OWNER: "no partition has two owners in one generation",
@@ -63,6 +64,7 @@ CHECKERS: Final = {
     UNREVOKED: "nobody owns what another member of the consumer protocol has not given up",
     EPOCHS_GROW: "the epochs of consumer groups, their targets and their members never go back",
     RECONCILES: "after the last fault every consumer group comes to its target, and is in its log as it is",
+    REPLICATED: "nobody reads what is not below the high watermark",
     SUBSCRIBED: "nothing is handed out of what the user does not subscribe to, and nothing at all without",
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }
@@ -75,7 +77,8 @@ class Tally:
     `notifications`: how often somebody was told of a rebalance (REBALANCE_IN_PROGRESS; a watch that fired).
     `moved_partitions`: arrivals at another member than the one before. `unavailable_partition_s`: how long
     partitions had no running reader, summed over groups and partitions. `two_owner_partition_s`: how long
-    they had more than one. `duplicates`: records processed again. `stopped_member_s`: how long running
+    they had more than one. `duplicates`: records processed again. `passed_over`: never processed, as
+    `auto.offset.reset=latest` began behind them. `stopped_member_s`: how long running
     members waited for a rebalance with nothing to read. `requests`: of members, to brokers or to ZooKeeper.
     """
 
@@ -87,6 +90,7 @@ class Tally:
     two_owner_partition_s: float = 0.0
     processed: int = 0
     duplicates: int = 0
+    passed_over: int = 0
     stopped_member_s: float = 0.0
     requests: int = 0
 

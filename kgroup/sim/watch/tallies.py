@@ -23,6 +23,7 @@ class Measures:
         self._moved = 0
         self._processed = 0
         self._duplicates = 0
+        self._passed_over = 0
         self._holders: dict[GroupPartition, set[str]] = {}
         self._spared: set[GroupPartition] = set()
         self._last_holder: dict[GroupPartition, str] = {}
@@ -128,8 +129,14 @@ class Measures:
         self._duplicates += max(0, min(last + 1, done_to) - first)
         self._processed_to[group_partition] = max(done_to, last + 1)
 
+    def pass_over(self, group_partition: GroupPartition, offset: int) -> None:
+        """The group goes on at `offset`, whatever lies before it and was never processed."""
+        done_to = self._processed_to.get(group_partition, 0)
+        self._passed_over += max(0, offset - done_to)
+        self._processed_to[group_partition] = max(done_to, offset)
+
     def processed_to(self, group_partition: GroupPartition) -> int:
-        """The offset behind the last record that the group has processed; 0: none yet."""
+        """The offset behind the last record that the group has processed or passed over; 0: none yet."""
         return self._processed_to.get(group_partition, 0)
 
     # ---- the end ----------------------------------------------------------------------------------
@@ -147,6 +154,7 @@ class Measures:
             two_owner_partition_s=self._shared_ms / 1000,
             processed=self._processed,
             duplicates=self._duplicates,
+            passed_over=self._passed_over,
             stopped_member_s=stopped_ms / 1000,
             requests=self.requests,
         )

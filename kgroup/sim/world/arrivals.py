@@ -1,10 +1,14 @@
 """Records that come in: who produces them is no part of the world, so they lie in the log at once."""
 
+from contextlib import suppress
 from typing import Final
 
 from kgroup.broker.partition import NO_LEADER
+from kgroup.errors import SourceError
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.sim.scenario.scenario import SimTopic
+from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.result import LOG_AGREES
 from kgroup.sim.world.cluster_host import ClusterHost
 from kgroup.sim.world.schedule import Schedule
 
@@ -14,10 +18,12 @@ _VALUE: Final = b"a record of the world"
 class Producers:
     """All producers of one topic: each `linger_ms` they send what its rate has brought, in turn."""
 
-    def __init__(self, topic: SimTopic, host: ClusterHost, schedule: Schedule) -> None:
+    def __init__(self, topic: SimTopic, host: ClusterHost, schedule: Schedule, checkers: Checkers) -> None:
         self._topic = topic
         self._host = host
         self._schedule = schedule
+        self._checkers = checkers
+        self._acknowledged: dict[int, int] = {}  # by partition
         self._start_ms = schedule.now_ms
         self._made = 0
         self._next = 0
@@ -36,9 +42,20 @@ class Producers:
         self._made = due
         for index, records in sorted(self._waiting.items()):
             if partitions[index].leader != NO_LEADER:
-                del self._waiting[index]
-                partitions[index].append(_batch(records, now_ms))
+                # What the disk refuses is KAFKA_STORAGE_ERROR, which producers meet by trying again.
+                with suppress(SourceError):
+                    partitions[index].append(_batch(records, now_ms))
+                    del self._waiting[index]
+                    self._acknowledged[index] = self._acknowledged.get(index, 0) + records
+            self._look(index, partitions[index].log.end_offset)
         self._schedule.at(now_ms + self._topic.linger_ms, self._send)
+
+    def _look(self, index: int, end_offset: int) -> None:
+        """What is acknowledged is in the log, and of an append that failed there is nothing."""
+        acknowledged = self._acknowledged.get(index, 0)
+        if end_offset != acknowledged:
+            where = f"{self._topic.name}-{index}"
+            self._checkers.broken(LOG_AGREES, f"{where} ends at {end_offset}, and has {acknowledged} records")
 
     def _share(self, records: int, partitions: int) -> None:
         each, rest = divmod(records, partitions)

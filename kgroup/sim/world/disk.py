@@ -15,15 +15,23 @@ from kgroup.protocol.topic_partition import TopicPartition
 _CAUSES: Final = ("Input/output error", "No space left on device", "Too many open files")
 
 
+_OWN: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+"""The brokers' own: power goes in the middle of these."""
+
+
 class PowerLost(BaseException):  # no error of the code: nothing may catch it but the world
     """Every process is gone, wherever it was."""
 
 
 class Disk:
-    """Settings that faults change. `failing`: the part of appends to the offsets topic that fail, 0 to 1."""
+    """Settings that faults change.
+
+    `failing`: the part of appends to the offsets topic that fail, 0 to 1; `failing_topics`: of other topics.
+    """
 
     def __init__(self, random: Random) -> None:
         self.failing = 0.0
+        self.failing_topics: dict[str, float] = {}
         self._random = random
         self._appends_left: int | None = None
         self._transactions_only = False
@@ -37,6 +45,11 @@ class Disk:
 
     def begin(self, topic: str) -> bool:
         """An append begins; whether the power goes at its end. Raises PowerLost and SourceError."""
+        if topic not in _OWN:
+            failing = self.failing_topics.get(topic)
+            if failing and self._random.random() < failing:
+                raise SourceError(f"{topic}: {self._random.choice(_CAUSES)}")
+            return False
         if self._appends_left is not None and (topic == TRANSACTIONS_TOPIC or not self._transactions_only):
             self._appends_left -= 1
             if self._appends_left <= 0:
@@ -50,7 +63,7 @@ class Disk:
 
 
 class DiskLog(MemoryLog):
-    """A log of the brokers themselves, which outlives their processes."""
+    """A log that outlives the brokers' processes."""
 
     def __init__(self, topic: str, disk: Disk) -> None:
         super().__init__()
@@ -94,7 +107,6 @@ class DiskStorage(MemoryStorage):
         """The log as it was."""
         log = self._logs.get((topic.name, partition))
         if log is None:
-            is_own = topic.name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
-            log = DiskLog(topic.name, self._disk) if is_own else MemoryLog()
+            log = DiskLog(topic.name, self._disk)
             self._logs[topic.name, partition] = log
         return log

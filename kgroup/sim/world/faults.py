@@ -134,6 +134,11 @@ class Faults:
                 member.change_interest(Interest(topics=fault.topics))
                 lasts = fault.duration_ms is not None
                 return partial(member.change_interest, interest_of(member.spec)) if lasts else None
+            case K.LAG_REPLICAS:
+                self._cluster.lag_replicas(fault.target, amount)
+                return partial(self._cluster.lag_replicas, fault.target, -amount)
+            case K.FAIL_APPENDS:
+                return self._fail_appends(fault.target, amount / 100)
             case K.FAIL_DISK:
                 return self._fail_disk(amount / 100)
             case K.CUT_POWER:
@@ -211,6 +216,15 @@ class Faults:
 
         def undo() -> None:
             self._cluster.disk.failing -= part
+
+        return undo
+
+    def _fail_appends(self, topic: str, part: float) -> Undo:
+        failing = self._cluster.disk.failing_topics
+        failing[topic] = failing.get(topic, 0.0) + part
+
+        def undo() -> None:
+            failing[topic] -= part
 
         return undo
 
@@ -309,6 +323,10 @@ def draw(scenario: Scenario, chaos: Chaos, random: Random) -> list[Fault]:
                 amount = sizes[target]
             case K.NARROW:
                 target = random.choice(members)
+            case K.LAG_REPLICAS:
+                target, amount = random.choice(names), random.choice((500, 2_000, 10_000))
+            case K.FAIL_APPENDS:
+                target, amount = random.choice(names), random.choice((10, 50, 100))
             case K.FAIL_DISK:
                 amount, duration_ms = random.choice((10, 50, 100)), min(lasts_ms, _DISK_FAILS_MS)
             case K.CUT_POWER:

@@ -13,7 +13,7 @@ from typing import Final
 from kgroup.group.member.consumer.member import ConsumerMember
 from kgroup.group.member.new import Member, new_member
 from kgroup.group.member.positions import PositionState
-from kgroup.group.member.settings import GroupProtocol, MemberSettings
+from kgroup.group.member.settings import GroupProtocol, MemberSettings, OffsetReset
 from kgroup.group.member.step import (
     Answered,
     Callback,
@@ -38,7 +38,8 @@ from kgroup.sim.watch.checkers import FATAL_TO_CONSUMERS
 from kgroup.sim.watch.leading import Leading
 from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.watch.reconciliation import Holder
-from kgroup.sim.watch.result import SUBSCRIBED
+from kgroup.sim.watch.resets import Resets
+from kgroup.sim.watch.result import REPLICATED, SUBSCRIBED
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
 from kgroup.sim.world.node_host import NodeHost
@@ -62,6 +63,7 @@ class Doing(StrEnum):
 
 
 _QUIET: Final = (HeartbeatResponse, ConsumerGroupHeartbeatResponse, FetchResponse, OffsetCommitResponse)
+_FAR: Final = 1 << 62
 _SUPERVISOR_MS: Final = 5_000
 _POLLING: Final = Doing.POLLING  # asked for at every turn; before Python 3.12 naming it is slow
 
@@ -87,12 +89,15 @@ class MemberHost(Process):
         self.interest = interest_of(spec)
         self.on_interest: Callable[[], None] = lambda: None
         """Told when the user of a running process has subscribed to something else."""
+        self.high_watermark: Callable[[TopicPartition], int] = lambda partition: _FAR
+        """Up to where a partition may be read now."""
         self._next_interest: Interest | None = None
         self._bootstrap = bootstrap
         self._random = around.random(f"member {spec.name}")
         self._checkers = around.checkers
         self._measures = around.measures
         self._trace = None if around.tell is None else MemberTrace(self, spec.group, around.tell)
+        self._resets: Resets | None = None
         self._connections = Connections(
             self,
             address=f"/10.0.{number // 250}.{number % 250 + 1}",
@@ -126,6 +131,9 @@ class MemberHost(Process):
         settings = self._settings()
         self.machine = new_member(settings, self._bootstrap, self._random.random)
         self._leading = Leading()
+        self._resets = None
+        if settings.auto_offset_reset is OffsetReset.LATEST:
+            self._resets = Resets(self.spec.group, self.name, self._checkers)
         self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
         self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
@@ -322,6 +330,9 @@ class MemberHost(Process):
             if not self.interest.among([partition[0]]):
                 where = f"{partition[0]}-{partition[1]}"
                 self._checkers.broken(SUBSCRIBED, f"{self.spec.group}: {self.name} is handed out {where}")
+            if last >= self.high_watermark(partition):
+                where = f"{partition[0]}-{partition[1]}"
+                self._checkers.broken(REPLICATED, f"{self.spec.group}: {self.name} reads {last} of {where}")
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
             self.ownership.handed_out(partition, first, last)
         self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
@@ -470,6 +481,8 @@ class MemberHost(Process):
         self._measures.answer(body)
         self._leading.heard(body)
         self.ownership.over(request_id)
+        if self._resets is not None:
+            self._resets.heard(body)
         self._handle(Answered(request_id=request_id, body=body))
         if self._doing is not _POLLING or self.machine is None:
             return

@@ -34,7 +34,9 @@ from kgroup.sim.world.schedule import Schedule
 from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
-FAULTS_OF_MEMORY: Final = frozenset({FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES})
+FAULTS_OF_MEMORY: Final = frozenset(
+    {FaultKind.FAIL_APPENDS, FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES}
+)
 _GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
 """The interval between checks whether everything has settled."""
@@ -144,6 +146,7 @@ class World:
         self.demand = demand = Demand(self.cluster, self.members, measures)
         for host in self.members.values():
             host.on_interest = lambda: demand.look(schedule.now_ms)
+            host.high_watermark = self.cluster.high_watermark
         self.faults = Faults(
             scenario, around, self.cluster, self.members, self.demand, create=self._create_topic
         )
@@ -166,7 +169,7 @@ class World:
             self.schedule.at(now_ms + ASK_AGAIN_MS, partial(self._create_topic, topic))
         elif self.cluster.create_topic(topic):
             self.cluster.came(topic.name)
-            Producers(topic, self.cluster, self.schedule).start()
+            Producers(topic, self.cluster, self.schedule, self.checkers).start()
             self.demand.look(now_ms)
             if self._tell is not None:
                 self._tell(TopicCreated(at_ms=now_ms, topic=topic.name, partitions=topic.partitions))
@@ -178,7 +181,7 @@ class World:
         start_ms = self.schedule.now_ms
         for topic in self.scenario.topics:
             if topic.start_ms == 0:
-                Producers(topic, self.cluster, self.schedule).start()
+                Producers(topic, self.cluster, self.schedule, self.checkers).start()
             elif topic.start_ms is not None:
                 self.schedule.at(start_ms + topic.start_ms, partial(self._create_topic, topic))
         for spec in self.scenario.members:

@@ -60,6 +60,8 @@ class Brokers:
         self._inflows = {
             topic.name: Inflow(topic.records_per_s, topic.partitions, schedule.now_ms) for topic in there
         }
+        self._lags: dict[str, tuple[int, int]] = {}
+        """By topic: how late its followers are, and since when."""
         for broker in self._brokers.values():
             self._start(broker)
         for topic in self._counts:
@@ -99,10 +101,17 @@ class Brokers:
         self._write_topic(topic)
         self._write_leaders()
 
-    def log_end(self, partition: TopicPartition) -> int:
-        """The log end offset."""
+    def lag_replicas(self, topic: str, by_ms: int) -> None:
+        """From now on the followers of a topic have every record so much later than before."""
+        lag_ms, _ = self._lags.get(topic, (0, 0))
+        self._lags[topic] = (lag_ms + by_ms, self._schedule.now_ms)
+
+    def high_watermark(self, partition: TopicPartition) -> int:
+        """The end of what may be read: the log end offset, as it was when the followers had come so far."""
         topic, number = partition
-        return self._inflows[topic].end(number, self._schedule.now_ms)
+        lag_ms, since_ms = self._lags.get(topic, (0, 0))
+        now_ms = self._schedule.now_ms
+        return self._inflows[topic].end(number, max(now_ms - lag_ms, min(since_ms, now_ms)))
 
     def leader(self, partition: int) -> str | None:
         """The broker that leads such a partition and answers, or None."""

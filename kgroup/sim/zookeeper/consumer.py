@@ -89,7 +89,11 @@ class GroupPaths:
 
 
 class ZookeeperConsumer:
-    """One consumer. `on_attempt` is told of every attempt, from 0, and `on_outcome` whether one succeeded."""
+    """One consumer.
+
+    `first_of` is where it begins without an offset (auto.offset.reset). `on_attempt` is told of every
+    attempt, from 0, and `on_outcome` whether one succeeded.
+    """
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class ZookeeperConsumer:
         backoff_ms: int,
         auto_commit: bool,
         fetchers: Fetchers,
+        first_of: Callable[[TopicPartition], int] = lambda partition: 0,
         on_attempt: Callable[[int], None],
         on_outcome: Callable[[bool], None],
     ) -> None:
@@ -114,6 +119,7 @@ class ZookeeperConsumer:
         self._backoff_ms = backoff_ms
         self._auto_commit = auto_commit
         self._fetchers = fetchers
+        self._first_of = first_of
         self._on_attempt = on_attempt
         self._on_outcome = on_outcome
         self._owned: list[TopicPartition] = []
@@ -211,7 +217,7 @@ class ZookeeperConsumer:
         starts = {}
         for partition in mine:
             committed = yield GetData(self.paths.offset(partition))
-            starts[partition] = int(committed.data) if committed.error is None else 0
+            starts[partition] = int(committed.data) if committed.error is None else self._first_of(partition)
         if not (yield from self._claim(mine)):
             return False
         self._owned = mine

@@ -7,6 +7,7 @@ from random import Random
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
 from kgroup.group.member.identity import MemberState
+from kgroup.group.member.settings import OffsetReset
 from kgroup.group.member.step import CallbackKind
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.interest import interest_of
@@ -97,6 +98,7 @@ class ConsumerProcess:
             backoff_ms=around.settings.rebalance_backoff_ms,
             auto_commit=member.commit_mode is CommitMode.AUTO,
             fetchers=self,
+            first_of=self._first_of,
             on_attempt=self._attempted,
             on_outcome=self._rebalanced,
         )
@@ -217,6 +219,14 @@ class ConsumerProcess:
             self._commit_now_and_then()
 
         self._after(self.member.auto_commit_interval_ms, commit)
+
+    def _first_of(self, partition: TopicPartition) -> int:
+        """`auto.offset.reset`, whose two values are called smallest and largest here."""
+        if self.member.auto_offset_reset is not OffsetReset.LATEST:
+            return 0
+        end = self._around.end_of(self.member.name, partition) or 0
+        self._around.measures.pass_over((self.member.group, partition), end)
+        return end
 
     # ---- what it is told ----------------------------------------------------------------------
 

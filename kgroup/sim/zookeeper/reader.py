@@ -33,7 +33,7 @@ class Inflow:
 
     def end(self, partition: int, now_ms: int) -> int:
         """The log end offset: the topic's n-th record is partition n mod partitions' next one."""
-        came = int((now_ms - self._since_ms) * self._records_per_s // 1000)
+        came = int((max(now_ms, self._since_ms) - self._since_ms) * self._records_per_s // 1000)
         return self._bases[partition] + (came + self._partitions - 1 - partition) // self._partitions
 
 

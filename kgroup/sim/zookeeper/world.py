@@ -49,6 +49,7 @@ _WITHOUT_COUNTERPART: Final = frozenset(
         FaultKind.MOVE,
         FaultKind.SKEW,
         FaultKind.SLOW_DISK,
+        FaultKind.FAIL_APPENDS,
         FaultKind.FAIL_DISK,
         FaultKind.CUT_POWER,
         FaultKind.LOSE_WRITES,
@@ -188,7 +189,7 @@ class _World:
         node = self._brokers.leader(partition[1])
         if node is None or self._network.is_cut(member, node):
             return None
-        return self._brokers.log_end(partition)
+        return self._brokers.high_watermark(partition)
 
     def _changed(self, path: str, change: TreeChange, data: str | None, session: int | None) -> None:
         self._tell(
@@ -234,6 +235,9 @@ class _World:
             case FaultKind.DELAY:
                 self._network.more_latency_ms += fault.amount or 0
                 return partial(self._delay_less, fault.amount or 0)
+            case FaultKind.LAG_REPLICAS:
+                self._brokers.lag_replicas(target, fault.amount or 0)
+                return partial(self._brokers.lag_replicas, target, -(fault.amount or 0))
             case FaultKind.CREATE:
                 self._create(next(topic for topic in self._scenario.topics if topic.name == target))
                 return None

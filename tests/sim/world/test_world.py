@@ -77,8 +77,15 @@ def test_the_trace_says_when_everything_has_settled() -> None:
 
 
 def test_every_event_becomes_json() -> None:
-    faults = (("20s", "kill c1 for 5s"), ("30s", "kill coordinator"), ("35s", "grow orders to 5"))
-    events = play(world(*faults)).events
+    faults = (
+        ("20s", "kill c1 for 5s"),
+        ("25s", "create returns"),
+        ("30s", "kill coordinator"),
+        ("35s", "grow orders to 5"),
+        ("40s", "subscribe c1 to orders,returns"),
+    )
+    topics = (*world().topics, SimTopic(name="returns", partitions=1, start_ms=None))
+    events = play(world(*faults, topics=topics)).events
     kinds = {type(event).__name__ for event in events}
     assert kinds == {kind.__name__ for kind in get_args(TraceEvent)} - {"NodeStarted"}
     for event in events:

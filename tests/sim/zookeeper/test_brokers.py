@@ -102,8 +102,8 @@ def test_a_broker_that_is_cut_off_for_longer_is_gone_until_it_is_back():
 def test_records_come_in_evenly_and_go_on_over_more_partitions_when_the_topic_grows():
     cluster = Cluster()
     cluster.advance(10)  # 4 records a second on 4 partitions
-    assert [cluster.brokers.log_end(("orders", n)) for n in range(4)] == [10] * 4
+    assert [cluster.brokers.high_watermark(("orders", n)) for n in range(4)] == [10] * 4
     cluster.brokers.grow("orders", 8)
-    assert [cluster.brokers.log_end(("orders", n)) for n in range(8)] == [10] * 4 + [0] * 4
+    assert [cluster.brokers.high_watermark(("orders", n)) for n in range(8)] == [10] * 4 + [0] * 4
     cluster.advance(10)
-    assert [cluster.brokers.log_end(("orders", n)) for n in range(8)] == [15] * 4 + [5] * 4
+    assert [cluster.brokers.high_watermark(("orders", n)) for n in range(8)] == [15] * 4 + [5] * 4
