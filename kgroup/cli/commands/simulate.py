@@ -21,20 +21,10 @@ EXAMPLES: Final = (
         "Three members; one is killed, another comes",
         "kgroup simulate --members 3 --partitions 12 --assignor sticky --at 10s 'kill c1' --at 40s 'join c4'",
     ),
-    Example("The scenarios that come with kgroup", "kgroup simulate --list"),
-    Example("One of them, explained step by step", "kgroup simulate c1-leaves-under-sticky --explain"),
+    Example("A scenario, explained step by step", "kgroup simulate c1-leaves-under-sticky --explain"),
     Example(
         "What the same faults cost under three designs",
         "kgroup simulate herd-effect --compare eager,cooperative,zookeeper",
-    ),
-    Example(
-        "The same with the consumer protocol, and with a migration to it and back",
-        "kgroup simulate herd-effect --compare cooperative,consumer,migration",
-    ),
-    Example("Ten worlds full of trouble, with every promise checked", "kgroup simulate --seeds 10"),
-    Example(
-        "Real log files of what happened, for decode, replay and lag-report",
-        'kgroup simulate gc-pause --log-dir "$(mktemp -d)"',
     ),
 )
 _ONLY_A_TIME: Final = re.compile(r"\S+")
@@ -74,32 +64,20 @@ def simulate(
 ) -> None:
     """Simulate brokers and members on a virtual clock.
 
-    The same coordinators and members as in serve and join, with a network, clocks and faults that all
-    follow from the seed: the same seed gives the same run. Checkers watch every run: no partition has two
-    owners in a generation, acknowledged commits survive, dead members are out and living ones stay, no
-    record is skipped, and once the faults are over every group settles. If one of them finds something, the
-    status is 3.
-
-    The output shows the generations, the states of each member over time (! marks a fault), who was given
-    what, and what it cost. -o json has the same and ends with counts of seeds; -o jsonl has every event,
-    with --seeds every run, and the counts at the end; csv and parquet have a line for each run. -o trace is
-    for trace viewers: tracks of generations, members, what they read, requests, nodes and faults.
+    The coordinators and members of serve and join, with a network, clocks and faults that follow from a seed.
+    Checkers watch it; with a broken promise the status is 3. Shown are generations, the states of members
+    over time (! marks a fault), who was given what, and what it cost; -o jsonl has every event.
 
     \b
-    Faults:
-      join MEMBER                         start MEMBER or node-N
-      leave MEMBER                        kill MEMBER or node-N [for DURATION]
-      restart MEMBER or node-N [for DURATION]
-      pause MEMBER or node-N for DURATION
-      slow MEMBER by FACTOR for DURATION
-      cut MEMBER or node-N [from OTHER] for DURATION
-      lose by PERCENT% for DURATION       duplicate by PERCENT% for DURATION
-      delay by DURATION for DURATION      slow-disk node-N by DURATION for DURATION
-      skew MEMBER or node-N by [-]DURATION [for DURATION]
-      grow TOPIC to PARTITIONS            create TOPIC
-      subscribe MEMBER to TOPIC,... [for DURATION]
-      unsubscribe MEMBER [for DURATION]   move GROUP
-    coordinator is the node that coordinates the group; kgroup-scenario(5) explains each.
+    Faults; FOR is "for DURATION", X and Y are MEMBER, node-N or coordinator:
+      join MEMBER, leave MEMBER             start X, kill X [FOR], restart X [FOR]
+      pause X FOR                           cut X [from Y] FOR
+      slow MEMBER by FACTOR FOR             skew X by [-]DURATION [FOR]
+      subscribe MEMBER to TOPIC,... [FOR]   unsubscribe MEMBER [FOR]
+      lose by PERCENT% FOR                  duplicate by PERCENT% FOR
+      fail-appends TOPIC by PERCENT% FOR    lag-replicas TOPIC by DURATION FOR
+      delay by DURATION FOR                 slow-disk node-N by DURATION FOR
+      grow TOPIC to PARTITIONS              create TOPIC, move GROUP
     """
     output = traceable.rows
     one_run = seeds.count is None and shown.compare is None and not shown.listing

@@ -43,7 +43,8 @@ ScenarioName = Annotated[
     str | None,
     typer.Argument(
         metavar="SCENARIO",
-        help="A scenario that comes with kgroup (--list), or a file: kgroup-scenario(5).",
+        help="One of --list or a file, kgroup-scenario(5); without it --members, --partitions and --rate"
+        " count.",
         show_default=False,
         autocompletion=complete_scenarios,
     ),
@@ -59,7 +60,7 @@ class Flags:
         option(
             "--members",
             metavar="NAME,... | N",
-            help="Without SCENARIO: the members, or how many (c1 to cN). Default: 3.",
+            help="Members, or how many (c1 to cN). Default: 3.",
             section=Section.SETUP,
         ),
     ] = None
@@ -70,7 +71,7 @@ class Flags:
             metavar="N",
             min=1,
             max=10_000,
-            help="Without SCENARIO: the partitions of the topic t. Default: 12.",
+            help="Partitions of topic t. Default: 12.",
             section=Section.SETUP,
         ),
     ] = None
@@ -81,21 +82,20 @@ class Flags:
             metavar="R",
             min=0,
             max=1e6,
-            help="Without SCENARIO: records produced per second. Default: 10.",
+            help="Records per second. Default: 10.",
             section=Section.SETUP,
         ),
     ] = None
     nodes: Annotated[
         int | None,
-        option("--nodes", metavar="N", min=1, max=100, help="Brokers. By default 3.", section=Section.SETUP),
+        option("--nodes", metavar="N", min=1, max=100, help="Brokers. Default: 3.", section=Section.SETUP),
     ] = None
     assignors: Annotated[
         list[str] | None,
         option(
             "--assignor",
             metavar="NAME",
-            help="range, roundrobin, sticky or cooperative-sticky for all members, in order of preference;"
-            " repeatable.",
+            help="For all members, in order of preference; repeatable.",
             section=Section.SETUP,
             autocompletion=complete_client_assignors,
         ),
@@ -105,7 +105,7 @@ class Flags:
         option(
             "--at",
             metavar="TIME FAULT",
-            help="Inject a fault this long after the start: 10s 'kill c1'; repeatable. The faults are above.",
+            help="Inject a fault at a time: 10s 'kill c1'; repeatable.",
             section=Section.SETUP,
         ),
     ] = None
@@ -114,8 +114,7 @@ class Flags:
         option(
             "--for",
             metavar="DURATION",
-            help="How long to run before faults end. Default: the scenario's, or a minute after the last"
-            " --at.",
+            help="How long to run before faults end.",
             section=Section.SETUP,
         ),
     ] = None
@@ -143,8 +142,7 @@ class Seeds:
             metavar="N",
             min=1,
             max=_SEEDS_MAX,
-            help="Run N seeds, from --seed on, and only check them; without SCENARIO run the swarm, a"
-            " different small world for each seed.",
+            help="Only check N seeds, from --seed on.",
             section=Section.SETUP,
         ),
     ] = None
@@ -157,23 +155,22 @@ class Shown:
     listing: Annotated[
         bool, option("--list", help="List the scenarios that come with kgroup.", section=Section.SHOWN)
     ] = False
-    design: Annotated[
-        str | None,
-        option(
-            "--as",
-            metavar="DESIGN",
-            help="Run it with one of the designs of --compare, and show that run.",
-            section=Section.SHOWN,
-        ),
-    ] = None
     compare: Annotated[
         str | None,
         option(
             "--compare",
             metavar="DESIGN,...",
-            help="Run it with each of these, side by side: eager (range), cooperative (cooperative-sticky),"
-            " consumer (KIP-848), migration (half of the members switch to it, and back),"
-            " zookeeper (Kafka 0.8's consumer), or assignors.",
+            help="Run it with each: eager, cooperative, consumer (KIP-848),"
+            " migration, zookeeper, or assignors.",
+            section=Section.SHOWN,
+        ),
+    ] = None
+    design: Annotated[
+        str | None,
+        option(
+            "--as",
+            metavar="DESIGN",
+            help="Run it with one of these, and show that run.",
             section=Section.SHOWN,
         ),
     ] = None
@@ -181,7 +178,7 @@ class Shown:
         bool,
         option(
             "--explain",
-            help="Print every step, and the reason for it, before the result.",
+            help="Print every step, and the reason, before the result.",
             section=Section.SHOWN,
         ),
     ] = False
@@ -196,7 +193,7 @@ class Kept:
         option(
             "--log-dir",
             metavar="DIR",
-            help="Keep the brokers' logs as real segment files in this new or empty folder.",
+            help="Keep the brokers' logs in this new or empty folder.",
             section=Section.OUTPUT,
         ),
     ] = None

@@ -10,6 +10,7 @@ from kgroup.cli.shell import app
 from kgroup.cli.shell.app import COMMANDS, TASKS, load_command
 from kgroup.cli.shell.usage_error import did_you_mean_one
 from kgroup.errors import FindingsError, InputError, SourceError
+from kgroup.sim.scenario.actions import FORMS
 
 KGROUP = [sys.executable, "-m", "kgroup"]
 HEAVY = {"kafka", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "yaml"}
@@ -130,6 +131,13 @@ def test_every_command_stands_under_one_task_of_the_help(kgroup):
 @pytest.mark.parametrize("name", ["lag", "stuck", "explain", "history", "watch", "metrics"])
 def test_a_command_for_one_question_has_a_help_of_a_screen(name, kgroup):
     assert len(kgroup(name, "--help").out.splitlines()) <= 45
+
+
+def test_the_help_of_simulate_is_no_longer_than_60_lines_and_every_fault_of_it_can_be_said(kgroup):
+    shown = kgroup("simulate", "--help").out
+    assert len(shown.splitlines()) <= 60
+    verbs = set(re.findall(r"[a-z-]+", shown.partition("Faults")[2].partition("Arguments")[0])) & set(FORMS)
+    assert verbs >= set(FORMS) - {"narrow", "fail-disk", "cut-power", "lose-writes"}
 
 
 def test_the_help_of_the_whole_report_is_no_longer_than_a_page_and_points_to_the_others(kgroup):
