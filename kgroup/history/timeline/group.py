@@ -165,6 +165,9 @@ class GroupReplay:
             replace(member, owned=targets.get(member.member_id, frozenset())) for member in roster.members
         )
         generation.roster = self._roster = replace(roster, members=members)
+        at_ms = time_of(logged)
+        if at_ms is not None:
+            generation.waits += self._modern.handovers.target(targets, at_ms)
         finish_round(self._timeline.generations, self._known_counts)
 
     def _close_modern(self) -> None:

@@ -175,12 +175,29 @@ NOTHING_MOVED = Moved({}, {}, 0, 0)
 
 
 @dataclass(slots=True, kw_only=True)
+class Wait:
+    """A member of a consumer group whose target has partitions that another one still has.
+
+    Times are epoch ms. `until_ms` is None if the log ends before. `released`: the other gave up the last of
+    them then; if not, another target made it needless.
+    """
+
+    member_id: str
+    holder_id: str
+    partitions: tuple[Partition, ...]
+    since_ms: int
+    until_ms: int | None = None
+    released: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
 class Generation:
     """A generation (epoch) and how it differs from the one before; `gaps` fill while the log is read on.
 
     `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
     compaction or damage took records between the last generation and this one. `commits` counts those until
-    the next. `silent` are departures of which more is known once the log has been read.
+    the next. `silent` are departures of which more is known once the log has been read. `waits` begin with
+    a target of this epoch.
     """
 
     roster: Roster
@@ -195,6 +212,7 @@ class Generation:
     unfinished: int = 0
     cut: bool = False
     gaps: list[CommitGap] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
     usual_interval_ms: int | None = None
     commits: int = 0
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.handovers import Handovers
 from kgroup.history.timeline.model import Partition, Roster, TimelineMember
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
@@ -140,6 +141,7 @@ class ModernGroup:
     _targets: dict[str, frozenset[Partition]] = field(default_factory=dict)
     _matched: dict[str, frozenset[str]] = field(default_factory=dict)
     unrevoked_since: dict[str, int] = field(default_factory=dict)
+    handovers: Handovers = field(default_factory=Handovers)
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     """Of the topics that were assigned, by name."""
 
@@ -159,6 +161,7 @@ class ModernGroup:
             _set(self._matched, key.regular_expression, matched)
         elif isinstance(key, keys.ConsumerGroupCurrentMemberAssignmentKey):
             self._note_revocation(logged, key.member_id, value)
+            self._note_owned(logged, key.member_id, value)
 
     def roster(self, logged: LoggedEntry) -> Roster:
         """The group with its members and their targets as they are now."""
@@ -234,6 +237,15 @@ class ModernGroup:
                 self.topic_ids[name] = topic.topic_id
             for partition in topic.partitions:
                 yield Partition(name, partition)
+
+    def _note_owned(self, logged: LoggedEntry, member_id: str, value: values.Value | None) -> None:
+        owned: frozenset[Partition] = frozenset()
+        if isinstance(value, values.ConsumerGroupCurrentMemberAssignmentValue):
+            given = (*value.assigned_partitions, *value.partitions_pending_revocation)
+            owned = frozenset(self._named(given))
+        at_ms = time_of(logged)
+        if at_ms is not None:
+            self.handovers.has(member_id, owned, at_ms)
 
     def _note_revocation(self, logged: LoggedEntry, member_id: str, value: values.Value | None) -> None:
         at_ms = time_of(logged)

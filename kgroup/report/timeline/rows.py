@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from kgroup.durations import seconds_text
 from kgroup.history.timeline.model import (
     Cause,
     Generation,
@@ -13,6 +14,7 @@ from kgroup.history.timeline.model import (
     Pattern,
     Timeline,
     TimelineMember,
+    Wait,
 )
 from kgroup.report.emit import Column, Kind, Row
 
@@ -266,6 +268,19 @@ def _events_of(timeline: Timeline, generation: Generation, clients: dict[str, st
                 "evidence": f"{name}: {_shortened(partitions)}",
                 **position,
             }
+    for wait in generation.waits:
+        names = [clients.get(member_id, member_id) for member_id in (wait.member_id, wait.holder_id)]
+        yield {
+            **common,
+            "time": wait.since_ms,
+            "event": "waited",
+            **recorded,
+            "member_ids": [wait.member_id, wait.holder_id],
+            "client_ids": names,
+            "partitions": _texts(wait.partitions),
+            "evidence": _wait_text(wait, *names),
+            **position,
+        }
 
 
 def _occurrence_row(timeline: Timeline, occurrence: Occurrence, clients: dict[str, str]) -> Row:
@@ -336,6 +351,16 @@ def _covers(pattern: Pattern, generation: Generation) -> bool:
         and pattern.to_ms is not None
         and pattern.from_ms <= at_ms <= pattern.to_ms
     )
+
+
+def _wait_text(wait: Wait, waiter: str, holder: str) -> str:
+    what = _shortened(wait.partitions)
+    if wait.until_ms is None:
+        return f"{waiter} waits to the log's end for {what}, which {holder} has not given up"
+    lasted = seconds_text(wait.until_ms - wait.since_ms)
+    if wait.released:
+        return f"{waiter} waited {lasted} for {what} until {holder} gave up"
+    return f"{waiter} waited {lasted} for {what}, which {holder} had not given up when the target changed"
 
 
 def _texts(partitions: Iterable[Partition]) -> list[str]:
