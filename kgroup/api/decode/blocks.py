@@ -100,7 +100,7 @@ def chosen_blocks(
         plain, by_hand = items[forms < Form.OTHER], items[forms >= Form.OTHER].tolist()
         records = {
             number: read
-            for number, read in _records_at(item, by_hand, preselection)
+            for number, read in records_at(item, by_hand, preselection)
             for _ in choice.of([read])
         }
         if by_hand:
@@ -223,7 +223,7 @@ def _keys_of(of: SegmentBlock, items: NDArray[np.int64]) -> Iterator[Key]:
             yield decoded[1]
 
 
-def _records_at(
+def records_at(
     of: SegmentBlock, items: list[int], selection: Preselection
 ) -> Iterator[tuple[int, ReadRecord]]:
     """The records of these items by the plain path, so far as they may be of the selection."""

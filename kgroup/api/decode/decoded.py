@@ -142,9 +142,17 @@ class Decoded(Tabular):
         shown = NamesShown(self._wanted)
         passes = 2 if self._latest else 1
         with self._progress.counted_bytes("reading", passes * self._total_bytes) as advance:
-            kept = offsets_that_count(self._source, self._wanted, advance) if self._latest else None
+            kept = self._offsets_that_count(advance) if self._latest else None
             yield Choice(self._wanted, kept, problems, shown), Preselection(self._wanted, advance)
             problems.missing += shown.missing(self._source)
+
+    def _offsets_that_count(self, advance: Callable[[int], None]) -> set[tuple[int, int]]:
+        if not self.is_in_bulk:
+            return offsets_that_count(self._source, self._wanted, advance)
+        from kgroup.api.decode.newest_blocks import block_offsets_that_count
+
+        assert self._files is not None
+        return block_offsets_that_count(self._files, self._wanted, advance)
 
     def table_rows(self) -> Iterator[Row]:
         """A few words for each record, in TABLE_COLUMNS; damage is among the problems."""

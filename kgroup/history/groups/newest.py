@@ -48,6 +48,10 @@ class NewestEntries:
             if isinstance(key, OffsetCommitKey) and _is_alive(logged)
         )
 
+    def settled(self, partition: int, key: Key) -> LoggedEntry | None:
+        """The newest entry of a key that no transaction holds back, be it a tombstone."""
+        return self._newest.get((partition, key))
+
     def pending(self) -> Iterator[LoggedEntry]:
         """Commits of open transactions that would count if their transaction were committed now."""
         for (partition, _), commits in self._open.items():
