@@ -1,6 +1,5 @@
 """`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -26,6 +25,8 @@ def spark_session(
     if options is None:
         yield None
         return
+    import logging
+
     from kgroup.spark.session import open_session, parse_conf
 
     # py4j logs a stack for a call that Ctrl-C breaks off; it goes to standard error if nobody handles it.

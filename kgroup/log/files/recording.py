@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
-from uuid import NAMESPACE_URL, uuid5
+from uuid import UUID
 
 from kgroup.errors import DecodeError, SourceError
 from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder, SegmentFile
@@ -23,7 +23,8 @@ from kgroup.log.format.record import LogRecord
 from kgroup.protocol.topic_id import TopicId, parse_topic_id, topic_id_text
 
 RECORDING_TOPIC: Final = "__kgroup_recording"
-RECORDING_TOPIC_ID: Final = uuid5(NAMESPACE_URL, RECORDING_TOPIC)
+RECORDING_TOPIC_ID: Final = UUID("92811324-6c13-539a-acd4-f206ebadbdad")
+"""That of the name by RFC 9562, version 5, in the namespace of URLs; to compute it imports hashlib."""
 NOTES: Final = 0
 SAMPLES: Final = 1
 

@@ -16,14 +16,11 @@ digest of every kernel source, of numba's version and of the CPU the code is mad
 signature, so processes that compile at the same time write the same thing.
 """
 
-import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
-from importlib import resources
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final, TypeVar
@@ -204,6 +201,8 @@ def cache_folder() -> Path | None:
 
 
 def _cache_bases() -> Iterator[Path]:
+    import tempfile
+
     for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         if os.environ.get(variable):
             yield Path(os.environ[variable]) / "kgroup"
@@ -219,6 +218,8 @@ def _is_ours(folder: Path) -> bool:
     """Make the folder if need be. What numba loads from it runs, so nobody else may write there."""
     if not (is_private(folder.parent) and is_private(folder)):
         return False
+    import tempfile
+
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True
@@ -227,6 +228,9 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _digest() -> str:
+    import hashlib
+    from importlib import resources
+
     import llvmlite
     import numba
 

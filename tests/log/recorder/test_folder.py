@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 import pytest
 
 from kgroup.errors import SourceError
 from kgroup.log.files.recording import (
+    RECORDING_TOPIC,
+    RECORDING_TOPIC_ID,
     Began,
     Folded,
     Hole,
@@ -379,3 +381,7 @@ def test_notes_that_do_not_matter_any_more_are_left_out() -> None:
     assert len(kept) == 102
     assert (kept[2].first_offset, kept[2].last_offset) == (50, many[-100].last_offset)  # type: ignore[union-attr]
     assert kept[3:] == many[-99:]
+
+
+def test_the_id_of_the_topic_is_that_of_its_name() -> None:
+    assert uuid5(NAMESPACE_URL, RECORDING_TOPIC) == RECORDING_TOPIC_ID
