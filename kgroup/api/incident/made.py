@@ -156,10 +156,10 @@ class _Span:
 def _span(items: Iterable[Item], from_ms: int | None, to_ms: int | None) -> _Span:
     times = [item.timestamp_ms for item in items if isinstance(item, LoggedEntry) and item.timestamp_ms >= 0]
     if not times and (from_ms is None or to_ms is None):
-        raise SourceError("no record of these groups has a time: give --from and --to")
+        raise SourceError("no record of these groups has a time: give --since and --until")
     span = _Span(min(times) if from_ms is None else from_ms, max(times) if to_ms is None else to_ms)
     if span.to_ms < span.from_ms:
-        raise InputError(f"--to {iso_time(span.to_ms)} is before --from {iso_time(span.from_ms)}")
+        raise InputError(f"--until {iso_time(span.to_ms)} is before --since {iso_time(span.from_ms)}")
     return span
 
 

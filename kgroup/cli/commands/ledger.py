@@ -4,13 +4,13 @@ import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 from kgroup.api.names import member_of
+from kgroup.cli.options.period import Period
+from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Groups, LogEnds, Output, Quiet, Source, Strict, Topics, required_groups
 from kgroup.cli.shell.say import fail_if_strict, say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.cli.shell.times import parse_time
-from kgroup.errors import InputError
 from kgroup.report.emit import OutputFormat, emit
 from kgroup.report.progress import TerminalProgress
 
@@ -34,7 +34,7 @@ EXAMPLES: Final = (
     ),
     Example(
         "An hour of a live cluster, minute by minute",
-        "kgroup ledger -b localhost:9092 --group billing --from 1h --by minute -o csv",
+        "kgroup ledger -b localhost:9092 --group billing --since 1h --by minute -o csv",
     ),
 )
 
@@ -45,18 +45,7 @@ def ledger(
     log_ends: LogEnds = None,
     groups: Groups = None,
     topics: Topics = None,
-    since: Annotated[
-        str | None,
-        option(
-            "--from",
-            metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or 15m (ago).",
-            section=Section.SELECTION,
-        ),
-    ] = None,
-    until: Annotated[
-        str | None, option("--to", metavar="TIME", help="Before this time.", section=Section.SELECTION)
-    ] = None,
+    period: Annotated[Period, Bundle(Period)],
     certain: Annotated[
         bool,
         option("--certain", help="Only what is proven, without bounds.", section=Section.SELECTION),
@@ -95,10 +84,7 @@ def ledger(
     patterns = required_groups(groups)
     sum_by = None if by is None else member_of(SumBy, by, "--by")
     now_ms = int(time.time() * 1000)
-    since_ms = parse_time(since, "--from", now_ms) if since else None
-    until_ms = parse_time(until, "--to", now_ms) if until else None
-    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
-        raise InputError(f"--to {until} is not after --from {since}")
+    since_ms, until_ms = period.times(now_ms)
     with opened(source) as logs:
         ledgers = ledger_of(
             logs,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgroup.cli.options.period import Period
 from kgroup.cli.options.reenact import RULES, Stage
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
@@ -18,7 +19,6 @@ from kgroup.cli.shell.options import Output, Quiet, Source
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.cli.shell.times import parse_time
 from kgroup.errors import InputError
 from kgroup.report.destination import require_empty
 from kgroup.report.emit import OutputFormat, emit
@@ -44,7 +44,7 @@ EXAMPLES: Final = (
     ),
     Example(
         "A quarter of an hour of a live cluster, keeping the log for replay",
-        "kgroup reenact -b localhost:9092 --group billing --from 15m --keep again",
+        "kgroup reenact -b localhost:9092 --group billing --since 15m --keep again",
     ),
 )
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -58,18 +58,7 @@ def reenact(
         str | None,
         option("--group", metavar="GROUP", help="The group, a classic one.", section=Section.SELECTION),
     ] = None,
-    since: Annotated[
-        str | None,
-        option(
-            "--from",
-            metavar="TIME",
-            help="From this time on: an ISO time, epoch ms, or 15m (ago).",
-            section=Section.SELECTION,
-        ),
-    ] = None,
-    until: Annotated[
-        str | None, option("--to", metavar="TIME", help="Before this time.", section=Section.SELECTION)
-    ] = None,
+    period: Annotated[Period, Bundle(Period)],
     stage: Annotated[Stage, Bundle(Stage)],
     plan: Annotated[
         bool,
@@ -104,10 +93,7 @@ def reenact(
     if group is None:
         raise InputError("no --group given: the group to play again")
     now_ms = int(time.time() * 1000)
-    since_ms = parse_time(since, "--from", now_ms) if since else None
-    until_ms = parse_time(until, "--to", now_ms) if until else None
-    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
-        raise InputError(f"--to {until} is not after --from {since}")
+    since_ms, until_ms = period.times(now_ms)
     speed, partitions = stage.checked_speed(), stage.partitions()
     stage.listeners(nodes=1)  # an address that is none is told before anything is read
     with opened(source) as logs:

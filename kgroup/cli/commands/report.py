@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from kgroup.cli.options.period import Period
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Groups, OutputFile, Quiet, Source
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
-from kgroup.cli.shell.times import parse_length, parse_time
+from kgroup.cli.shell.times import parse_length
 from kgroup.errors import FindingsError, InputError
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
@@ -45,35 +45,11 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeGiven:
-    """The time of the report, as it was given."""
-
-    from_: Annotated[
-        str | None,
-        option(
-            "--from",
-            metavar="TIME",
-            help="Only from this time on: an ISO time or epoch ms.",
-            section=Section.SELECTION,
-        ),
-    ] = None
-    to: Annotated[
-        str | None,
-        option(
-            "--to",
-            metavar="TIME",
-            help="Only until this time; findings are as of then.",
-            section=Section.SELECTION,
-        ),
-    ] = None
-
-
 def report(
     *,
     source: Source,
     groups: Groups = None,
-    time: Annotated[TimeGiven, Bundle(TimeGiven)],
+    period: Annotated[Period, Bundle(Period)],
     check: Annotated[
         Path | None,
         option(
@@ -137,7 +113,7 @@ def report(
     For a live cluster it has no findings, lag or deadlines, because no record it reads says where the
     cluster's logs end.
     """
-    import time as clock
+    import time
 
     from kgroup.api.incident.check import check_report, rendered
     from kgroup.api.incident.made import incident_report
@@ -147,8 +123,7 @@ def report(
     if check is not None:
         given = {
             "--group": groups,
-            "--from": time.from_,
-            "--to": time.to,
+            **period.given,
             "--slo": slo,
             "--retention": retention,
             "--output": output,
@@ -165,9 +140,8 @@ def report(
             )
         print(f"{check}: {_claims(checked.claims)}, each derived again from the records that it cites")
         return
-    now_ms = int(clock.time() * 1000)
-    from_ms = None if time.from_ is None else parse_time(time.from_, "--from", now_ms)
-    to_ms = None if time.to is None else parse_time(time.to, "--to", now_ms)
+    now_ms = int(time.time() * 1000)
+    from_ms, to_ms = period.times(now_ms)
     asked = list(_deadlines(slo or (), retention))
     with opened(source) as logs:
         incident = incident_report(

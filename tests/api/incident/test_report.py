@@ -227,7 +227,7 @@ def test_a_time_narrows_it(incident):
     late = incident_report(open_logs(LIVES), groups="orders-app", from_ms=middle)
     assert all(claim.says["at_ms"] >= middle for claim in late.of(ClaimKind.REBALANCE))
     assert late.from_ms == middle
-    with pytest.raises(InputError, match="is before --from"):
+    with pytest.raises(InputError, match="is before --since"):
         incident_report(open_logs(LIVES), groups="orders-app", from_ms=middle, to_ms=middle - 1)
 
 

@@ -34,6 +34,6 @@ def test_json_has_the_claims(kgroup):
 
 
 def test_a_time_without_anything_says_so(kgroup):
-    ended = kgroup("report", LIVES, "--group", "push-storm", "--from", "2020-01-01", "--to", "2020-01-02")
+    ended = kgroup("report", LIVES, "--group", "push-storm", "--since", "2020-01-01", "--until", "2020-01-02")
     assert ended.status == 0
     assert "Nothing: no rebalance, no event and no finding." in ended.out
