@@ -21,20 +21,20 @@ PATIENCE_MS: Final = 300_000
 """`max.poll.interval.ms`: a member may process for so long what it polled first, and commit only then."""
 
 _TRY_DEAD: Final = (
-    "Start its consumers, or find out why they left: kgroup replay --group. If nobody needs it any more,"
-    " delete it; its offsets expire by themselves offsets.retention.minutes after it became empty."
+    "Start its consumers, or find out why they left: kgroup replay --group. If it is no longer needed,"
+    " delete it; otherwise its offsets expire offsets.retention.minutes after it became empty."
 )
 _TRY_EMPTY: Final = (
-    "Nothing to do if it runs now and then; its offsets expire offsets.retention.minutes (7 days by default)"
-    " after it became empty, and it then begins at auto.offset.reset."
+    "Nothing to do if it runs only occasionally. Its offsets expire offsets.retention.minutes (7 days by"
+    " default) after it became empty, and it then starts at auto.offset.reset."
 )
 _TRY_EXPIRING: Final = (
-    "Start a consumer of the group, which stops the clock, or raise offsets.retention.minutes. To keep a"
-    " copy: kgroup lag-report -o json. For another retention than 7 days: --offsets-retention."
+    "Start a consumer of the group, which stops the clock, or raise offsets.retention.minutes. To save a"
+    " copy: kgroup lag-report -o json. If the retention is not 7 days, use --offsets-retention."
 )
 _TRY_NEVER: Final = (
-    "Check enable.auto.commit and the calls of commit in its code, and its log for failing ones. If it keeps"
-    " its offsets elsewhere, or has not finished what it polled first, all is well."
+    "Check enable.auto.commit, the commit calls in its code, and its log for failed commits. If it keeps its"
+    " offsets elsewhere, or has not finished its first poll's records, nothing is wrong."
 )
 
 

@@ -16,9 +16,9 @@ from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _TRY: Final = (
-    "The readers are well, and a restart changes nothing. Find the producer: kafka-transactions.sh"
+    "The readers are healthy, and a restart changes nothing. Find the producer: kafka-transactions.sh"
     " describe-producers --topic T --partition P, or find-hanging. The transaction ends when its producer"
-    " commits or aborts it, or after transaction.timeout.ms; if it does not: kafka-transactions.sh abort"
+    " commits or aborts it, or after transaction.timeout.ms. If it does not, use kafka-transactions.sh abort"
     " --topic T --partition P --start-offset OFFSET."
 )
 

@@ -21,21 +21,21 @@ _IDLE_PER_S: Final = 0.1
 _SELDOM_RECORDS: Final = 1_000
 
 _TRY_LAST: Final = (
-    "Commit the offset of the next record, record.offset + 1, as Kafka's own clients do: each restart reads"
-    " the last record of every partition again, and alerts on lag never rest."
+    "Commit the offset of the next record, record.offset + 1, as Kafka's own clients do. Until then each"
+    " restart rereads the last record of every partition, and alerts on lag never clear."
 )
 _TRY_ZERO: Final = (
-    "Look for code that commits 0 where it has no position yet: who takes over begins at the log's start, or"
-    " at auto.offset.reset."
+    "Look for code that commits 0 before it has a position: the next owner then starts at the log's start,"
+    " or at auto.offset.reset."
 )
 _TRY_IDLE: Final = (
-    "Commit only when something was read. enable.auto.commit commits every auto.commit.interval.ms in any"
-    " case: raise it where a group mostly waits. Offsets of a group with members do not expire."
+    "Commit only when something was read. enable.auto.commit always commits every auto.commit.interval.ms:"
+    " raise that if a group mostly waits. Offsets of a group with members do not expire."
 )
 _TRY_OFTEN: Final = "Commit by batch or by time, not by record; what is read again after a crash stays small."
 _TRY_SELDOM: Final = (
-    "Commit at least every few seconds, or after each batch: all since the last commit is read again after a"
-    " crash, a rebalance or a deployment."
+    "Commit at least every few seconds, or after each batch: everything since the last commit is reread"
+    " after a crash, a rebalance or a deployment."
 )
 
 
@@ -91,7 +91,7 @@ def commits_last_offset(facts: GroupFacts) -> Iterator[Finding]:
         since_ms=since_ms,
         grade=Grade.INFERRED,
         evidence=f"a lag of exactly 1 on all of {counted(len(proven), 'idle partition')} ({places}): the"
-        " offset committed is that of a record that was there before the commit, and none came after it",
+        " committed offset is that of a record that was there before the commit, and none has come since",
         numbers={"partitions": len(proven)},
         try_this=_TRY_LAST,
     )
@@ -139,7 +139,7 @@ def _zeros(facts: GroupFacts) -> Iterator[Finding]:
         since_ms=max(partition.last_ms for partition in zeros),
         grade=Grade.RECORDED,
         evidence=f"offset 0 is committed on {counted(len(zeros), 'partition')} ({places}) whose log begins"
-        " after it, or of which the group had committed more",
+        " after it, or where the group was further along",
         numbers={"partitions": len(zeros)},
         try_this=_TRY_ZERO,
     )
@@ -174,7 +174,7 @@ def _idle(facts: GroupFacts) -> Iterator[Finding]:
         topic=_only_topic(still),
         since_ms=max(since),
         grade=Grade.RECORDED,
-        evidence=f"nothing to read for {lasting(facts.now_ms - max(since))}, and commits go on:"
+        evidence=f"nothing to read for {lasting(facts.now_ms - max(since))}, yet it keeps committing:"
         f" {round(rate * 86_400):,} a day at this rate on {counted(len(still), 'partition')}",
         numbers={"commits_per_s": round(rate, 3), "partitions": len(still)},
         try_this=_TRY_IDLE,

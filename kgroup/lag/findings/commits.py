@@ -22,17 +22,17 @@ longer has another timeout, or hangs."""
 _TURNS: Final = 2
 
 _TRY_TRANSACTION: Final = (
-    "kafka-transactions.sh find-hanging, and then abort; until it ends, readers of committed data wait at its"
-    " beginning. A producer that is gone cannot end it."
+    "kafka-transactions.sh find-hanging, then abort. Until it ends, readers of committed data wait where it"
+    " begins. A producer that is gone cannot end it."
 )
 _TRY_ZOMBIE: Final = (
     "Find the process that lost the partition and still commits: its log has CommitFailedException or a"
     " rebalance without onPartitionsLost. Commits with generation and member id are refused; those from"
-    " assign() with the same group id are not."
+    " assign() with the same group id are accepted."
 )
 _TRY_REWOUND: Final = (
-    "If nobody reset the offsets on purpose, records are read twice: look for seek(), auto.offset.reset after"
-    " an out-of-range offset, and a member that committed late after it lost the partition."
+    "Unless someone reset the offsets on purpose, records are read twice: look for seek(), auto.offset.reset"
+    " after an out-of-range offset, and a member that committed late after it lost the partition."
 )
 
 
@@ -76,8 +76,8 @@ def _zombie(facts: GroupFacts, partition: PartitionFacts, window: CommitWindow, 
         since_ms=falls[0][1].timestamp,
         # A log has no member in a commit: who wrote it is for the processes' own logs to say.
         grade=Grade.UNKNOWN if window.membership_changes is None else Grade.INFERRED,
-        evidence=f"the committed offset went back {turns} times in {counted(len(commits), 'commit')} and came"
-        f" up again each time, the last time from {before.offset} to {after.offset}: two commit in turn",
+        evidence=f"the committed offset went back {turns} times in {counted(len(commits), 'commit')} and"
+        f" recovered each time, last from {before.offset} to {after.offset}: two readers commit in turn",
         numbers={"turns": turns, "from_offset": before.offset, "to_offset": after.offset},
         try_this=_TRY_ZOMBIE,
     )

@@ -14,9 +14,9 @@ from kgroup.lag.findings.standstill import broken_after_ms
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _TRY: Final = (
-    "The member has not taken up what it was given in that rebalance: look at its log around that time, for"
-    " onPartitionsAssigned, for a listener that fails or pauses, and for a client version with a known fault"
-    " of cooperative rebalancing. A restart of the member makes it ask anew. "
+    "The member never started on what it was given in that rebalance. Look in its log around that time for"
+    " onPartitionsAssigned, for a listener that fails or pauses, and for a client version with a known"
+    " cooperative rebalancing bug. Restarting the member makes it ask again. "
 )
 
 
@@ -45,7 +45,9 @@ def handover_text(given: Roster | None) -> str:
     """The same in words, to be put behind others."""
     if given is None:
         return ""
-    return f"; it changed hands in generation {given.generation} just after, and was never committed since"
+    return (
+        f"; it changed hands in generation {given.generation} right after, and has not been committed since"
+    )
 
 
 def handover_remedy(given: Roster | None, remedy: str) -> str:

@@ -80,8 +80,8 @@ def heavy_writer(writing: Sequence[Writing]) -> HeavyWriter | None:
     else:
         left = 1 - commit_share * (1 - interval_ms / DEFAULT_INTERVAL_MS)
         what = (
-            f"it commits {counted(first.keys, 'partition')} every {_short(interval_ms)} each; every 5 s, as"
-            f" auto.commit.interval.ms is by default, would leave {left:.0%} of that"
+            f"it commits {counted(first.keys, 'partition')} every {_short(interval_ms)} each; a commit every"
+            f" 5 s, the default of auto.commit.interval.ms, would leave {left:.0%} of that"
         )
     return HeavyWriter(
         group=first.group, share=share, interval_ms=interval_ms, left=left, text=f"{evidence}: {what}"

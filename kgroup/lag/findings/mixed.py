@@ -21,8 +21,8 @@ ROLLOUT_MS: Final = 300_000
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|[0-9]+")
 
 _TRY: Final = (
-    "Give each application a group id of its own; the new one begins at the offsets that"
-    " kafka-consumer-groups --reset-offsets gives it. If it is one application in two versions, finish the"
+    "Give each application its own group id; the new one starts at the offsets you set with"
+    " kafka-consumer-groups --reset-offsets. If it is one application in two versions, finish the"
     " rollout."
 )
 

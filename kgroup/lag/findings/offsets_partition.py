@@ -12,9 +12,9 @@ ANY_GROUP: Final = "*"
 """The group of a finding that is about every group id of a hash, where none was named."""
 
 _TRY: Final = (
-    "Bring a broker back that has a replica: kafka-topics --describe --topic __consumer_offsets"
-    " --unavailable-partitions. Without one in sync, an unclean election loses the newest commits. Then raise"
-    " the topic's replication factor: 3 stands the loss of a broker."
+    "Bring back a broker that has a replica: kafka-topics --describe --topic __consumer_offsets"
+    " --unavailable-partitions. If none is in sync, an unclean election loses the newest commits. Then raise"
+    " the topic's replication factor: with 3 it survives the loss of a broker."
 )
 
 
@@ -34,8 +34,8 @@ def offsets_partitions_down(down: Sequence[int], count: int, named: Sequence[str
                 partition=partition,
                 grade=Grade.RECORDED,
                 evidence=f"no broker leads {OFFSETS_TOPIC}-{partition}, so {whose} has no coordinator: no"
-                f" joins, commits or rebalances, and no look at its offsets;"
-                f" {len(down)} of {counted(count, 'partition')} are so, {len(down) / count:.0%} of all ids",
+                f" joins, commits or rebalances, and no way to see its offsets;"
+                f" {len(down)} of {counted(count, 'partition')} are down, {len(down) / count:.0%} of all ids",
                 numbers={"partitions_down": len(down), "partitions": count},
                 try_this=_TRY,
             )

@@ -19,8 +19,8 @@ KEEPS_PACE: Final = 0.9
 _WINDOW_MS: Final = 5_000  # shorter windows give no rate worth the name
 
 _TRY_GROWING: Final = (
-    "Make each record cheaper or add members, up to one per partition; if all partitions have a member of"
-    " their own, more partitions or threads. Look for what changed: a slower dependency, a burst."
+    "Make each record cheaper to process or add members, up to one per partition; if every partition already"
+    " has its own, add partitions or threads. Look for what changed: a slower dependency, a burst."
 )
 
 

@@ -14,13 +14,13 @@ CHANGES: Final = 2
 """Who comes back to an empty group has left a generation without members behind, and begins another."""
 
 _TRY_SKIPPED: Final = (
-    "kgroup ledger --group has the ranges. Records that are deleted can only come from elsewhere; the rest"
-    " can be read again by kafka-consumer-groups --reset-offsets. Longer retention.ms, or readers that are"
-    " away for less, prevent it; with auto.offset.reset=earliest a reader goes on at the first record left."
+    "kgroup ledger --group has the ranges. Deleted records can only come from elsewhere; the rest can be"
+    " reread after kafka-consumer-groups --reset-offsets. To prevent it, raise retention.ms or keep readers"
+    " away for less; with auto.offset.reset=earliest a reader resumes at the first record left."
 )
 _TRY_DOUBLED: Final = (
-    "kgroup ledger --group has the ranges. If nobody reset the offsets on purpose, look for seek(), for"
-    " auto.offset.reset after an offset out of range, and for commits of offsets of one's own making."
+    "kgroup ledger --group has the ranges. Unless someone reset the offsets on purpose, look for seek(), for"
+    " auto.offset.reset after an out-of-range offset, and for commits of offsets computed by the application."
 )
 
 
@@ -107,8 +107,8 @@ def read_twice(facts: GroupFacts) -> Iterator[Finding]:
             member_id=row.member_id,
             since_ms=after.timestamp,
             grade=Grade.RECORDED,
-            evidence=f"the committed offset went back from {before.offset} to {after.offset} and came up"
-            f" again as members changed: {counted(again, 'offset')} handed out twice",
+            evidence=f"the committed offset went back from {before.offset} to {after.offset} and"
+            f" recovered as members changed: {counted(again, 'offset')} handed out twice",
             numbers={"from_offset": after.offset, "to_offset": to_offset, "at_least": again},
             try_this=_TRY_DOUBLED,
         )

@@ -23,9 +23,9 @@ INTERVALS_MISSED: Final = 3
 """So many of its longest intervals is a partition silent: owners that commit seldom may change in between."""
 
 _TRY: Final = (
-    "Look at the record at the committed offset, and at the few behind it that a poll may have fetched:"
-    " kafka-console-consumer.sh --partition P --offset OFFSET --max-messages 5, and at what the owners logged"
-    " last. Make the code survive it (a dead letter topic), or step over it: stop the group, and"
+    "Look at the record at the committed offset, and at the few after it that a poll may have fetched"
+    " (kafka-console-consumer.sh --partition P --offset OFFSET --max-messages 5), and at what the owners"
+    " logged last. Make the code survive it (a dead letter topic), or skip it: stop the group, and"
     " kafka-consumer-groups.sh --reset-offsets --to-offset. More members do not help."
 )
 
@@ -82,8 +82,8 @@ def _poison(facts: GroupFacts, partition: PartitionFacts) -> Finding | None:
         member_id=row.member_id,
         since_ms=min(since_ms, facts.now_ms),
         grade=Grade.INFERRED if go_on else Grade.UNKNOWN,
-        evidence=f"offset {offset} has been the committed one for {lasting(facts.now_ms - since_ms)} under"
-        f" {counted(len(tenures), 'owner')} one after the other ({owners}), of which {went_away} went away,"
+        evidence=f"offset {offset} has stayed committed for {lasting(facts.now_ms - since_ms)} under"
+        f" {counted(len(tenures), 'owner')} in turn ({owners}), of which {went_away} went away,"
         f" {elsewhere}; {unread_text([partition])}",
         numbers={
             "committed_offset": offset,

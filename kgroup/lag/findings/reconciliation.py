@@ -31,18 +31,18 @@ GRACE_MS: Final = 60_000
 broker allows by default (`group.consumer.max.session.timeout.ms`). Who is silent for longer is fenced."""
 
 _TRY_REVOKE: Final = (
-    "Look into that member's log: onPartitionsRevoked that does not return, or a loop that no longer polls,"
-    " keeps it from answering. Restart it: its partitions are free once it has left. If it is gone, the"
-    " coordinator ought to have fenced it by its rebalance timeout: look into that broker's log."
+    "Look in that member's log for an onPartitionsRevoked that does not return, or a loop that no longer"
+    " polls: either keeps it from answering. Restart it; its partitions are free once it has left. If it is"
+    " gone, the coordinator should have fenced it by its rebalance timeout: look in that broker's log."
 )
 _TRY_BEHIND: Final = (
-    "The coordinator takes a member on with its next heartbeat, and this one has not moved: look into the"
-    " logs of the member and of the broker that coordinates the group, then restart the member."
+    "The coordinator moves a member on at its next heartbeat, and this one has not moved. Look in the logs of"
+    " the member and of the broker that coordinates the group, then restart the member."
 )
 
 _TRY_HOLDER: Final = (
-    "Look into the log of the member that holds the partitions, and of the broker that coordinates the group:"
-    " that member ought to have been told to give them up. Restart it: they are free once it has left."
+    "Look in the logs of the member that holds the partitions and of the broker that coordinates the group:"
+    " that member should have been told to give them up. Restart it; they are free once it has left."
 )
 
 Place = tuple[str, int]

@@ -65,9 +65,9 @@ def reset_safety(facts: GroupFacts, state_now: str | None = None) -> ResetSafety
         ago = lasting(facts.now_ms - max(partition.last_ms for partition in active))
         return ResetSafety(
             verdict=ResetVerdict.UNSAFE,
-            why=f"nobody is a member, and {counted(len(active), 'partition')} were committed again and again,"
-            f" the last time {ago} ago: a consumer that assigns its partitions itself would commit over the"
-            " reset. Stop it first.",
+            why=f"the group has no members, yet {counted(len(active), 'partition')} keep being committed,"
+            f" last {ago} ago: a consumer that assigns its own partitions would overwrite the reset. Stop it"
+            " first.",
         )
     return ResetSafety(verdict=ResetVerdict.SAFE, why=_why_safe(facts))
 
@@ -76,18 +76,18 @@ def _why_refused(facts: GroupFacts, state_now: str | None) -> str:
     members = facts.group.members
     if not members:
         return (
-            f"its coordinator says {state_now}: members are joining, and offsets are taken from outside only"
-            " while a group is empty. Stop its consumers first."
+            f"its coordinator says {state_now}: members are joining, and offsets can be reset only while a"
+            " group is empty. Stop its consumers first."
         )
     names = [member.instance_id or member.client_id or member.member_id for member in members]
     static = (
-        " A static member stays for its session timeout after it was stopped."
+        " A static member stays for its session timeout after it stops."
         if any(member.instance_id for member in members)
         else ""
     )
     return (
-        f"{counted(len(members), 'member')} ({listed(names)}): offsets are taken from outside only while a"
-        f" group is empty. Stop its consumers first.{static}"
+        f"{counted(len(members), 'member')} ({listed(names)}): offsets can be reset only while a group is"
+        f" empty. Stop its consumers first.{static}"
     )
 
 
@@ -105,7 +105,7 @@ def _commits_without_membership(partition: PartitionFacts, facts: GroupFacts) ->
 def _why_safe(facts: GroupFacts) -> str:
     since_ms = facts.group.since_ms
     if since_ms is None:
-        return "nobody is a member, and nobody commits. Keep its consumers stopped until it is done."
+        return "the group has no members, and nobody commits. Keep its consumers stopped until it is done."
     for_ms = facts.now_ms - since_ms
     restarting = ", which may be a restart: make sure that nobody comes back" if for_ms < RESTART_MS else ""
     return (

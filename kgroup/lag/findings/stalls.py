@@ -12,21 +12,21 @@ from kgroup.lag.findings.static_silence import static_member_silent
 from kgroup.lag.findings.text import counted, lasting, listed
 
 _TRY_GROUP = (
-    "Look at the members' logs and take a thread dump: they heartbeat, so the process lives, and what it does"
-    " between two polls does not end or does not commit. If nothing else helps, restart them one by one."
+    "Look at the members' logs and take a thread dump. They heartbeat, so the processes are alive, but their"
+    " work between two polls never ends or never commits. If nothing else helps, restart them one by one."
 )
 _TRY_MEMBER = (
     "Look at this member's log and take a thread dump; compare its version and settings with the others'."
-    " The others take over its partitions once it is stopped."
+    " The others take over its partitions once you stop it."
 )
 _TRY_PARTITION = (
-    "Look for a record that cannot be processed at the committed offset, for a pause() without resume(), or"
-    " a worker of this partition that hangs. To step over one record: stop the group, and"
+    "Look for a record at the committed offset that cannot be processed, for a pause() without resume(), or"
+    " for a hanging worker of this partition. To skip one record: stop the group, and"
     " kafka-consumer-groups --reset-offsets --to-offset."
 )
 _TRY_SIMPLE = (
-    "Offsets are committed without membership, so no log says who reads: find the process that used to"
-    " commit, by the commits' metadata or its deployment."
+    "Offsets are committed without membership, so no log names the reader: find the process that used to"
+    " commit through the commits' metadata or its deployment."
 )
 
 
@@ -73,8 +73,8 @@ def _stalled_member(facts: GroupFacts, member_id: str, standing: Sequence[Standi
         member_id=member_id,
         since_ms=last.still.since_ms,
         grade=Grade.INFERRED,
-        evidence=f"{last.still.evidence}; {_unread(standing)} on all that it could read ({places}), and the"
-        " other members go on",
+        evidence=f"{last.still.evidence}; {_unread(standing)} on all it could read ({places}), while the"
+        " other members keep committing",
         numbers={**last.still.numbers, "partitions": len(standing), "total_lag": lag},
         try_this=_TRY_MEMBER,
     )
@@ -84,7 +84,7 @@ def _stalled_partition(facts: GroupFacts, stopped: Standing) -> Finding:
     row = stopped.facts.row
     newest_ms = max(partition.last_ms for partition in facts.partitions if partition.commits)
     later_ms = newest_ms - stopped.facts.last_ms
-    goes_on = f"; others were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
+    goes_on = f"; other partitions were committed for {lasting(later_ms)} more" if later_ms > 0 else ""
     simple = facts.group.kind is GroupKind.SIMPLE
     given = changed_hands(facts, stopped)
     since = {"since_generation": given.generation} if given is not None else {}

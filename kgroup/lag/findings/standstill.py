@@ -56,7 +56,7 @@ class Standstill:
         if self.proof is None:
             return silence
         longest = lasting(self.proof.longest_interval_ms)
-        return f"{silence} in which the log went on, before that every {longest} or sooner"
+        return f"{silence} while the log kept growing, before that at least one every {longest}"
 
     @property
     def numbers(self) -> dict[str, int | float | str | None]:

@@ -20,9 +20,9 @@ _AT_ONCE_MS: Final = 60_000
 """Takeovers so close to each other are of processes that are there at the same time, or of one restart."""
 
 _TRY: Final = (
-    "Look into the logs of all processes with this group.instance.id for FENCED_INSTANCE_ID: one was fenced"
-    " off and its loop has ended, though the process seems alive. Stop the old one for good, then restart the"
-    " new one; give a pod longer to stop before its successor starts. kafka-consumer-groups.sh"
+    "Look in the logs of all processes with this group.instance.id for FENCED_INSTANCE_ID: one was fenced"
+    " and its loop has ended, although the process seems alive. Stop the old one for good, then restart the"
+    " new one; give pods longer to stop before their successors start. kafka-consumer-groups.sh"
     " --describe --members names the host."
 )
 

@@ -35,13 +35,13 @@ OTHERS: Final = 2
 Cause = Literal["first-commit", "out-of-range", "leap"]
 
 _TRY: Final = {
-    "first-commit": "Consumers that are to read a new partition from its first record need"
-    " auto.offset.reset=earliest; what was passed over can be read again by kafka-consumer-groups"
+    "first-commit": "To read a new partition from its first record, consumers need"
+    " auto.offset.reset=earliest; what was passed over can be reread after kafka-consumer-groups"
     " --reset-offsets. A lower metadata.max.age.ms finds new partitions earlier.",
     "out-of-range": "Longer retention.ms, or faster readers, keep the reader within the log; with"
-    " auto.offset.reset=earliest it goes on at the first record that is left, not at the end.",
+    " auto.offset.reset=earliest it resumes at the first record left, not at the end.",
     "leap": "Look for seekToEnd() and for auto.offset.reset=latest in a client that found no committed"
-    " offset; what was passed over can be read again by kafka-consumer-groups --reset-offsets.",
+    " offset; what was passed over can be reread after kafka-consumer-groups --reset-offsets.",
 }
 
 

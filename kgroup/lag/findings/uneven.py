@@ -31,9 +31,9 @@ _OTHERS: Final = {
 }
 
 _TRY: Final = (
-    "Compare: kgroup assign --compare, and kgroup what-if --assignor for what a change costs. range shares"
-    " out each topic by itself, from the same member on; cooperative-sticky and uniform share out all topics"
-    " together, and may leave one topic with few members."
+    "Compare with kgroup assign --compare, and see what a change costs with kgroup what-if --assignor. range"
+    " distributes each topic separately, always from the same member on; cooperative-sticky and uniform"
+    " distribute all topics together, and may leave one topic with few members."
 )
 
 
@@ -161,7 +161,7 @@ def _finding(
         member_id=busiest,
         since_ms=group.since_ms,
         grade=Grade.RECORDED,
-        evidence=f"{counted(len(group.members), 'member')} of one subscription have {shares} partitions"
+        evidence=f"{counted(len(group.members), 'member')} with one subscription have {shares} partitions"
         f"{of_what} each under '{group.protocol or own}' for {lasting(facts.now_ms - (group.since_ms or 0))};"
         f" '{better}' would give {others[better]}{from_start}{late}",
         numbers={

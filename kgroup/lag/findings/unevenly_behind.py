@@ -24,13 +24,13 @@ GAP_TIMES_USUAL: Final = 3
 _WINDOW_MS: Final = 5_000  # shorter windows give no rate worth the name
 
 _TRY_HOT: Final = (
-    "More members do not help one partition. Look at the keys: a very frequent one, null keys with a sticky"
-    " partitioner, or a custom partitioner; salt the key, or process by key in several threads."
+    "More members do not help a single partition. Look at the keys: a very frequent one, null keys with a"
+    " sticky partitioner, or a custom partitioner. Salt the key, or process by key in several threads."
 )
 _TRY_SLOW: Final = (
-    "The keys are not to blame, and more members do not help: look at this member's host. CPU, garbage"
-    " collection, disk, a neighbour, a slow dependency or an older version; compare the time it takes for a"
-    " record with the others'. Restart it elsewhere, and its partitions go to the others meanwhile."
+    "The keys are not to blame, and more members do not help. Look at this member's host: CPU, garbage"
+    " collection, disk, a noisy neighbour, a slow dependency or an older version; compare its time per record"
+    " with the others'. If you restart it elsewhere, the others take its partitions meanwhile."
 )
 
 

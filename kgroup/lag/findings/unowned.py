@@ -15,9 +15,9 @@ METADATA_MAX_AGE_MS: Final = 300_000
 """`metadata.max.age.ms`: so long may it take a consumer to learn of a new partition and join again."""
 
 _TRY: Final = (
-    "Restart one member, or add one: the next rebalance hands it out, if its leader knows the partition. If"
-    " it stays, look at the leader: an old client whose metadata are not renewed, an assignor of your own, or"
-    " no right to describe the topic."
+    "Restart or add a member: the next rebalance assigns the partition, if the group's leader knows it. If it"
+    " stays without an owner, look at the leader: an old client that does not refresh its metadata, a custom"
+    " assignor, or no right to describe the topic."
 )
 
 

@@ -10,8 +10,8 @@ from kgroup.lag.findings.text import counted, lasting, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _TRY: Final = (
-    "Stop what is not kept as a spare, or give the topic more partitions: a partition has one reader in a"
-    " group. An autoscaler's limit belongs at the number of partitions."
+    "Stop members that are not kept as spares, or give the topic more partitions: each partition has one"
+    " reader in a group. Cap the autoscaler at the number of partitions."
 )
 
 

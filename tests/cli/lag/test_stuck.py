@@ -38,8 +38,8 @@ def test_the_table(kgroup):
     assert ended.out.splitlines() == [
         "GROUP                FINDING            WHERE                  FOR  EVIDENCE",
         "fraud-one-partition  stalled-partition  orders-1 onepart-1  2m 11s  no commit after offset 80 for"
-        " 1m 30s in which the log went on, before that every 2.6s or sooner; 196 unread; others were"
-        " committed for 1m 5s more",
+        " 1m 30s while the log kept growing, before that at least one every 2.6s; 196 unread; other"
+        " partitions were committed for 1m 5s more",
         "left-behind          dead-with-lag      orders               2m 7s  no members for 2m 7s; 663"
         " unread on 4 partitions",
         "search-indexer       lag-growing        orders              1m 44s  reads 0.6/s (nothing for 30s),"
@@ -78,8 +78,8 @@ def test_a_finding_in_json(findings):
         "client_id": "onepart-1",
         "since": row["since"],
         "grade": "inferred",
-        "evidence": "no commit after offset 80 for 1m 30s in which the log went on, before that every 2.6s or"
-        " sooner; 196 unread; others were committed for 1m 5s more",
+        "evidence": "no commit after offset 80 for 1m 30s while the log kept growing, before that at least"
+        " one every 2.6s; 196 unread; other partitions were committed for 1m 5s more",
         "numbers": {
             "told_by": "rhythm",
             "committed_offset": 80,
@@ -164,14 +164,14 @@ def test_a_page_on_one_group(kgroup):
         "Findings:",
         "  stalled-partition (orders-1, onepart-1), inferred",
         "    since    2026-11-20T12:39:59.926Z, 2m 11s ago",
-        "    evidence no commit after offset 80 for 1m 30s in which the log went on, before that every 2.6s",
-        "             or sooner; 196 unread; others were committed for 1m 5s more",
-        "    try      Look for a record that cannot be processed at the committed offset, for a pause()",
-        "             without resume(), or a worker of this partition that hangs. To step over one record:",
-        "             stop the group, and kafka-consumer-groups --reset-offsets --to-offset.",
+        "    evidence no commit after offset 80 for 1m 30s while the log kept growing, before that at least",
+        "             one every 2.6s; 196 unread; other partitions were committed for 1m 5s more",
+        "    try      Look for a record at the committed offset that cannot be processed, for a pause()",
+        "             without resume(), or for a hanging worker of this partition. To skip one record: stop",
+        "             the group, and kafka-consumer-groups --reset-offsets --to-offset.",
         "",
-        "Reset now: refused: 2 members (onepart-1, onepart-2): offsets are taken from outside only while a",
-        "                    group is empty. Stop its consumers first.",
+        "Reset now: refused: 2 members (onepart-1, onepart-2): offsets can be reset only while a group is",
+        "                    empty. Stop its consumers first.",
     ]
 
 

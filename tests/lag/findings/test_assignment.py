@@ -135,8 +135,8 @@ class TestUneven:
         (finding,) = of_kind(group, K.UNEVEN_ASSIGNMENT)
         assert (finding.severity, finding.topic, finding.member_id) == (Severity.HYGIENE, None, "c1-id")
         assert finding.evidence == (
-            "2 members of one subscription have 0 to 4 partitions each under 'range' for 1h 0m; 'roundrobin'"
-            " would give 2; 'range' from the start: 0 to 4"
+            "2 members with one subscription have 0 to 4 partitions each under 'range' for 1h 0m;"
+            " 'roundrobin' would give 2; 'range' from the start: 0 to 4"
         )
         assert finding.numbers["better_assignor"] == "roundrobin"
 
@@ -151,7 +151,9 @@ class TestUneven:
         )
         (finding,) = of_kind(group, K.UNEVEN_ASSIGNMENT)
         assert finding.topic == "a"
-        assert finding.evidence.startswith("2 members of one subscription have 0 to 3 partitions of 'a' each")
+        assert finding.evidence.startswith(
+            "2 members with one subscription have 0 to 3 partitions of 'a' each"
+        )
 
     @pytest.mark.parametrize(
         ("why", "group"),

@@ -80,7 +80,7 @@ class TestIdle:
         (finding,) = of_kind(replace(group, reached_ms={("orders", 0): ago(600)}), K.IDLE_COMMITS)
         assert (finding.severity, finding.since_ms) == (Severity.HYGIENE, ago(600))
         assert finding.evidence == (
-            "nothing to read for 10m 0s, and commits go on: 17,280 a day at this rate on 1 partition"
+            "nothing to read for 10m 0s, yet it keeps committing: 17,280 a day at this rate on 1 partition"
         )
 
     @pytest.mark.parametrize(

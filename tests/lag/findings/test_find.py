@@ -40,8 +40,8 @@ class TestStandstill:
         assert finding.since_ms == ago(110)  # there has surely been something to read
         assert finding.grade is Grade.INFERRED
         assert finding.evidence == (
-            "2 live members; no commit after offset 100 for 1m 49s in which the log went on, before that"
-            " every 2.0s or sooner; 800 unread on 2 partitions"
+            "2 live members; no commit after offset 100 for 1m 49s while the log kept growing, before that"
+            " at least one every 2.0s; 800 unread on 2 partitions"
         )
         assert finding.numbers["total_lag"] == 800
         assert "thread dump" in finding.try_this
@@ -95,7 +95,7 @@ class TestStandstill:
         )
         assert finding.kind is K.STALLED_PARTITION
         assert (finding.topic, finding.partition, finding.member_id) == ("orders", 1, "m1")
-        assert finding.evidence.endswith("400 unread; others were committed for 1m 59s more")
+        assert finding.evidence.endswith("400 unread; other partitions were committed for 1m 59s more")
 
     def test_a_member_of_which_all_stands_still_while_others_go_on(self):
         finding = only(

@@ -12,7 +12,7 @@ from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
 
 GOES_ON = [(175, 150), (60, 300), (1, 490)]
-SAID = "; it changed hands in generation 7 just after, and was never committed since"
+SAID = "; it changed hands in generation 7 right after, and has not been committed since"
 
 
 def rosters(*rounds):

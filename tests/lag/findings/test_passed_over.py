@@ -82,7 +82,7 @@ class TestDoubled:
         assert (finding.grade, finding.since_ms) == (Grade.RECORDED, ago(8))
         assert (finding.numbers["from_offset"], finding.numbers["to_offset"]) == (200, 400)
         assert finding.evidence == (
-            "the committed offset went back from 400 to 200 and came up again as members changed:"
+            "the committed offset went back from 400 to 200 and recovered as members changed:"
             " 200 offsets handed out twice"
         )
 

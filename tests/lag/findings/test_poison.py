@@ -57,7 +57,7 @@ def test_what_is_said_of_it():
     assert finding.since_ms == ago(175)
     assert finding.grade is Grade.INFERRED
     assert finding.evidence == (
-        "offset 100 has been the committed one for 2m 55s under 3 owners one after the other (pod-a, pod-b,"
+        "offset 100 has stayed committed for 2m 55s under 3 owners in turn (pod-a, pod-b,"
         " pod-c), of which 2 went away, while other partitions went on; 400 unread"
     )
     assert finding.numbers == {
